@@ -10,13 +10,13 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use informer_core::controller::Writes;
 use informer_core::meta::ObjectKey;
 use informer_core::words::Brief;
 
 use super::shared::Shared;
 use crate::pipeline::messages::Body;
+use crate::runtime::within;
 
 /// What of these is not seen yet.
 pub(super) fn unseen<S: Body>(shared: &Shared<S>, mut writes: Writes) -> Writes {
@@ -29,19 +29,29 @@ pub(super) fn unseen<S: Body>(shared: &Shared<S>, mut writes: Writes) -> Writes 
 }
 
 /// Waits until these are seen, or the bound has passed.
-pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, writes: Writes) {
+pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mut writes: Writes) {
     shared.counters.writes_waited.add(writes.len() as u64);
     let limit = shared.limits.write_wait;
-    let waits = writes.into_iter().map(async |((informer, object), awaited)| {
-        let watched = &shared.watched[informer];
-        if watched.seen(object.clone(), awaited.clone(), limit).await {
-            return;
-        }
+    let waiting = within(limit, seen(shared, &writes));
+    if shared.stop.run_until_cancelled(waiting).await.is_none() {
+        return;
+    }
+    writes.drop_seen(|informer, key, awaited| shared.watched[informer].is_seen(key, awaited));
+    for ((informer, object), awaited) in writes {
         shared.counters.writes_not_seen.add(1);
         shared.ledger.not_seen(informer, &object);
-        let (controller, informer, version) = (&shared.name, watched.any_informer(), &awaited.version);
-        let informer = informer.name();
+        let informer = shared.watched[informer].any_informer();
+        let (controller, informer, version) = (&shared.name, informer.name(), &awaited.version);
         tracing::warn!(%controller, %key, informer, %object, %version, "controller {controller}: informer {informer:?} has not shown within {} what the reconcile of {key} wrote to {object}, version {version}; {key} goes on without it", Brief(limit));
-    });
-    let _stopped = shared.stop.run_until_cancelled(join_all(waits)).await;
+    }
+}
+
+/// Waits for one after the other, the newest first: when that one is seen, mostly all are.
+async fn seen<S: Body>(shared: &Shared<S>, writes: &Writes) {
+    for (informer, object, awaited) in writes.newest_first() {
+        let watched = &shared.watched[informer];
+        if !watched.is_seen(object, awaited) {
+            watched.seen(object.clone(), awaited.clone()).await;
+        }
+    }
 }

@@ -9,7 +9,9 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{LocalBoxFuture, join_all};
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::FuturesUnordered;
 use tokio::runtime::Handle;
 
 use super::end::Task;
@@ -53,8 +55,10 @@ where
         let presents: Vec<_> = (0..shared.limits.workers).map(|_| Present::new(shared, task)).collect();
         with_us(shared, move || {
             let call = Arc::new(Call { function, is_cancelled_by_drop: true });
-            let workers = join_all(presents.into_iter().map(|present| work(present, Arc::clone(&call))));
-            Box::pin(async move { drop(workers.await) })
+            // Only a worker that was woken is polled: each has a reconcile's whole future in it.
+            let workers = presents.into_iter().map(|present| work(present, Arc::clone(&call)));
+            let workers: FuturesUnordered<_> = workers.collect();
+            Box::pin(workers.for_each(|()| std::future::ready(())))
         });
     })
 }

@@ -14,7 +14,6 @@ use informer_core::reflector::SourceState;
 
 use crate::informer::{AnyInformer, Informer};
 use crate::pipeline::messages::Body;
-use crate::runtime::within;
 
 /// An informer that a controller watches.
 pub(super) trait Watched: Any + Send + Sync {
@@ -28,8 +27,8 @@ pub(super) trait Watched: Any + Send + Sync {
     fn may_be_behind(&self, key: &ObjectKey) -> bool;
     /// Whether its cache has seen this of the object.
     fn is_seen(&self, key: &ObjectKey, awaited: &Awaited) -> bool;
-    /// Waits for that, and gives whether it has come in time.
-    fn seen(&self, key: ObjectKey, awaited: Awaited, limit: Duration) -> BoxFuture<'static, bool>;
+    /// Waits for that, or until it cannot come any more.
+    fn seen(&self, key: ObjectKey, awaited: Awaited) -> BoxFuture<'static, ()>;
 }
 
 impl<T: Body> Watched for Informer<T> {
@@ -65,19 +64,17 @@ impl<T: Body> Watched for Informer<T> {
         awaited.is_seen(snapshot.get(key).map(Object::cached_meta), is_reached)
     }
 
-    fn seen(&self, key: ObjectKey, awaited: Awaited, limit: Duration) -> BoxFuture<'static, bool> {
+    fn seen(&self, key: ObjectKey, awaited: Awaited) -> BoxFuture<'static, ()> {
         let informer = self.clone();
-        let seen = async move {
+        Box::pin(async move {
             let meta = Meta::new(key.clone(), awaited.version.clone(), SourceId::default());
             let is_reached = informer.lister().wait_for_write(&meta, Duration::MAX).await.is_ok();
-            if !awaited.is_removal() || !is_reached {
-                return is_reached;
+            if awaited.is_removal() && is_reached {
+                let is_gone =
+                    |cached: Option<&Object<T>>| awaited.is_removal_seen(cached.map(Object::cached_meta));
+                drop(informer.until(&key, is_gone, Duration::MAX).await);
             }
-            let is_gone =
-                |cached: Option<&Object<T>>| awaited.is_removal_seen(cached.map(Object::cached_meta));
-            informer.until(&key, is_gone, Duration::MAX).await.is_ok()
-        };
-        Box::pin(async move { within(limit, seen).await.unwrap_or(false) })
+        })
     }
 }
 

@@ -151,6 +151,8 @@ proptest! {
             naive.entry((informer, name)).or_default().push((version, is_removal));
         }
         prop_assert_eq!(waited.len(), naive.len());
+        let versions: Vec<_> = waited.newest_first().map(|(.., awaited)| awaited.version.clone()).collect();
+        prop_assert!(versions.len() == waited.len() && versions.is_sorted_by(|one, next| one >= next));
         for ((informer, object_key), awaited) in waited {
             let name: u8 = object_key.name().parse().expect("a number");
             let all = &naive[&(informer, name)];

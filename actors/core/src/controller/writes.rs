@@ -111,6 +111,13 @@ impl Writes {
         self.entries.iter().map(|((informer, key), awaited)| (*informer, key, awaited))
     }
 
+    /// As [`Self::iter`], the newest version first; of equal ones the order is that of the informers and keys.
+    pub fn newest_first(&self) -> impl Iterator<Item = (usize, &ObjectKey, &Awaited)> {
+        let mut entries: Vec<_> = self.iter().collect();
+        entries.sort_by(|(.., one), (.., other)| other.version.cmp(&one.version));
+        entries.into_iter()
+    }
+
     /// How many objects are not waited for, since there are too many.
     pub const fn left_out(&self) -> u64 {
         self.left_out

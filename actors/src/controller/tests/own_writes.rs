@@ -72,6 +72,30 @@ fn ctl_07_a_write_that_is_not_seen_within_the_bound_is_counted_and_the_key_goes_
 }
 
 #[test]
+fn ctl_07_the_bound_is_one_for_all_writes_of_a_reconcile_and_each_that_is_not_seen_is_counted() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let within = world.clone();
+        let make = move |request: Request<String>| {
+            within.log.line(request.key().to_string());
+            lag(&within);
+            for child in ["a/one-x", "a/one-y", "a/one-z"] {
+                let version = within.numbers.apply(child, 1);
+                assert_eq!(request.written_as::<u32>(&meta(child, &version)), 1);
+            }
+            async { DONE }
+        };
+        let builder = world.builder().write_wait(secs(1)).maps(&world.children, |_| None);
+        let controller = builder.reconcile(make).start().expect("it starts");
+        assert_eq!(world.lines().await, ["a/one"]);
+        controller.trigger(key("a/one"));
+        sleep(Duration::from_millis(1_000)).await;
+        assert_eq!(world.lines().await, ["a/one"], "after one bound, and not after three");
+        assert_eq!(controller.status().counts.writes_not_seen, 3);
+    });
+}
+
+#[test]
 fn ctl_07_what_is_not_watched_or_seen_already_is_not_waited_for() {
     run(|world| async move {
         let version = world.apply("a/one", "1");
