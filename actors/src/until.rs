@@ -168,6 +168,6 @@ impl<S: Body> Informer<S> {
 }
 
 /// The uid and the version of an object.
-fn identity<S>(object: &Object<S>) -> (Option<&str>, String) {
-    (object.object_uid().map(Uid::as_str), object.version().to_string())
+fn identity<S>(object: &Object<S>) -> (Option<Uid>, String) {
+    (object.object_uid().cloned(), object.version().to_string())
 }

@@ -254,7 +254,7 @@ impl Client {
     }
 
     /// Only which object controls each object of a type: all that a controller needs of objects that it owns and does not
-    /// read. An object costs some 80 bytes besides its key, uid and version.
+    /// read. An object costs some 90 bytes besides its key, uid and version.
     ///
     /// ```no_run
     /// # use {actix_informer::prelude::*, k8s_openapi::api::apps::v1::{Deployment, ReplicaSet}};

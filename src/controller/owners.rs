@@ -11,7 +11,7 @@
 use informer_actors::controller::ControllerBuilder;
 use informer_actors::informer::{Body, Informer, Lister};
 use informer_actors::subscription::SubscribeOptions;
-use informer_core::meta::{Object, ObjectKey, Uid};
+use informer_core::meta::{Object, ObjectKey};
 use kube_core::Resource;
 
 use crate::representation::{Controlled, ControllerRef};
@@ -96,7 +96,7 @@ fn found<S: Body>(cache: &Lister<S>, child: &ObjectKey, reference: ControllerRef
         Some(cluster) => above.in_cluster(cluster),
         None => above,
     };
-    let has_uid = |owner: &Object<S>| owner.object_uid().map(Uid::as_str) == Some(reference.uid);
+    let has_uid = |owner: &Object<S>| owner.object_uid() == reference.uid.as_ref() && reference.uid.is_some();
     [beside, above].iter().find_map(|key| cache.get(key).filter(has_uid))
 }
 

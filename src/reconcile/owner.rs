@@ -137,12 +137,12 @@ impl Owner {
         controller: Option<ControllerRef<'_>>,
         child: impl FnOnce() -> String,
     ) -> Result<(), OwnerError> {
-        match controller.filter(|found| found.uid != self.reference.uid) {
+        match controller.filter(|found| found.uid.as_ref() != Some(&self.uid)) {
             None => Ok(()),
             Some(other) => Err(OwnerError::Controlled {
                 child: child(),
                 controller: format!("{} {}", other.kind, other.name),
-                uid: other.uid.to_owned(),
+                uid: other.uid.map_or_else(String::new, |uid| uid.to_string()),
                 owner: self.described.clone(),
             }),
         }

@@ -3,13 +3,14 @@
 //! Answers "what does a controller need to know of the objects that it owns, if it does not read them?": the owner
 //! reference with `controller: true`. Name, uid and version are in the cache's own metadata. Invariants:
 //! 1. The metadata is requested alone, and is not decoded: the scan that finds the name finds the owner, too.
-//! 2. It keeps one text of some 80 bytes for each object; an object without a controller has none.
+//! 2. It keeps the uid as a number and one short text for each object; an object without a controller has no text.
 //!
 //! Read next: `metadata.rs`, which keeps all metadata.
 
 use std::fmt;
 use std::marker::PhantomData;
 
+use informer_core::meta::Uid;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::{Resource, TypeMeta};
 
@@ -22,6 +23,7 @@ const BETWEEN: char = '\0';
 /// Keeps which object controls each object, and nothing else of it; `K` is only the kind of the objects.
 ///
 /// ```
+/// use actix_informer::object::Uid;
 /// use actix_informer::representation::{Controlled, ControllerOnly, Encoded, Prune, Representation};
 /// use k8s_openapi::api::core::v1::Pod;
 ///
@@ -29,20 +31,22 @@ const BETWEEN: char = '\0';
 ///     [{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"4c2f","controller":true}]}}"#;
 /// let kept = ControllerOnly::<Pod>::new().keep(&Encoded::json(sent), &Prune::default())?;
 /// let controller = kept.controller().expect("it has one");
-/// assert_eq!((controller.kind, controller.name, controller.uid), ("ReplicaSet", "web", "4c2f"));
+/// assert_eq!((controller.kind, controller.name), ("ReplicaSet", "web"));
+/// assert_eq!(controller.uid, Uid::new("4c2f"));
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
 pub struct ControllerOnly<K>(MetadataOnly<K>);
 
 /// What [`ControllerOnly`] keeps of an object of the kind `K`.
 pub struct ControllerOf<K> {
-    /// The parts of the reference; empty without a controller.
+    /// Its version, kind and name; empty without a controller.
     text: Box<str>,
+    uid: Option<Uid>,
     kind: PhantomData<fn() -> K>,
 }
 
 /// The object that controls another one, as its owner reference names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ControllerRef<'a> {
     /// Group and version, or the version alone.
@@ -51,8 +55,8 @@ pub struct ControllerRef<'a> {
     pub kind: &'a str,
     /// Its name; it is in the namespace of the object, or in none.
     pub name: &'a str,
-    /// Its uid.
-    pub uid: &'a str,
+    /// Its uid; a reference that a server has accepted has one.
+    pub uid: Option<Uid>,
 }
 
 /// Bodies that know which object controls theirs: all with Kubernetes metadata, and [`ControllerOf`].
@@ -72,14 +76,14 @@ impl<K> Controlled for ControllerOf<K> {
     fn controller(&self) -> Option<ControllerRef<'_>> {
         let mut parts = self.text.split(BETWEEN);
         let mut part = || parts.next();
-        Some(ControllerRef { api_version: part()?, kind: part()?, name: part()?, uid: part()? })
+        Some(ControllerRef { api_version: part()?, kind: part()?, name: part()?, uid: self.uid.clone() })
     }
 }
 
 impl<'a> ControllerRef<'a> {
     fn controlling(reference: &'a OwnerReference) -> Option<Self> {
         let OwnerReference { api_version, kind, name, uid, controller, .. } = reference;
-        (*controller == Some(true)).then_some(Self { api_version, kind, name, uid })
+        (*controller == Some(true)).then(|| Self { api_version, kind, name, uid: Uid::new(uid) })
     }
 }
 
@@ -102,8 +106,9 @@ impl<K: Send + Sync + 'static> Representation for ControllerOnly<K> {
 
     fn keep(&self, object: &Encoded<'_>, _prune: &Prune) -> Result<Self::Body, DecodeError> {
         let controller = object.owners().find(|owner| owner.is_controller);
-        let text = controller.map(|owner| text_of(&owner)).unwrap_or_default();
-        Ok(ControllerOf { text: text.into(), kind: PhantomData })
+        let text = controller.as_ref().map(text_of).unwrap_or_default();
+        let uid = controller.and_then(|owner| owner.uid.as_deref().and_then(Uid::new));
+        Ok(ControllerOf { text: text.into(), uid, kind: PhantomData })
     }
 
     fn requested_content(&self) -> RequestedContent {
@@ -120,7 +125,7 @@ impl<K: Send + Sync + 'static> Representation for ControllerOnly<K> {
 }
 
 fn text_of(owner: &Owner<'_>) -> String {
-    let parts = [&owner.api_version, &owner.kind, &owner.name, &owner.uid];
+    let parts = [&owner.api_version, &owner.kind, &owner.name];
     parts.map(|part| part.as_deref().unwrap_or_default()).join(BETWEEN.encode_utf8(&mut [0; 1]))
 }
 
@@ -138,13 +143,13 @@ impl<K> fmt::Debug for ControllerOnly<K> {
 
 impl<K> Clone for ControllerOf<K> {
     fn clone(&self) -> Self {
-        Self { text: self.text.clone(), kind: PhantomData }
+        Self { text: self.text.clone(), uid: self.uid.clone(), kind: PhantomData }
     }
 }
 
 impl<K> PartialEq for ControllerOf<K> {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.text == other.text && self.uid == other.uid
     }
 }
 

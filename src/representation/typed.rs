@@ -50,7 +50,7 @@ type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 /// assert_eq!(object.name_any(), "a");                                    // the body's, by ResourceExt
 /// assert_eq!(object.uid().as_deref(), Some("u-1"));                      // the body's, by ResourceExt
 /// assert_eq!(object.meta().name.as_deref(), Some("a"));                  // the body's, by Resource
-/// assert_eq!(object.object_uid().map(Uid::as_str), Some("u-1"));         // Object's own
+/// assert_eq!(object.object_uid(), Uid::new("u-1").as_ref());         // Object's own
 /// ```
 pub struct Typed<K> {
     expected: TypeMeta,

@@ -226,7 +226,7 @@ fn opr_11_what_is_not_wanted_is_deleted_and_nothing_else_is() {
         let mut plain = plain;
         plain["metadata"]["namespace"] = "default".into();
         let not_controlled = json!([{"apiVersion": "example.org/v1", "kind": "Site", "name": "shop",
-            "uid": scene.owner.object_uid().unwrap().as_str()}]);
+            "uid": scene.owner.object_uid().unwrap().to_string()}]);
         plain["metadata"]["ownerReferences"] = not_controlled;
         scene.cluster.server.create(plain).unwrap();
         scene.caught_up().await;

@@ -17,7 +17,7 @@ use crate::meta::Uid;
 /// use informer_core::meta::Uid;
 ///
 /// let (owner, other) = (Uid::new("u").expect("a uid"), Uid::new("v").expect("a uid"));
-/// let child = Child { controller: Some(owner.as_str()), is_ending: false, is_wanted: false };
+/// let child = Child { controller: Some("u"), is_ending: false, is_wanted: false };
 /// assert!(child.is_unwanted_by(&owner) && !child.is_unwanted_by(&other));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Child<'a> {
 impl Child<'_> {
     /// Whether the owner made it and does not want it.
     pub fn is_unwanted_by(&self, owner: &Uid) -> bool {
-        self.controller == Some(owner.as_str()) && !self.is_ending && !self.is_wanted
+        self.controller.is_some_and(|uid| *owner == uid) && !self.is_ending && !self.is_wanted
     }
 }
 
@@ -62,7 +62,7 @@ impl OwnerNow<'_> {
     /// Whether a child may be made for the owner of this uid, given what is there now. `was_ending`: the reconciler knows that
     /// it is being deleted, and makes the child for its clean-up.
     pub fn may_have_children(now: Option<Self>, owner: &Uid, was_ending: bool) -> bool {
-        now.is_some_and(|now| now.uid == Some(owner.as_str()) && (was_ending || !now.is_ending))
+        now.is_some_and(|now| now.uid.is_some_and(|uid| *owner == uid) && (was_ending || !now.is_ending))
     }
 }
 

@@ -6,7 +6,7 @@
 //! 2. An [`Object`] is one `Arc`: cloning it copies a pointer, and its content can never change.
 //! 3. [`Object::is_same_as`] is the only function that decides whether two observations are the same state.
 //!
-//! Read next: `meta/key.rs`, keys; `delta.rs`, what can happen to an object.
+//! Read next: `meta/key.rs`, keys; `meta/uid.rs`, lives; `delta.rs`, what can happen to an object.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -16,30 +16,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use key::{ClusterName, ObjectKey, ParseClusterError, ParseKeyError};
+pub use uid::Uid;
 
 mod key;
-
-/// The identity of one life of an object: the same key with another uid is another object. Cloning copies a pointer.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Uid(Arc<str>);
-
-impl Uid {
-    /// Takes any non-empty text; `None` for the empty one, which stands for "no uid".
-    pub fn new(text: &str) -> Option<Self> {
-        (!text.is_empty()).then(|| Self(text.into()))
-    }
-
-    /// The text as the server wrote it.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Uid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+mod uid;
 
 /// A live resource version: a decimal number of any length, compared numerically.
 ///

@@ -11,6 +11,8 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use crate::meta::Uid;
+
 /// What a condition says: `true` where it holds. A condition that can fail says `Result<bool, E>`; an error ends the wait.
 pub trait Verdict {
     /// Why the condition itself failed.
@@ -80,17 +82,18 @@ pub enum Held {
 /// What a wait knows of its object.
 ///
 /// ```
+/// use informer_core::meta::Uid;
 /// use informer_core::until::{Held, Seen};
 ///
 /// let mut seen = Seen::default();
 /// let mut absent = |object: Option<&&str>| object.is_none();
-/// assert_eq!(seen.handle_state(Some(&"7"), |_| (Some("a"), "7".to_owned()), &mut absent), Ok(Held::Not));
+/// assert_eq!(seen.handle_state(Some(&"7"), |_| (Uid::new("a"), "7".to_owned()), &mut absent), Ok(Held::Not));
 /// // Another object has the name: the first one is gone, although nobody saw its absence.
-/// assert_eq!(seen.handle_state(Some(&"9"), |_| (Some("b"), "9".to_owned()), &mut absent), Ok(Held::ByAbsence));
+/// assert_eq!(seen.handle_state(Some(&"9"), |_| (Uid::new("b"), "9".to_owned()), &mut absent), Ok(Held::ByAbsence));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    uid: Option<String>,
+    uid: Option<Uid>,
     last: LastSeen,
 }
 
@@ -104,10 +107,10 @@ impl Seen {
     ///
     /// # Errors
     /// That of the condition.
-    pub fn handle_state<'a, T, V: Verdict>(
+    pub fn handle_state<T, V: Verdict>(
         &mut self,
-        state: Option<&'a T>,
-        identity: impl FnOnce(&'a T) -> (Option<&'a str>, String),
+        state: Option<&T>,
+        identity: impl FnOnce(&T) -> (Option<Uid>, String),
         condition: &mut impl FnMut(Option<&T>) -> V,
     ) -> Result<Held, V::Error> {
         let Some((uid, version)) = state.map(identity) else {
@@ -117,12 +120,12 @@ impl Seen {
             }
             return Ok(if condition(None).holds()? { Held::ByState } else { Held::Not });
         };
-        let is_another = self.uid.is_some() && self.uid.as_deref() != uid;
+        let is_another = self.uid.is_some() && self.uid != uid;
         let present = LastSeen::Present { version };
         if !is_another && self.last == present {
             return Ok(Held::Not);
         }
-        self.uid = uid.map(str::to_owned);
+        self.uid = uid;
         if is_another {
             self.last = LastSeen::Absent;
             if condition(None).holds()? {
@@ -141,8 +144,8 @@ mod tests {
     /// An object of this uid and version.
     type State = (&'static str, u32);
 
-    fn identity((uid, version): &State) -> (Option<&str>, String) {
-        (Some(uid), version.to_string())
+    fn identity((uid, version): &State) -> (Option<Uid>, String) {
+        (Uid::new(uid), version.to_string())
     }
 
     /// What the condition is asked about by these states: versions, 0 for an absence.

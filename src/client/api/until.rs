@@ -15,6 +15,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use informer_core::list_watch_error::ErrorClass;
+use informer_core::meta::Uid;
 use informer_core::resume::{Next, WatchResume};
 use informer_core::until::{Held, Seen};
 use kube_core::params::{ListParams, WatchParams};
@@ -84,9 +85,9 @@ impl Progress {
 }
 
 /// The uid and the version of an object.
-fn identity<K: Resource>(object: &K) -> (Option<&str>, String) {
+fn identity<K: Resource>(object: &K) -> (Option<Uid>, String) {
     let meta = object.meta();
-    (meta.uid.as_deref(), meta.resource_version.clone().unwrap_or_default())
+    (meta.uid.as_deref().and_then(Uid::new), meta.resource_version.clone().unwrap_or_default())
 }
 
 impl<K> Api<K>

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::Undecodable;
-use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::words::panic_text;
 
 use super::scopes::Scopes;
@@ -128,7 +128,10 @@ impl<R: Representation> Decoding<'_, R> {
             let meta = Meta::new(self.key(scan)?, version, source.clone()).uid(scan.uid());
             return Ok(Named::New(meta.wire_bytes(wire_bytes).form(form)));
         };
-        let has_same_uid = published.object_uid().map(Uid::as_str) == scan.uid_text();
+        let has_same_uid = match (published.object_uid(), scan.uid_text()) {
+            (Some(uid), Some(text)) => *uid == text,
+            (uid, text) => uid.is_none() && text.is_none(),
+        };
         let is_of_form = published.source() == source && published.cached_meta().form == form;
         if has_same_uid && *published.version() == version && is_of_form {
             // The same length means the same text: see the header.

@@ -47,7 +47,7 @@ pub const CONTROLLER_UID: &str = "controller-uid";
 /// # drop(children); Ok(()) }
 /// ```
 pub fn controller_uid<K: Controlled>(child: &Object<K>) -> Option<String> {
-    child.body().controller().map(|controller| controller.uid.to_owned())
+    child.body().controller().and_then(|controller| controller.uid).map(|uid| uid.to_string())
 }
 
 /// A child that was deleted, as `ConfigMap shop/prices`.
@@ -128,8 +128,8 @@ impl<K: ChildBody> ChildKind for CachedControllers<K> {
 
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>) -> BoxFuture<'a, Result<Vec<Pruned>, ChildError>> {
         let is_ours = |child: &Object<ControllerOf<K>>| {
-            let uid = child.body().controller().map(|controller| controller.uid);
-            uid == Some(pass.owner.uid.as_str()) && !pass.is_wanted::<K>(child.key())
+            let uid = child.body().controller().and_then(|controller| controller.uid);
+            uid.as_ref() == Some(&pass.owner.uid) && !pass.is_wanted::<K>(child.key())
         };
         let unwanted: Vec<_> = pass.found_in(&self.0).into_iter().filter(is_ours).collect();
         async move {
@@ -183,7 +183,7 @@ impl<K: ChildBody> ChildKind for Listed<K> {
 impl ChildPass<'_> {
     /// What may be a child of this owner: by the index if there is one, otherwise everything in its namespace.
     fn found_in<B: Body>(&self, cache: &Lister<B>) -> Vec<Object<B>> {
-        let indexed = cache.by_index(CONTROLLER_UID, self.owner.uid.as_str());
+        let indexed = cache.by_index(CONTROLLER_UID, &self.owner.uid.to_string());
         let mut found = indexed.unwrap_or_else(|_| match &self.owner.namespace {
             Some(namespace) => cache.list_namespace(namespace),
             None => cache.list(),

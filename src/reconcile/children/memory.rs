@@ -62,8 +62,8 @@ struct Values {
 impl Memory {
     /// Whether this body was applied before, and the cached object shows what the server made of it.
     pub(super) fn is_applied<K: ChildBody>(&self, place: &Place, body: &Value, shown: &Shown<K>) -> bool {
-        let uid = shown.uid().map(Uid::as_str);
-        let (applied, version) = (self.applied(place, uid, body), self.hasher.hash_one(shown.version()));
+        let (applied, version) =
+            (self.applied(place, shown.uid(), body), self.hasher.hash_one(shown.version()));
         let at = self.hasher.hash_one(place);
         let values = {
             let known = self.known();
@@ -108,7 +108,8 @@ impl Memory {
             self.known().children.remove(&at);
             return;
         };
-        let applied = self.applied(place, meta.uid.as_deref(), body);
+        let uid = meta.uid.as_deref().and_then(Uid::new);
+        let applied = self.applied(place, uid.as_ref(), body);
         let version = self.hasher.hash_one(&version);
         let mut known = self.known();
         let values = values
@@ -133,7 +134,7 @@ impl Memory {
         Some((fields, hash))
     }
 
-    fn applied(&self, place: &Place, uid: Option<&str>, body: &Value) -> u64 {
+    fn applied(&self, place: &Place, uid: Option<&Uid>, body: &Value) -> u64 {
         self.hasher.hash_one((place, uid, self.hash(body)))
     }
 

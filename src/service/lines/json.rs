@@ -11,7 +11,7 @@ use super::{KindStatus, policy_name, queue_order_name, state_name};
 use crate::printable::printable_json;
 use crate::service::run::Report;
 use informer_actors::subscription::Notify;
-use informer_core::meta::Object;
+use informer_core::meta::{Object, Uid};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +39,7 @@ struct Subject<'a> {
     kind: &'a str,
     namespace: Option<&'a str>,
     name: &'a str,
-    uid: Option<&'a str>,
+    uid: Option<String>,
     resource_version: String,
 }
 
@@ -106,7 +106,7 @@ fn subject<'a, S>(kind: &'a str, object: &'a Object<S>) -> Subject<'a> {
         kind,
         namespace: key.namespace(),
         name: key.name(),
-        uid: object.object_uid().map(informer_core::meta::Uid::as_str),
+        uid: object.object_uid().map(Uid::to_string),
         resource_version: object.version().to_string(),
     }
 }
@@ -121,7 +121,7 @@ fn text(document: &impl Serialize) -> String {
 mod tests {
     use super::*;
     use informer_core::delta::Cause;
-    use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId, Uid};
+    use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
 
     fn object_of(key: ObjectKey) -> Object<()> {
         let version = ResourceVersion::from_number(7).unwrap();

@@ -82,7 +82,7 @@ fn opr_25_what_was_not_sent_reads_as_it_was_given_with_its_owner() {
         assert!(matches!(applied, Applied::AsGiven(_)), "{applied:?}");
         assert_eq!(applied.data.as_ref().unwrap()["text"], "1");
         let owners = applied.metadata.owner_references.as_ref().unwrap();
-        assert_eq!(owners[0].uid, lean.owner.object_uid().unwrap().as_str());
+        assert_eq!(*lean.owner.object_uid().unwrap(), owners[0].uid);
     });
 }
 

@@ -45,5 +45,10 @@ pub(crate) fn brought_by(
 
 /// How tests write an object down: `a/x u1@3`.
 pub(crate) fn written<S>(object: &Object<S>) -> String {
-    format!("{} {}@{}", object.key(), object.object_uid().map_or("-", Uid::as_str), object.version())
+    format!(
+        "{} {}@{}",
+        object.key(),
+        object.object_uid().map_or_else(|| "-".to_owned(), Uid::to_string),
+        object.version()
+    )
 }

@@ -8,7 +8,7 @@ use super::indices::by_word;
 use super::{Play, gone, put, text_of, texts};
 use crate::delta::{Cause, Change, Replacement, Undecodable, WatchPart};
 use crate::indexer::{Progress, Publish, invariants};
-use crate::meta::{Object, ObjectKey, SourceId};
+use crate::meta::{Object, ObjectKey, SourceId, Uid};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{brought_by, key, version, written};
 
@@ -89,8 +89,7 @@ impl Server {
     fn state(&mut self, name: usize, uid: Option<String>, words: &str) -> Object<String> {
         let key = self.key(name);
         let lives = self.lives;
-        let known =
-            self.objects.get(&key).and_then(|object| object.object_uid()).map(|uid| uid.as_str().to_owned());
+        let known = self.objects.get(&key).and_then(|object| object.object_uid()).map(Uid::to_string);
         let uid = uid.or(known).unwrap_or_else(|| format!("l{lives}"));
         let number = self.next();
         brought_by(&self.source, &key.to_string(), &uid, number, words)

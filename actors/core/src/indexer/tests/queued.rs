@@ -8,7 +8,7 @@ use super::{Play, bookmark, gone, put, reported, texts};
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::delta_fifo::{Batch, Bounds, DeltaQueue, QueueOrder};
 use crate::indexer::{Publish, invariants};
-use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{key, life, object, version, written};
 
@@ -202,13 +202,17 @@ struct Server {
     past: Vec<(ResourceVersion, BTreeMap<ObjectKey, Object<String>>)>,
 }
 
+fn uid_of(object: &Object<String>) -> String {
+    object.object_uid().map_or_else(String::new, Uid::to_string)
+}
+
 impl Server {
     fn write(&mut self, name: usize, is_new_life: bool) -> Object<String> {
         self.number += 1;
         let name = format!("k-{name}");
         let uid =
             self.objects.get(&key(&name)).and_then(|old| old.object_uid()).filter(|_| !is_new_life).cloned();
-        let uid = uid.map_or_else(|| format!("u{}", self.number), |uid| uid.as_str().to_owned());
+        let uid = uid.map_or_else(|| format!("u{}", self.number), |uid| uid.to_string());
         let object = life(&name, &uid, self.number);
         self.objects.insert(object.key().clone(), object.clone());
         self.remember();
@@ -220,7 +224,7 @@ impl Server {
         let old = self.objects.remove(&key(&name))?;
         self.number += 1;
         self.remember();
-        Some(life(&name, old.object_uid().map_or("", |uid| uid.as_str()), self.number))
+        Some(life(&name, &uid_of(&old), self.number))
     }
 
     fn remember(&mut self) {
@@ -235,8 +239,7 @@ impl Server {
             Deed::DeleteTwice(name) => self.delete(name).map_or_else(Vec::new, |last| {
                 self.number += 1;
                 self.remember();
-                let again =
-                    life(last.key().name(), last.object_uid().map_or("", |uid| uid.as_str()), self.number);
+                let again = life(last.key().name(), &uid_of(&last), self.number);
                 vec![gone(last), gone(again)]
             }),
             Deed::Bookmark => vec![bookmark(self.number.max(1))],

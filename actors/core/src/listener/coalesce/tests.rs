@@ -40,7 +40,7 @@ fn event(text: &str) -> Change<()> {
 }
 
 fn write_state(object: &Object<()>) -> String {
-    format!("{}{}", object.object_uid().map_or("_", Uid::as_str), object.version())
+    format!("{}{}", object.object_uid().map_or_else(|| "_".to_owned(), Uid::to_string), object.version())
 }
 
 fn write(change: &Change<()>) -> String {

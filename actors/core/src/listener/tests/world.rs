@@ -163,9 +163,8 @@ impl World {
         self.version += 1;
         let old = self.live.get(key).cloned();
         let uid = old.as_ref().and_then(|old| old.object_uid().cloned());
-        let new_uid = format!("u{}", self.version);
-        let uid = uid.as_ref().map_or(&*new_uid, |uid| uid.as_str());
-        let object = brought_by(&sources()[source], &key.to_string(), uid, self.version, "");
+        let uid = uid.map_or_else(|| format!("u{}", self.version), |uid| uid.to_string());
+        let object = brought_by(&sources()[source], &key.to_string(), &uid, self.version, "");
         self.live.insert(key.clone(), object.clone());
         self.frame.insert(object.clone());
         match old {
@@ -179,8 +178,8 @@ impl World {
         self.frame.remove(key);
         self.graves.insert(key.clone(), old.clone());
         self.version += 1;
-        let uid = old.object_uid().map_or("", |uid| uid.as_str());
-        let last = brought_by(old.source(), &key.to_string(), uid, self.version, "");
+        let uid = old.object_uid().map_or_else(String::new, Uid::to_string);
+        let last = brought_by(old.source(), &key.to_string(), &uid, self.version, "");
         Some(Change::Deleted { old, last, exact: true, cause: Cause::Watch })
     }
 

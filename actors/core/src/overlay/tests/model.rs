@@ -105,7 +105,7 @@ impl World {
         let cluster = &mut self.clusters[at];
         let (uid, known, has_left) = match cluster.newest(key) {
             Some(Event { after: Some(object), leaves, .. }) => {
-                let uid = object.object_uid().expect("it has one").as_str().to_owned();
+                let uid = object.object_uid().expect("it has one").to_string();
                 (uid, true, *leaves)
             }
             _ if deletes || leaves => return,
@@ -155,8 +155,8 @@ impl World {
             let part = match &event.after {
                 Some(object) if !event.leaves => WatchPart::Applied(object.clone()),
                 _ => {
-                    let (uid, key) = (event.about.object_uid().expect("it has one").as_str(), event.key);
-                    WatchPart::Deleted(brought_by(&cluster.source, key, uid, event.at, ""))
+                    let (uid, key) = (event.about.object_uid().expect("it has one").to_string(), event.key);
+                    WatchPart::Deleted(brought_by(&cluster.source, key, &uid, event.at, ""))
                 }
             };
             self.store.apply_parts([(cluster.source.clone(), part)]);
