@@ -41,6 +41,8 @@ pub struct ControllerBuilder<S: Body> {
     name: Arc<str>,
     options: SubscribeOptions<S>,
     watched: Vec<Box<dyn Watched>>,
+    /// The numbers of those of which objects are owned.
+    owned: Vec<usize>,
     feeds: Vec<MakeFeed<S>>,
     streams: Vec<BoxStream<'static, ObjectKey>>,
     every: Option<Duration>,
@@ -77,6 +79,7 @@ impl<S: Body> Controller<S> {
             name: primary.name().into(),
             options: SubscribeOptions::new(),
             watched: vec![Box::new(primary.clone())],
+            owned: Vec::new(),
             feeds: Vec::new(),
             streams: Vec::new(),
             every: None,
@@ -159,8 +162,12 @@ impl<S: Body> ControllerBuilder<S> {
     where
         I: IntoIterator<Item = ObjectKey>,
     {
-        if informer.number_in(&self.watched).is_none() {
+        let number = informer.number_in(&self.watched).unwrap_or(self.watched.len());
+        if number == self.watched.len() {
             self.watched.push(Box::new(informer.clone()));
+        }
+        if is_owned {
+            self.owned.push(number);
         }
         let informer = informer.clone();
         self.feeds.push(Box::new(move |shared| {
@@ -301,6 +308,7 @@ impl<S: Body> ReadyController<S> {
             runtime: runtime.clone(),
             primary: informer,
             watched: builder.watched.into(),
+            owned: builder.owned,
             queue,
             ledger: LedgerCell::new(runtime.0.freeing.release()),
             counters: Counters::default(),

@@ -44,8 +44,8 @@ impl<S: Body> LedgerCell<S> {
         locked(&self.ledger).handle_begin(key, cached)
     }
 
-    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) -> bool {
-        locked(&self.ledger).handle_writes(key, writes)
+    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes, is_told: impl Fn(usize) -> bool) -> bool {
+        locked(&self.ledger).handle_writes(key, writes, is_told)
     }
 
     pub(super) fn not_seen(&self, informer: usize, object: &ObjectKey) {

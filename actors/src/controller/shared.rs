@@ -50,6 +50,8 @@ pub(super) struct Shared<S: Body> {
     pub(super) primary: Informer<S>,
     /// The informers whose caches show what was written; the primary one is the first.
     pub(super) watched: Arc<[Box<dyn Watched>]>,
+    /// The numbers of those of which objects are owned.
+    pub(super) owned: Vec<usize>,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) ledger: LedgerCell<S>,
     pub(super) counters: Counters,
@@ -88,7 +90,8 @@ impl<S: Body> Shared<S> {
 
     /// The reconcile of this key was answered this, and writes nothing more.
     pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) {
-        if self.limits.ignores_own_writes && self.ledger.answered(key, writes) {
+        let is_owned = |informer| self.owned.contains(&informer);
+        if self.limits.ignores_own_writes && self.ledger.answered(key, writes, is_owned) {
             self.queue.add_with(key.clone(), Priority::Normal);
         }
     }

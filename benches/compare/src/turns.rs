@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use actix_informer::prelude::*;
 use actix_informer::runtime::DecodePool;
-use actix_informer::testing::{Faults, Site};
+use actix_informer::testing::Site;
 use anyhow::Context;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt, stream};

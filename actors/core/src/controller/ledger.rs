@@ -240,11 +240,18 @@ impl<S> Ledger<S> {
     /// The reconcile under way for this key will write nothing more, and was answered this. Gives whether the key is to be
     /// added to the queue, since something came of an owned object meanwhile that these answers do not show.
     ///
-    /// A ledger that is given no [`Arrival::Made`] needs none of these calls. Without one, what waits for it is forgotten
-    /// with the run, which then has to be tried again.
-    pub fn handle_writes(&mut self, key: &ObjectKey, writes: &Writes) -> bool {
+    /// `is_told` says of the number of an informer whether its objects come as [`Arrival::Made`]: only for these an answer is
+    /// kept. A ledger that is given none needs none of these calls. Without one, what waits for it is forgotten with the
+    /// run, which then has to be tried again.
+    pub fn handle_writes(
+        &mut self,
+        key: &ObjectKey,
+        writes: &Writes,
+        is_told: impl Fn(usize) -> bool,
+    ) -> bool {
         let early = self.running.get_mut(key).and_then(|run| run.early.take()).unwrap_or_default();
-        for (informer, object, awaited) in writes.iter().filter(|(.., awaited)| !awaited.is_removal()) {
+        let told = writes.iter().filter(|(informer, _, awaited)| is_told(*informer) && !awaited.is_removal());
+        for (informer, object, awaited) in told {
             self.answered.keep((informer, object.clone()), key, &awaited.version);
         }
         let mut is_added = false;

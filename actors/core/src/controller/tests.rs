@@ -174,6 +174,11 @@ fn event(number: u64) -> Reason {
     Reason::Event { informer, key, kind: EventKind::Updated, cause: Cause::Watch }
 }
 
+/// The informer of the children has this number.
+fn of_children(informer: usize) -> bool {
+    informer == 1
+}
+
 /// What happens to a child of one key.
 #[derive(Debug, Clone, Copy)]
 enum ChildStep {
@@ -232,7 +237,7 @@ proptest! {
                 }
                 ChildStep::End if is_running => {
                     is_running = false;
-                    is_waiting |= ledger.handle_writes(&key("owner"), &std::mem::take(&mut answers));
+                    is_waiting |= ledger.handle_writes(&key("owner"), &std::mem::take(&mut answers), of_children);
                     drop(ledger.handle_end(&key("owner"), Ended::With(Outcome::Done)));
                     // What was told before the reconcile began has led to it; what came later leads to another one.
                     prop_assert!(is_waiting || newest_foreign_told == seen, "run {run}: a foreign state is lost");
@@ -249,7 +254,7 @@ fn ctl_21_the_event_of_a_write_that_a_cache_has_not_shown_in_time_leads_to_a_rec
     let mut ledger = Ledger::<u64>::default();
     let (state, mut writes) = (object("child", 0, 5), Writes::default());
     writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
-    assert!(!ledger.handle_writes(&key("owner"), &writes));
+    assert!(!ledger.handle_writes(&key("owner"), &writes, of_children));
     ledger.handle_not_seen(1, state.key());
     let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
     assert!(ledger.handle_arrival(&key("owner"), arrival, event(1)).is_added);
@@ -260,7 +265,7 @@ fn ctl_21_the_end_of_a_child_forgets_what_was_answered_for_it() {
     let mut ledger = Ledger::<u64>::default();
     let (state, mut writes) = (object("child", 0, 5), Writes::default());
     writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
-    assert!(!ledger.handle_writes(&key("owner"), &writes));
+    assert!(!ledger.handle_writes(&key("owner"), &writes, of_children));
     let gone = Arrival::Unmade { informer: 1, object: state.key() };
     assert!(ledger.handle_arrival(&key("owner"), gone, event(1)).is_added);
     let again = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
@@ -282,7 +287,7 @@ fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept(
         for child in children {
             let (state, mut writes) = (object(child, 0, child + 1), Writes::default());
             writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
-            assert!(!ledger.handle_writes(&key("owner"), &writes));
+            assert!(!ledger.handle_writes(&key("owner"), &writes, of_children));
         }
     };
     answer(&mut ledger, 0..3);
@@ -292,6 +297,10 @@ fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept(
     assert!(told(&mut ledger, "owner", 2, true), "after a rewind versions say nothing");
     assert!(told(&mut ledger, "owner", 2, false), "and the answer is forgotten");
     answer(&mut ledger, 10..10 + MOST_ANSWERED as u64 + 1);
+    // Answers for objects of which no event comes take the place of none.
+    let mut own = Writes::default();
+    own.handle_write(0, &key("owner"), Awaited::written(object("owner", 0, 1).cached_meta()));
+    assert!(!ledger.handle_writes(&key("owner"), &own, of_children));
     assert!(told(&mut ledger, "owner", 10, false), "it is forgotten");
     assert!(!told(&mut ledger, "owner", 11, false));
     assert_eq!(ledger.figures().answered, 2);
