@@ -8,8 +8,10 @@
 //! 3. Over TLS nothing is read ahead here: rustls does that.
 //! 4. The first write of a request asks whether the request may still begin (`attempt.rs`).
 //!
-//! Bound: [`AHEAD`] bytes for each connection that has read an answer. Read next: `socket.rs`.
+//! Bound: [`AHEAD`] bytes for each thread, and as many for a connection while an answer is read that did not fit. Read next:
+//! `socket.rs`.
 
+use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -25,19 +27,39 @@ const AHEAD: usize = 32 << 10;
 /// Who asks for less looks whether the connection is still open.
 const LOOK: usize = 256;
 
+thread_local! {
+    /// Where the connections of this thread read to, one after the other.
+    static BUFFER: RefCell<Box<[u8]>> = RefCell::default();
+}
+
 /// A connection, and what was read of it and not asked for yet.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     socket: Socket,
-    /// Empty until the first answer, and always over TLS.
-    buffer: Box<[u8]>,
-    /// What of the buffer was not asked for yet.
-    unread: std::ops::Range<usize>,
+    /// What did not fit where it was asked for; mostly nothing, and always nothing over TLS.
+    unread: Vec<u8>,
+    /// So much of it was asked for since.
+    given: usize,
 }
 
 impl ReadAhead {
-    pub(super) fn new(socket: Socket) -> Self {
-        Self { socket, buffer: Box::default(), unread: 0..0 }
+    pub(super) const fn new(socket: Socket) -> Self {
+        Self { socket, unread: Vec::new(), given: 0 }
+    }
+
+    /// Reads a large piece, gives what fits, and keeps the rest.
+    fn poll_piece(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        BUFFER.with_borrow_mut(|buffer| {
+            if buffer.is_empty() {
+                *buffer = vec![0; AHEAD].into_boxed_slice();
+            }
+            let mut piece = ReadBuf::new(buffer);
+            ready!(Pin::new(&mut self.socket).poll_read(cx, &mut piece))?;
+            let (fits, rest) = piece.filled().split_at(buf.remaining().min(piece.filled().len()));
+            buf.put_slice(fits);
+            (self.unread, self.given) = (rest.to_vec(), 0);
+            Poll::Ready(Ok(()))
+        })
     }
 }
 
@@ -50,16 +72,15 @@ impl AsyncRead for ReadAhead {
             if is_tls || !(LOOK..AHEAD).contains(&wanted) {
                 return Pin::new(&mut this.socket).poll_read(cx, buf);
             }
-            if this.buffer.is_empty() {
-                this.buffer = vec![0; AHEAD].into_boxed_slice();
-            }
-            let mut ahead = ReadBuf::new(&mut this.buffer);
-            ready!(Pin::new(&mut this.socket).poll_read(cx, &mut ahead))?;
-            this.unread = 0..ahead.filled().len();
+            return this.poll_piece(cx, buf);
         }
-        let given = this.unread.start..this.unread.end.min(this.unread.start + wanted);
-        buf.put_slice(&this.buffer[given.clone()]);
-        this.unread.start = given.end;
+        let rest = &this.unread[this.given..];
+        let given = rest.len().min(wanted);
+        buf.put_slice(&rest[..given]);
+        this.given += given;
+        if this.given == this.unread.len() {
+            this.unread = Vec::new();
+        }
         Poll::Ready(Ok(()))
     }
 }
@@ -120,5 +141,23 @@ mod tests {
         assert!(ahead.unread.is_empty());
         let end = ahead.read(&mut [0; 1024]).await.unwrap_err();
         assert!(is_orderly_end(&end), "{end}");
+    }
+    #[tokio::test]
+    async fn what_is_read_ahead_of_one_connection_is_not_given_to_another_one_of_the_thread() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut pairs = Vec::new();
+        for byte in [1, 2] {
+            let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (mut theirs, _) = listener.accept().await.unwrap();
+            theirs.write_all(&[byte; 4_000]).await.unwrap();
+            pairs.push((byte, ReadAhead::new(Socket::Plain(ours)), theirs));
+        }
+        for _ in 0..10 {
+            for (byte, ahead, _) in &mut pairs {
+                let mut piece = [0; 400];
+                ahead.read_exact(&mut piece).await.unwrap();
+                assert_eq!(piece, [*byte; 400]);
+            }
+        }
     }
 }
