@@ -30,6 +30,7 @@ pub use worker::Handing;
 
 use crate::runtime::mailbox::{Closed, ask_with};
 use crate::runtime::{ArbiterHandle, Runtime, within};
+use item::Offer;
 use limiter::Limiter;
 use messages::{Drained, Next};
 use shared::Shared;
@@ -153,6 +154,11 @@ impl<K: QueueKey> WorkQueue<K> {
     /// Waits for the next key; `None` when the queue is shut down and nothing will be handed out any more, or when it has
     /// ended. Callers get keys in the order in which they began to wait. Dropping the future loses no key.
     pub async fn next(&self) -> Option<WorkItem<K>> {
+        self.offer().await?.accept()
+    }
+
+    /// The next key, as an offer that may still be refused.
+    async fn offer(&self) -> Option<Offer<K>> {
         let over = &self.shared.inside.over;
         loop {
             let answer = tokio::select! {
@@ -161,8 +167,7 @@ impl<K: QueueKey> WorkQueue<K> {
                 answer = ask_with(&self.shared.address, Next) => answer,
             };
             match answer {
-                Ok(None) => return None,
-                Ok(Some(offer)) => return offer.accept(),
+                Ok(offer) => return offer,
                 // The actor has died over the question, and is restarted.
                 Err(Closed) => tokio::task::yield_now().await,
             }
@@ -225,6 +230,11 @@ impl<K: QueueKey> WorkQueue<K> {
     pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
         self.change(|queue, _| queue.drain());
         if within(limit, self.drained()).await == Some(true) {
+            return Ok(());
+        }
+        let inside = &self.shared.inside;
+        // At a limit of zero, for example, nobody may have been able to answer.
+        if !inside.over.is_cancelled() && inside.content.with(|queue, _, _| queue.is_drain_over()) {
             return Ok(());
         }
         let Figures { depth, processing, .. } = self.figures();

@@ -52,7 +52,7 @@ async fn run(election: LeaderElection, context: PartContext) -> Result<(), PartE
     tokio::select! {
         biased;
         // A little less, so that it is told why the lease was not given back.
-        limit = context.stopping() => Ok(election.shutdown(limit * 9 / 10).await?),
+        limit = context.stopping() => Ok(election.shutdown(limit - limit / 10).await?),
         over = follow(&election, &context) => over,
     }
 }

@@ -26,7 +26,7 @@ impl Part for Recorder {
             context.ready();
             let limit = context.stopping().await;
             // A little less, so that the report says how many events are left and why.
-            Ok(recorder.shutdown(limit * 9 / 10).await?)
+            Ok(recorder.shutdown(limit - limit / 10).await?)
         }
         .boxed()
     }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use actix_informer::controller::{Controller, Outcome};
+use actix_informer::events::Recorder;
 use actix_informer::leader_election::{LeaderElection, WhyNot};
-use actix_informer::operator::{Operator, OperatorStatus, PartState};
+use actix_informer::operator::{Operator, OperatorStatus, PartState, Phase, controller};
 use informer_actors::testing::{Faults, Site};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::{sleep, timeout};
@@ -200,4 +202,34 @@ fn le_13_a_drain_of_a_declared_election_that_has_not_begun_asks_for_no_lease() {
         assert!(election.acquired().await.is_err() && log.take().is_empty());
         assert!(cluster.verbs().is_empty());
     });
+}
+
+#[test]
+fn inf_55_an_operator_whose_parts_may_take_for_ever_drains_each_of_them() {
+    for limit in [Duration::MAX, Duration::MAX / 2, Duration::from_secs(u64::MAX / 5)] {
+        run(|cluster| async move {
+            let log = Log::default();
+            let maps = cluster.client.resource::<ConfigMap>().informer(&cluster.runtime).expect("a resource");
+            let maps = maps.declare().expect("declared");
+            let source = maps.clone();
+            let reconcile = controller("maps", move || {
+                Controller::builder(&source).reconcile(|_| async { Ok(Outcome::Done) }).start()
+            });
+            let recorder = Recorder::builder(&cluster.client, &cluster.runtime, "operator").start();
+            let builder = Operator::builder(&cluster.runtime)
+                .cache(maps)
+                .work(reconcile)
+                .election(cluster.candidate("me"))
+                .events(recorder.expect("it starts"))
+                .leader_work(log.part("leader", SECOND));
+            let builder =
+                Phase::ALL.into_iter().fold(builder, |builder, phase| builder.drain_limit(phase, limit));
+            let operator = builder.start().expect("the runtime runs");
+            leader_is(&operator, PartState::Ready).await;
+            let report = operator.drain().await;
+            assert!(report.is_clean(), "{limit:?}: {report}");
+            assert_eq!(log.take(), ["start leader", "drain leader", "end leader"]);
+            assert_eq!(cluster.holder().await.as_deref(), Some(""), "{limit:?}: given back");
+        });
+    }
 }

@@ -104,6 +104,8 @@ pub struct WorkQueue<K> {
     retrying: BTreeSet<u32>,
     /// Keys that are being processed: since when, and the slot.
     processing: BTreeSet<(u64, u32)>,
+    /// How many keys were offered and are neither accepted nor taken back.
+    offered: usize,
     cells: Cells,
     phase: Phase,
 }
@@ -123,6 +125,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
             delays: BTreeSet::new(),
             retrying: BTreeSet::new(),
             processing: BTreeSet::new(),
+            offered: 0,
             cells: Cells::default(),
             phase: Phase::Open,
         }
@@ -186,6 +189,25 @@ impl<K: Ord + Clone> WorkQueue<K> {
         Some(Taken { key, priority, waited })
     }
 
+    /// As [`Self::take`], for a worker that may have gone: until [`Self::accept`] or [`Self::take_back`] is called for the
+    /// key, the queue is not over, since the key may wait again.
+    pub fn offer(&mut self, now: Duration) -> Option<Taken<K>> {
+        let taken = self.take(now)?;
+        self.offered += 1;
+        Some(taken)
+    }
+
+    /// A worker has one of the keys that were offered.
+    pub fn accept(&mut self) {
+        self.offered = self.offered.saturating_sub(1);
+    }
+
+    /// The worker to whom this key was offered has gone: as [`Self::put_back`].
+    pub fn take_back(&mut self, key: &K, now: Duration) -> bool {
+        self.accept();
+        self.put_back(key, now)
+    }
+
     /// A key comes back: it waits again if it was added meanwhile, else the queue knows nothing of it any more. False,
     /// and nothing happens, if it is not being processed.
     pub fn done(&mut self, key: &K, now: Duration) -> bool {
@@ -220,16 +242,35 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.done(key, now)
     }
 
-    /// A key comes back that nobody has worked on: it waits again with its former priority, also after a shutdown. False,
-    /// and nothing happens, if it is not being processed.
+    /// A key comes back that nobody has worked on: it waits again with its former priority, also after a shutdown, but is
+    /// discarded after [`Self::force`]. False, and nothing happens, if it is not being processed.
     pub fn put_back(&mut self, key: &K, now: Duration) -> bool {
+        let slot = self.find(key).and_then(|id| self.slots.get(id));
+        let Some(State::Processing(Processing { since, priority, .. })) = slot.map(|slot| slot.state) else {
+            return false;
+        };
+        self.again_since(key, priority, since);
+        self.done(key, now)
+    }
+
+    /// A key that is being processed is handed out once more when it comes back, for something that happened before a
+    /// shutdown: so also after it, but not after [`Self::force`]. False, and nothing happens, if it is not being processed.
+    pub fn again(&mut self, key: &K, priority: Priority, now: Duration) -> bool {
+        self.again_since(key, priority, nanos(now))
+    }
+
+    fn again_since(&mut self, key: &K, priority: Priority, since: u64) -> bool {
         let slot = self.find(key).and_then(|id| self.slots.get_mut(id));
         let Some(State::Processing(processing)) = slot.map(|slot| &mut slot.state) else { return false };
-        if processing.again.is_none() {
-            processing.again_since = processing.since;
+        if self.phase == Phase::Forced {
+            self.cells.discarded += 1;
+            return true;
         }
-        processing.again = processing.again.max(Some(processing.priority));
-        self.done(key, now)
+        if processing.again.is_none() {
+            processing.again_since = since;
+        }
+        processing.again = processing.again.max(Some(priority));
+        true
     }
 
     /// When [`Self::take`] has to be called for the delayed add that is due next, if it gave nothing before.

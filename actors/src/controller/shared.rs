@@ -25,7 +25,7 @@ use super::status::{ControllerState, ControllerStatus, Counters};
 use super::watched::Watched;
 use crate::informer::{Informer, InformerSync};
 use crate::pipeline::messages::Body;
-use crate::runtime::{Runtime, drop_payload, sleep};
+use crate::runtime::{Runtime, drop_payload, within};
 use crate::work_queue::{Added, NotDrained, WorkQueue};
 
 /// How often a worker that has a key asks whether its controller is the leader by now.
@@ -88,12 +88,11 @@ impl<S: Body> Shared<S> {
         }
     }
 
-    /// The reconcile of this key was answered this, and writes nothing more.
-    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) {
+    /// The reconcile of this key was answered this, and writes nothing more. Whether the key is to be reconciled once more for
+    /// what came meanwhile.
+    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) -> bool {
         let is_owned = |informer| self.owned.contains(&informer);
-        if self.limits.ignores_own_writes && self.ledger.answered(key, writes, is_owned) {
-            self.queue.add_with(key.clone(), Priority::Normal);
-        }
+        self.limits.ignores_own_writes && self.ledger.answered(key, writes, is_owned)
     }
 
     /// Waits until every informer is synced; false if the controller is stopped before.
@@ -118,7 +117,9 @@ impl<S: Body> Shared<S> {
             if self.is_draining() {
                 return Err(());
             }
-            self.stop.run_until_cancelled(sleep(LEADER_POLL)).await.ok_or(())?;
+            let drains = self.no_intake.cancelled();
+            let wait = within(LEADER_POLL, drains);
+            self.stop.run_until_cancelled(wait).await.ok_or(())?;
         }
     }
 
@@ -180,10 +181,10 @@ impl<S: Body> Shared<S> {
             ControllerState::Stopping
         } else if self.is_draining() {
             ControllerState::Draining
-        } else if !self.has_begun.load(Ordering::Acquire) {
-            ControllerState::Syncing
         } else if self.counters.workers.load(Ordering::Relaxed) == 0 {
             ControllerState::NoWorkers
+        } else if !self.has_begun.load(Ordering::Acquire) {
+            ControllerState::Syncing
         } else if self.fence.as_ref().is_some_and(|fence| leads(fence).is_none()) {
             ControllerState::NotLeading
         } else {

@@ -266,7 +266,11 @@ impl<S: Body> Run<S> {
     /// Gives the key back, as soon as its writes are seen.
     fn finish(self, ended: Ended) {
         let writes = self.writes.take();
-        self.shared.answered(&self.key, &writes);
+        if self.shared.answered(&self.key, &writes)
+            && let Some(item) = &self.item
+        {
+            item.again();
+        }
         let unseen = if writes.is_empty() { Writes::default() } else { unseen(&self.shared, writes) };
         if unseen.is_empty() {
             self.end(ended);

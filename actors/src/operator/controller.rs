@@ -119,5 +119,5 @@ fn unsynced(informers: &[AnyInformer]) -> Option<String> {
 async fn drain(controller: &AnyController, limit: Duration) -> Result<(), PartError> {
     // What outlives this shuts it down and waits: the lease is given back when nothing of it runs any more.
     // A little less, so that the reason of one that is late is told before it is dropped.
-    Ok(controller.drain(limit * 9 / 10).await?)
+    Ok(controller.drain(limit - limit / 10).await?)
 }

@@ -117,7 +117,7 @@ impl<K: QueueKey> QueueActor<K> {
         self.spec.faults.fail_point(Site::WorkQueueLook);
         for _ in 0..MOST_AT_ONCE {
             let Some(worker) = self.next_worker() else { break };
-            let Some(taken) = inside.content.with(|queue, _, moment| queue.take(moment.now)) else {
+            let Some(taken) = inside.content.with(|queue, _, moment| queue.offer(moment.now)) else {
                 self.workers.push_front(worker);
                 break;
             };

@@ -89,10 +89,24 @@ impl<K: QueueKey> WorkItem<K> {
     }
 
     /// Nobody has worked on the key: it waits again, and no failure is counted.
-    pub(super) fn put_back(&mut self) {
+    fn put_back(&mut self) {
         self.back(|shared, key| {
             shared.inside.content.with(|queue, _, moment| queue.put_back(key, moment.now));
         });
+    }
+
+    /// As [`Self::put_back`], for a key that was offered and not accepted.
+    fn take_back(&mut self) {
+        self.back(|shared, key| {
+            shared.inside.content.with(|queue, _, moment| queue.take_back(key, moment.now));
+        });
+    }
+
+    /// The key is handed out once more when it comes back, for something that happened before: also while the queue is
+    /// being drained.
+    pub(crate) fn again(&self) {
+        let key = self.key();
+        self.shared.inside.content.with(|queue, _, moment| queue.again(key, Priority::Normal, moment.now));
     }
 
     fn fail(&mut self) -> Option<Duration> {
@@ -134,14 +148,23 @@ impl<K: QueueKey> Offer<K> {
 
     /// The worker has it.
     pub(super) fn accept(mut self) -> Option<WorkItem<K>> {
-        self.0.take()
+        let item = self.0.take()?;
+        let is_shut_down = item.shared.inside.content.with(|queue, _, _| {
+            queue.accept();
+            queue.is_shut_down()
+        });
+        if is_shut_down {
+            // Others may wait to be told that it is over.
+            item.shared.tell();
+        }
+        Some(item)
     }
 }
 
 impl<K: QueueKey> Drop for Offer<K> {
     fn drop(&mut self) {
         if let Some(mut item) = self.0.take() {
-            caught(|| item.put_back());
+            caught(|| item.take_back());
         }
     }
 }

@@ -42,13 +42,14 @@ pub(super) fn start<K: QueueKey>(
 
 async fn hand<K: QueueKey>(queue: &WorkQueue<K>, worker: &Recipient<WorkItem<K>>, stop: &CancellationToken) {
     while worker.connected()
-        && let Some(Some(mut item)) = stop.run_until_cancelled(queue.next()).await
+        && let Some(Some(offer)) = stop.run_until_cancelled(queue.offer()).await
     {
-        if worker.connected() {
+        // An offer that is not accepted is dropped: its key waits again.
+        if worker.connected()
+            && let Some(item) = offer.accept()
+        {
             // A worker that dies over an item drops it: its key is tried again later.
             let _ = worker.send(item).await;
-        } else {
-            item.put_back();
         }
     }
 }

@@ -79,6 +79,15 @@ impl Causes {
         self.more
     }
 
+    /// Adds a reason that came before the others.
+    pub(super) fn add_first(&mut self, reason: Reason) {
+        self.kept.insert(0, reason);
+        if self.kept.len() > MOST_CAUSES {
+            self.kept.pop();
+            self.more = self.more.saturating_add(1);
+        }
+    }
+
     /// Adds a reason.
     pub(super) fn add(&mut self, reason: Reason) {
         if self.kept.contains(&reason) {

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::meta::{Object, ObjectKey};
+use crate::meta::{Object, ObjectKey, Uid};
 
 pub(super) struct Deleted<S> {
     by_key: BTreeMap<ObjectKey, (u64, Object<S>)>,
@@ -50,6 +50,16 @@ impl<S> Deleted<S> {
         let (_, oldest) = self.by_number.pop_first()?;
         self.dropped += 1;
         self.by_key.remove(&oldest).map(|(_, object)| object)
+    }
+
+    /// Gives the state of this key that is kept, and keeps it no more, if it is of this life.
+    pub(super) fn take_life(&mut self, key: &ObjectKey, life: Option<&Uid>) -> Option<Object<S>> {
+        let (number, kept) = self.by_key.get(key)?;
+        if life.is_none() || kept.object_uid() != life {
+            return None;
+        }
+        self.by_number.remove(number);
+        self.by_key.remove(key).map(|(_, object)| object)
     }
 
     /// Forgets this state, which the caller still holds, unless a newer one is kept.

@@ -6,7 +6,8 @@
 //!    added for an owned object, a timer or a resync.
 //! 2. An event that comes during a reconcile, and is newer than what that was given, is never lost: the key does not rest.
 //! 3. Everything that is kept is bounded: causes of [`MOST_WITH_CAUSES`] keys, [`MOST_DELETED`] last states, marks of
-//!    [`MOST_RESTING`] keys, [`MOST_ANSWERED`] answers, one entry for each reconcile under way.
+//!    [`MOST_RESTING`] keys, [`MOST_ANSWERED`] answers, one entry for each reconcile under way. That a key waits to be tried
+//!    again takes no place of an event's cause.
 //! 4. A last state is kept until a reconcile that was given it is done. A newer one is kept on.
 //! 5. Where it is asked for, an owned object in exactly the state that the reconcile of its owner was answered for a
 //!    write is no reason for another one. While a reconcile runs this is not known: its answer may come after the event.
@@ -19,7 +20,7 @@ use std::fmt;
 
 use super::answered::{Answered, Place};
 use super::deleted::Deleted;
-use super::{Causes, Ended, Next, Reason, Writes};
+use super::{Causes, Ended, MOST_WRITES, Next, Reason, Writes};
 use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
 
 /// How many keys have their causes kept. Further ones, such as those of a long first list, have none.
@@ -35,8 +36,8 @@ pub const MOST_RESTING: usize = 65_536;
 /// then leads to a reconcile.
 pub const MOST_ANSWERED: usize = 4_096;
 
-/// Of one reconcile so many events of owned objects wait for its answers. A further one leads to another reconcile.
-const MOST_EARLY: usize = 16;
+/// Of how many keys it is kept that they wait to be tried again, or were asked to be. Further ones have no such cause.
+const MOST_AGAIN: usize = 65_536;
 
 /// What leads to a key.
 #[derive(Debug)]
@@ -164,6 +165,8 @@ struct Run<S> {
 pub struct Ledger<S> {
     running: BTreeMap<ObjectKey, Run<S>>,
     causes: BTreeMap<ObjectKey, Causes>,
+    /// Keys that wait to be tried again: whether they failed.
+    again: BTreeMap<ObjectKey, bool>,
     resting: BTreeMap<ObjectKey, State>,
     deleted: Deleted<S>,
     answered: Answered,
@@ -176,6 +179,7 @@ impl<S> Ledger<S> {
         Self {
             running: BTreeMap::new(),
             causes: BTreeMap::new(),
+            again: BTreeMap::new(),
             resting: BTreeMap::new(),
             deleted: Deleted::new(most_deleted),
             answered: Answered::new(MOST_ANSWERED),
@@ -187,6 +191,8 @@ impl<S> Ledger<S> {
     pub fn handle_arrival(&mut self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> Arrived<S> {
         let released = match &arrival {
             Arrival::Gone(last) => self.deleted.keep(Object::clone(last)),
+            // It has left what is followed, and is back: this life of it has not ended.
+            Arrival::Present { meta, .. } => self.deleted.take_life(key, meta.uid.as_ref()),
             _ => None,
         };
         if let Arrival::Unmade { informer, object } = &arrival {
@@ -218,7 +224,10 @@ impl<S> Ledger<S> {
     /// nothing to do.
     pub fn handle_begin(&mut self, key: &ObjectKey, cached: Option<&Meta>) -> Option<Begun<S>> {
         debug_assert!(!self.running.contains_key(key), "a key is reconciled once at a time");
-        let causes = self.causes.remove(key).unwrap_or_default();
+        let mut causes = self.causes.remove(key).unwrap_or_default();
+        if let Some(has_failed) = self.again.remove(key) {
+            causes.add_first(if has_failed { Reason::Failed } else { Reason::Requeued });
+        }
         let state =
             cached.map(|Meta { uid, version, .. }| State { uid: uid.clone(), version: version.clone() });
         // What happened between the look at the cache and the begin of the last reconcile shows only here.
@@ -227,9 +236,13 @@ impl<S> Ledger<S> {
             return None;
         }
         self.resting.remove(key);
-        // A state that the cache still shows is not given as gone: the next reconcile finds it gone in both.
+        // A state that the cache still shows is not given as gone: the next reconcile finds it gone in both. Nor is one of a
+        // life that the cache shows, in whatever state. Where there are no uids, a newer state is another life.
         let is_gone = |last: &&Object<S>| {
-            cached.is_none_or(|now| now.uid.as_ref() != last.object_uid() || now.version > *last.version())
+            cached.is_none_or(|now| match (&now.uid, last.object_uid()) {
+                (Some(now), Some(last)) => now != last,
+                _ => now.version > *last.version(),
+            })
         };
         let deleted = self.deleted.get(key).filter(is_gone).cloned();
         let run = Run { state, deleted: deleted.clone(), is_outdated: false, early: Some(Vec::new()) };
@@ -283,8 +296,8 @@ impl<S> Ledger<S> {
                     self.resting.insert(key.clone(), state);
                 }
             }
-            Next::After(_) => self.note(key, Reason::Requeued),
-            Next::Backoff => self.note(key, Reason::Failed),
+            Next::After(_) => self.note_again(key, false),
+            Next::Backoff => self.note_again(key, true),
         }
         if let (Next::Done | Next::Rest, Some(deleted)) = (next, &run.deleted) {
             self.deleted.forget(deleted);
@@ -313,12 +326,18 @@ impl<S> Ledger<S> {
         reason: &Reason,
     ) -> bool {
         if let Some(early) = self.running.get_mut(key).and_then(|run| run.early.as_mut())
-            && early.len() < MOST_EARLY
+            && early.len() < MOST_WRITES
         {
             early.push((place, version.clone(), reason.clone()));
             return false;
         }
         !self.answered.take(&place, key, version)
+    }
+
+    fn note_again(&mut self, key: &ObjectKey, has_failed: bool) {
+        if self.again.len() < MOST_AGAIN {
+            self.again.insert(key.clone(), has_failed);
+        }
     }
 
     fn note(&mut self, key: &ObjectKey, reason: Reason) {

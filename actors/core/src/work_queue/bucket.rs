@@ -31,22 +31,24 @@ pub struct TooLong {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Bucket {
-    interval: Duration,
+    /// All in nanoseconds: of the longest interval and the most tokens, too, their products are whole numbers of this size.
+    interval: u128,
     /// The time in which an empty bucket is filled but for one token.
-    slack: Duration,
-    full_at: Duration,
+    slack: u128,
+    full_at: u128,
 }
 
 impl Bucket {
     /// A full bucket of `burst` tokens, at least one, which gets one more per `interval`.
     pub fn new(interval: Duration, burst: u32) -> Self {
-        Self { interval, slack: interval.saturating_mul(burst.saturating_sub(1)), full_at: Duration::ZERO }
+        let interval = interval.as_nanos();
+        Self { interval, slack: interval.saturating_mul(u128::from(burst.saturating_sub(1))), full_at: 0 }
     }
 
     /// Takes a token and gives how long to wait for it. Waits queue up: each later one is longer by the interval.
     pub fn take(&mut self, now: Duration) -> Duration {
         let wait = self.wait(now);
-        self.full_at = self.full_at.max(now).saturating_add(self.interval);
+        self.full_at = self.full_at.max(now.as_nanos()).saturating_add(self.interval);
         wait
     }
 
@@ -65,8 +67,15 @@ impl Bucket {
     }
 
     fn wait(&self, now: Duration) -> Duration {
-        self.full_at.saturating_sub(self.slack).saturating_sub(now)
+        duration(self.full_at.saturating_sub(self.slack).saturating_sub(now.as_nanos()))
     }
+}
+
+/// The longest duration if there is none of so many nanoseconds.
+fn duration(nanos: u128) -> Duration {
+    const SECOND: u128 = 1_000_000_000;
+    let below = u32::try_from(nanos % SECOND).unwrap_or(0);
+    u64::try_from(nanos / SECOND).map_or(Duration::MAX, |seconds| Duration::new(seconds, below))
 }
 
 impl<K> RateLimiter<K> for Bucket {

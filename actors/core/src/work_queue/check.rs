@@ -89,6 +89,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         }
         anew.cells.adds = cells.adds;
         anew.phase = *phase;
+        anew.offered = self.offered;
         anew
     }
 }

@@ -12,19 +12,25 @@ pub(super) enum Phase {
     /// Shut down, and somebody waits for the rest to be done.
     Draining,
     ShutDown,
+    /// Shut down, and nothing waits again.
+    Forced,
 }
 
 impl<K: Ord + Clone> WorkQueue<K> {
     /// Refuses adds from here on and discards delayed ones. What waits is still handed out. A drain that waits has
     /// ended: it is over.
     pub fn shut_down(&mut self) {
-        self.phase = Phase::ShutDown;
+        if self.phase != Phase::Forced {
+            self.phase = Phase::ShutDown;
+        }
         self.discard_delays();
     }
 
     /// Shuts down, and [`Self::is_drain_over`] says when everything is done, also after [`Self::shut_down`].
     pub fn drain(&mut self) {
-        self.phase = Phase::Draining;
+        if self.phase != Phase::Forced {
+            self.phase = Phase::Draining;
+        }
         self.discard_delays();
     }
 
@@ -32,7 +38,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
     /// keys were discarded.
     pub fn force(&mut self) -> usize {
         let before = self.cells.discarded;
-        self.shut_down();
+        self.phase = Phase::Forced;
+        self.discard_delays();
         while let Some((id, _)) = self.lines.pop(&mut self.slots) {
             self.cells.discarded += 1;
             self.forget_if_idle(id);
@@ -52,16 +59,20 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
     /// Whether no key will be handed out any more: it is shut down, none waits, and none will wait again.
     pub fn is_over(&self) -> bool {
-        self.is_shut_down() && self.is_empty() && !self.processing.iter().any(|(_, id)| self.is_again(*id))
+        if self.phase == Phase::Forced {
+            return true;
+        }
+        let is_empty = self.is_empty() && self.offered == 0;
+        self.is_shut_down() && is_empty && !self.processing.iter().any(|(_, id)| self.is_again(*id))
     }
 
     /// Whether a drain has nothing to wait for: everything is done, or [`Self::shut_down`] was called after
-    /// [`Self::drain`].
+    /// [`Self::drain`], or [`Self::force`].
     pub fn is_drain_over(&self) -> bool {
         match self.phase {
             Phase::Open => false,
             Phase::Draining => self.is_empty() && self.processing.is_empty(),
-            Phase::ShutDown => true,
+            Phase::ShutDown | Phase::Forced => true,
         }
     }
 

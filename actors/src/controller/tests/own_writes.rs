@@ -202,6 +202,21 @@ fn ctl_21_what_somebody_else_writes_while_a_key_is_reconciled_leads_to_another_r
 }
 
 #[test]
+fn ctl_21_what_somebody_else_has_written_before_a_drain_is_reconciled_in_it() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let controller = writes_seven(&world, world.builder().ignore_own_writes());
+        sleep(Duration::from_millis(700)).await;
+        assert_eq!(world.lines().await, ["a/one"], "it is under way");
+        world.numbers.apply("a/one-x", 8);
+        sleep(Duration::from_millis(50)).await;
+        controller.drain(secs(10)).await.expect("what waits is reconciled");
+        assert_eq!(world.lines().await, ["a/one"]);
+        assert_eq!(number(&world, "a/one-x"), Some(7));
+    });
+}
+
+#[test]
 fn ctl_21_unless_it_is_asked_for_each_own_write_leads_to_one_more_reconcile() {
     run(|world| async move {
         world.apply("a/one", "1");

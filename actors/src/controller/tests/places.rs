@@ -135,6 +135,22 @@ fn ctl_11_when_what_runs_the_workers_ends_the_keys_under_way_wait_again() {
 }
 
 #[test]
+fn ctl_11_when_what_runs_the_workers_ends_before_the_caches_are_synced_the_status_says_so() {
+    let runtime = Runtime::threads().start().expect("it starts");
+    let server = Server::<String>::new();
+    server.hold_lists(true);
+    let informer =
+        Informer::builder(&runtime, "texts").source(move || server.clone()).start().expect("sound");
+    let foreign = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
+    let controller = foreign.block_on(async {
+        Controller::builder(&informer).reconcile(|_| async { DONE }).start().expect("it starts")
+    });
+    assert_eq!(controller.status().state, ControllerState::Syncing);
+    drop(foreign);
+    assert_eq!(controller.status().state, ControllerState::NoWorkers);
+}
+
+#[test]
 fn ctl_13_while_the_program_is_not_the_leader_no_key_is_reconciled_and_each_request_has_its_number() {
     run(|world| async move {
         world.apply("a/one", "1");

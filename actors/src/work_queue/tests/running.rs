@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use actix::Actor;
 use futures_util::FutureExt;
 
-use super::{LONG, Work, Worker, ms, queue};
+use super::{LONG, Stop, Work, Worker, ms, queue};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::{Runtime, sleep};
 use crate::work_queue::{Added, WorkQueue};
@@ -102,5 +102,29 @@ fn wq_18_a_forced_shutdown_stops_the_work_early() {
         sleep(LONG).await;
         assert!(done.times().len() < 20, "{}", done.times().len());
         assert_eq!(done.times().len() + discarded, 1_000);
+    });
+}
+
+#[test]
+fn a_key_that_was_offered_to_an_actor_that_has_stopped_is_worked_on_by_another_one_also_in_a_drain() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (queue, done) = (queue(&runtime), Work::default());
+        let (gone, alive) = (Worker(Work::default()).start(), Worker(done.clone()).start());
+        let _handing = [queue.hand_to(gone.clone(), 1), queue.hand_to(alive, 1)];
+        sleep(ms(1)).await;
+        gone.send(Stop).await.expect("it runs");
+        sleep(ms(1)).await;
+        queue.add(7);
+        queue.drain(LONG).await.expect("the other one does it");
+        assert_eq!(done.times(), [(7, 1)].into());
+    });
+}
+
+#[test]
+fn a_drain_of_an_idle_queue_succeeds_at_a_limit_of_zero() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let queue = queue::<u32>(&runtime);
+        queue.drain(std::time::Duration::ZERO).await.expect("there is nothing to do");
+        assert_eq!(queue.add(7), Added::Refused);
     });
 }

@@ -43,7 +43,7 @@ fn ctl_18_65536_keys_rest_at_most_and_a_further_one_does_not() {
 }
 
 #[test]
-fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life_or_a_newer_one() {
+fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life() {
     let last = object("one", 0, 7);
     let given = |cached: Option<&Object<u64>>| {
         let mut ledger = Ledger::default();
@@ -52,7 +52,7 @@ fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life
     };
     assert!(given(None).is_some(), "it is gone");
     assert!(given(Some(&object("one", 0, 6))).is_none(), "the cache shows it still");
-    assert!(given(Some(&object("one", 0, 8))).is_some(), "the same life in a newer state");
+    assert!(given(Some(&object("one", 0, 8))).is_none(), "it had left what is followed, and is back");
     assert!(given(Some(&object("one", 1, 3))).is_some(), "another life has the name");
 }
 
@@ -68,6 +68,54 @@ fn ctl_01_a_key_that_was_requeued_or_has_failed_says_so_and_each_reason_is_given
     assert_eq!(causes(Ended::Failed), "requeued");
     assert_eq!(causes(Ended::With(Outcome::Done)), "failed before");
     assert_eq!(causes(Ended::With(Outcome::Done)), "not kept");
+}
+
+#[test]
+fn ctl_01_an_object_that_comes_back_in_the_same_life_has_no_last_state() {
+    let (left, back) = (object("one", 0, 7), object("one", 0, 8));
+    let mut ledger = Ledger::default();
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&left), event(0)).is_added);
+    let arrived = ledger.handle_arrival(&key("one"), present(&back), event(1));
+    assert!(arrived.released.is_some_and(|released| released.ptr_eq(&left)), "the caller drops it");
+    assert_eq!(ledger.figures().deleted, 0);
+    let other = object("one", 1, 9);
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&back), event(2)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), present(&other), event(3)).released.is_none());
+    let begun = ledger.handle_begin(&key("one"), Some(other.cached_meta())).expect("it does not rest");
+    assert!(begun.deleted.is_some_and(|deleted| deleted.ptr_eq(&back)), "that life has ended");
+}
+
+#[test]
+fn ctl_18_keys_that_wait_to_be_tried_again_take_no_place_of_the_cause_of_an_event() {
+    let mut ledger = Ledger::<u64>::default();
+    for number in 0..2 * MOST_WITH_CAUSES as u64 {
+        ledger.handle_begin(&key(number), None).expect("it does not rest");
+        drop(ledger.handle_end(&key(number), Ended::With(Outcome::RequeueAfter(Duration::ZERO))));
+    }
+    assert!(ledger.handle_arrival(&key(0), Arrival::Input, event(7)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Input, event(8)).is_added);
+    let mut causes = |key: ObjectKey| ledger.handle_begin(&key, None).expect("it begins").causes.to_vec();
+    assert_eq!(causes(key("one")), [event(8)]);
+    assert_eq!(causes(key(0)), [Reason::Requeued, event(7)], "in the order in which they came");
+    assert_eq!(causes(key(2 * MOST_WITH_CAUSES - 1)), [Reason::Requeued]);
+}
+
+#[test]
+fn ctl_21_of_a_reconcile_that_makes_1024_children_no_event_is_a_reason_for_another_one() {
+    let mut ledger = Ledger::<u64>::default();
+    ledger.handle_begin(&key("owner"), None).expect("it does not rest");
+    let mut writes = Writes::default();
+    for number in 0..MOST_WRITES as u64 {
+        let child = object(number, 0, number + 1);
+        writes.handle_write(1, child.key(), Awaited::written(child.cached_meta()));
+        let arrival = Arrival::Made { informer: 1, meta: child.cached_meta(), is_again: false };
+        assert!(!ledger.handle_arrival(&key("owner"), arrival, event(number)).is_added);
+    }
+    let further = object(MOST_WRITES as u64, 0, MOST_WRITES as u64 + 1);
+    let arrival = Arrival::Made { informer: 1, meta: further.cached_meta(), is_again: false };
+    assert!(ledger.handle_arrival(&key("owner"), arrival, event(0)).is_added, "beyond the bound");
+    assert!(!ledger.handle_writes(&key("owner"), &writes, of_children));
+    assert_eq!(ledger.figures().answered, MOST_WRITES as u64);
 }
 
 #[test]

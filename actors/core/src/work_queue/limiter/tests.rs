@@ -144,6 +144,22 @@ fn rl_10_a_bucket_gives_its_burst_at_once_and_then_one_token_a_second() {
 }
 
 #[test]
+fn rl_10_after_its_burst_a_bucket_of_the_longest_interval_gives_nothing_more() {
+    for burst in [1, 2, u32::MAX] {
+        let mut bucket = Bucket::new(Duration::MAX, burst);
+        let at_once = (0..5).filter(|_| bucket.try_take(s(0))).count();
+        assert_eq!(at_once, usize::try_from(burst.min(5)).expect("small"));
+        if burst < 5 {
+            assert!(!bucket.try_take(s(u64::MAX / 2)));
+            assert!(bucket.take(s(1)) > s(u64::MAX / 2));
+            assert_eq!(bucket.take(s(1)), Duration::MAX, "two of them are longer than any duration");
+        }
+    }
+    let mut unlimited = Bucket::new(Duration::ZERO, 1);
+    assert!((0..5).all(|_| unlimited.try_take(s(0))));
+}
+
+#[test]
 fn rl_11_a_wait_that_would_be_too_long_fails_early_and_takes_nothing() {
     let mut bucket = Bucket::new(s(10_000), 1);
     assert_eq!(bucket.take_within(s(1), s(0)), Ok(s(0)));

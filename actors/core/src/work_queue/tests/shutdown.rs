@@ -107,3 +107,40 @@ fn a_key_that_nobody_worked_on_waits_again_also_after_a_shutdown() {
     let taken = queue.take(ms(5)).expect("it waits again");
     assert_eq!((taken.key, taken.waited), ("foo", ms(3)), "since it was handed out to nobody");
 }
+
+#[test]
+fn while_a_key_is_offered_a_queue_that_was_shut_down_is_not_over() {
+    for is_accepted in [true, false] {
+        let mut queue = queue(&["foo"]);
+        assert!(queue.offer(ms(2)).is_some() && queue.offer(ms(2)).is_none());
+        queue.shut_down();
+        assert!(!queue.is_over(), "it may wait again");
+        if is_accepted {
+            queue.accept();
+            assert!(queue.is_over() && queue.is_processing(&"foo"));
+        } else {
+            assert!(queue.take_back(&"foo", ms(3)) && !queue.is_over());
+            assert!(queue.take(ms(4)).is_some() && queue.is_over());
+        }
+    }
+}
+
+#[test]
+fn what_happened_to_a_key_before_a_shutdown_is_worked_on_after_it_and_not_after_a_forced_one() {
+    for is_forced in [true, false] {
+        let mut queue = queue(&["foo", "bar"]);
+        queue.take(ms(2)).expect("it waits");
+        queue.offer(ms(2)).expect("it waits");
+        let discarded = if is_forced { queue.force() } else { 0 };
+        queue.drain();
+        queue.shut_down();
+        assert!(
+            queue.again(&"foo", Priority::Normal, ms(3)) && !queue.again(&"baz", Priority::Normal, ms(3))
+        );
+        assert!(queue.done(&"foo", ms(4)) && queue.take_back(&"bar", ms(4)));
+        let left: Vec<_> = std::iter::from_fn(|| queue.take(ms(5))).map(|taken| taken.key).collect();
+        assert_eq!(left, if is_forced { vec![] } else { vec!["foo", "bar"] });
+        assert!(queue.is_over() && queue.is_drain_over() && queue.check().is_ok());
+        assert_eq!((discarded, queue.figures(ms(5)).discarded), (0, if is_forced { 2 } else { 0 }));
+    }
+}
