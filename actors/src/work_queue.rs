@@ -48,9 +48,12 @@ mod start;
 mod tests;
 mod worker;
 
+/// How many workers a controller, or what hands keys to an actor, has at most: each is a task that waits for a key.
+pub const MOST_WORKERS: usize = 4_096;
+
 /// What a key has to be: cheap to clone, ordered, and sent between threads. Every such type is one.
 ///
-/// Comparing and cloning keys must not use the queue: it happens while the queue is locked.
+/// Comparing, cloning and dropping keys must not use the queue: it happens while the queue is locked.
 pub trait QueueKey: Ord + Clone + Send + 'static {}
 
 impl<K: Ord + Clone + Send + 'static> QueueKey for K {}
@@ -174,8 +177,8 @@ impl<K: QueueKey> WorkQueue<K> {
         }
     }
 
-    /// Hands keys to an actor, at most so many at the same time (at least one), until what is returned is dropped, the
-    /// queue is over or the actor has stopped. The actor keeps the item until it is done with it; what counts is when its
+    /// Hands keys to an actor, at most so many at the same time (1 to [`MOST_WORKERS`]), until what is returned is dropped, the
+    /// queue is over or the actor has stopped, which is seen at the next key: that one waits again. The actor keeps the item until it is done with it; what counts is when its
     /// handler returns. Until then the queue and the actor's address are kept.
     pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K>>>, at_once: usize) -> Handing {
         worker::start(self, &worker.into(), at_once, &self.callbacks)

@@ -30,7 +30,7 @@ use crate::informer::Informer;
 use crate::pipeline::messages::Body;
 use crate::runtime::Named;
 use crate::subscription::{SubscribeError, SubscribeOptions};
-use crate::work_queue::WorkQueue;
+use crate::work_queue::{MOST_WORKERS, WorkQueue};
 
 type MakeFeed<S> = Box<dyn FnOnce(&Arc<Shared<S>>) -> Result<Box<dyn Follows>, SubscribeError> + Send>;
 
@@ -207,7 +207,8 @@ impl<S: Body> ControllerBuilder<S> {
 
     /// An event of an owned object leads to no reconcile if it shows what the last reconcile of the key was answered for a
     /// write, as [`Request::written_as`] was told: the function has seen this state already. Any other state of the
-    /// object does lead to one, and so does its deletion.
+    /// object does lead to one, and so does its deletion. Of one reconcile the events of 1,024 objects wait for its answers,
+    /// if they come before it ends; further ones lead to another reconcile.
     ///
     /// For a function that goes on from the answers of its writes. One that makes an object, ends, and waits for the event
     /// of it must not set this. Without it, what controller-runtime and kube-rs do is done: each change that writes children
@@ -217,9 +218,9 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
-    /// How many keys are reconciled at the same time; at least one. One unless set.
+    /// How many keys are reconciled at the same time: 1 to [`MOST_WORKERS`], each by a task. One unless set.
     pub fn workers(mut self, workers: usize) -> Self {
-        self.limits.workers = workers.max(1);
+        self.limits.workers = workers.clamp(1, MOST_WORKERS);
         self
     }
 
@@ -243,7 +244,7 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
-    /// How long keys wait after failures.
+    /// How long keys wait after failures. It is asked while the queue is locked, and must not use the queue or the controller.
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectKey> + Send + 'static) -> Self {
         self.limiter = Box::new(limiter);
         self

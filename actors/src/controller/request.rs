@@ -127,7 +127,8 @@ impl<S: Body> Request<S> {
         &self.causes
     }
 
-    /// How often in a row this key has failed.
+    /// How often in a row this key has failed, as the rate limiter counts: zero with one that does not count by key, such as a
+    /// [`Bucket`](crate::work_queue::Bucket) alone.
     pub const fn attempt(&self) -> u32 {
         self.attempt
     }

@@ -12,7 +12,7 @@ use std::fmt;
 use actix::Recipient;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{QueueKey, WorkItem, WorkQueue};
+use super::{MOST_WORKERS, QueueKey, WorkItem, WorkQueue};
 use crate::runtime::ArbiterHandle;
 
 /// Hands keys to an actor until it is dropped. What the actor has by then is finished.
@@ -33,7 +33,7 @@ pub(super) fn start<K: QueueKey>(
     arbiter: &ArbiterHandle,
 ) -> Handing {
     let stop = CancellationToken::new();
-    for _ in 0..at_once.max(1) {
+    for _ in 0..at_once.clamp(1, MOST_WORKERS) {
         let (queue, worker, stop) = (queue.clone(), worker.clone(), stop.clone());
         arbiter.spawn(move || async move { hand(&queue, &worker, &stop).await });
     }

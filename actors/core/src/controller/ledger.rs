@@ -23,7 +23,7 @@ use super::deleted::Deleted;
 use super::{Causes, Ended, MOST_WRITES, Next, Reason, Writes};
 use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
 
-/// How many keys have their causes kept. Further ones, such as those of a long first list, have none.
+/// How many keys have the events kept that lead to them. Further ones, such as those of a long first list, have none.
 pub const MOST_WITH_CAUSES: usize = 4_096;
 
 /// How many last states of deleted objects are kept.

@@ -13,7 +13,8 @@ use std::time::Duration;
 use super::bucket::Bucket;
 use crate::reflector::Moment;
 
-/// Decides how long a key waits after a failure.
+/// Decides how long a key waits after a failure. A queue calls it while it is locked: it must not use that queue, nor
+/// block.
 ///
 /// ```
 /// use informer_core::reflector::Moment;

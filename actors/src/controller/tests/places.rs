@@ -8,6 +8,7 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::controller::{ControllerState, Reconcile};
+use crate::work_queue::MOST_WORKERS;
 
 #[test]
 fn ctl_11_futures_that_are_not_send_run_with_us_several_at_the_same_time() {
@@ -148,6 +149,17 @@ fn ctl_11_when_what_runs_the_workers_ends_before_the_caches_are_synced_the_statu
     assert_eq!(controller.status().state, ControllerState::Syncing);
     drop(foreign);
     assert_eq!(controller.status().state, ControllerState::NoWorkers);
+}
+
+#[test]
+fn ctl_11_of_any_number_of_workers_at_most_4096_are_started_wherever_they_run() {
+    run(|world| async move {
+        let anywhere = world.builder().workers(usize::MAX).reconcile(|_| async { DONE });
+        let local = world.builder().workers(usize::MAX).reconcile_local(|_| async { DONE });
+        let controllers = [anywhere.start().expect("it starts"), local.start().expect("it starts")];
+        sleep(secs(1)).await;
+        assert_eq!(controllers.map(|controller| controller.status().workers), [MOST_WORKERS; 2]);
+    });
 }
 
 #[test]
