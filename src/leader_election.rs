@@ -108,7 +108,7 @@ impl LeaderElection {
     }
 
     /// The same client for the work of the leader: each request is refused with
-    /// [`TransportError::NotLeading`](crate::client::TransportError::NotLeading) if the term has ended when its first byte
+    /// [`TransportError::NotLeading`](crate::client::TransportError::NotLeading) if this process does not lead when its first byte
     /// would be written, also after a wait, a retry, a new connection that took long, or a stop of the process. A request
     /// that is refused has reached nobody. One that was begun before goes on and may arrive, so new state is to be written
     /// with `resourceVersion`s, as [`Api::replace`](crate::client::Api::replace) does.
@@ -118,6 +118,9 @@ impl LeaderElection {
     /// request. Which of the two it is, is known from its first answer, guarded or not. A guarded request whose term ends
     /// before that first answer is dropped, with the error of a broken connection: it may have been sent. hyper's own retry
     /// is described at `Client::from_kube`.
+    ///
+    /// It asks whether the process leads, not in which term: work that goes on from a lost term into the next one of the same
+    /// process is not refused. [`Term::ended`](crate::leader_election::Term::ended) and the end of a controller tell it to end.
     ///
     /// It shares the connections and the thread of `client`. Informers that are made of it are refused requests, too.
     pub fn guard(&self, client: &Client) -> Client {

@@ -62,6 +62,7 @@ trait Erased: Send + Sync {
     fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>>;
     fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<(), WaitError>>;
     fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>>;
+    fn failure(&self) -> BoxFuture<'static, Option<Arc<str>>>;
     fn begin(&self);
     fn has_stopped(&self) -> bool;
     fn revive(&self, source: &SourceId) -> Result<(), ReviveError>;
@@ -96,6 +97,13 @@ impl<S: Body> Erased for Informer<S> {
 
     fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>> {
         Self::wait_until(self, enough).boxed()
+    }
+
+    fn failure(&self) -> BoxFuture<'static, Option<Arc<str>>> {
+        let board = self.0.pipeline.shared.board.clone();
+        let failed =
+            async move { board.settled(|status| status.failed.is_some() || status.stopped).await.failed };
+        failed.boxed()
     }
 
     fn begin(&self) {
@@ -198,6 +206,12 @@ impl AnyInformer {
         enough: impl FnMut(&InformerStatus) -> bool + Send,
     ) -> Result<InformerStatus, WaitError> {
         self.0.wait_until(Box::new(enough)).await
+    }
+
+    /// Waits until supervision has given up on a part of it, and gives the reason; `None` when it has stopped. The future
+    /// does not keep the informer running.
+    pub fn failure(&self) -> impl Future<Output = Option<Arc<str>>> + Send + use<> {
+        self.0.failure()
     }
 
     /// Stops the informer as [`Informer::shutdown`] does, within `limit`.

@@ -158,6 +158,10 @@ impl<S: Body> Controller<S> {
         self.0.shared.lost.clone()
     }
 
+    pub(crate) fn stop_grace(&self) -> Duration {
+        self.0.shared.limits.stop_grace
+    }
+
     /// What says so after the last handle is dropped, too.
     pub fn end(&self) -> ControllerEnd {
         self.0.shared.end.clone()

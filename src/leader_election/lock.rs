@@ -108,8 +108,13 @@ impl Inner {
     async fn create_candidate(&self, renewed: Duration) -> Result<Answer> {
         let version = self.version().await?;
         let candidate = candidate::new(&self.names, &self.identity, version, renewed);
-        let written = self.write(Method::POST, &candidate::path(&self.names, version), &candidate).await?;
-        self.candidate.replace(Some(written));
+        let path = candidate::path(&self.names, version);
+        let written = self.write(Method::POST, &path, &candidate).await;
+        if written.is_err() {
+            // A server may have been upgraded to another version of the group: it is asked again.
+            self.version.replace(None);
+        }
+        self.candidate.replace(Some(written?));
         Ok(Answer::Written)
     }
 

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::StreamExt;
+use futures_util::future::{BoxFuture, FutureExt, try_join_all};
+use futures_util::stream::FuturesUnordered;
 use informer_actors::informer::AnyInformer;
 use informer_core::reflector::SourceState;
 
@@ -45,13 +47,35 @@ async fn run(factory: InformerFactory, context: PartContext) -> Result<(), PartE
     tokio::select! {
         biased;
         limit = context.stopping() => return shutdown(&factory, limit).await,
-        synced = AnyInformer::all_synced_within(&informers, Duration::MAX) => synced?,
+        // The first one that was given up fails the part, and is revived with it, whatever the others wait for.
+        synced = try_join_all(informers.iter().map(AnyInformer::synced)) => drop(synced?),
     }
+    let failures = informers.iter().map(|informer| failure(informer.name().into(), informer.failure()));
+    let failures: FuturesUnordered<_> = failures.collect();
     // From here on an informer stops when its last other handle is dropped.
     drop(informers);
     context.ready();
-    let limit = context.stopping().await;
-    shutdown(&factory, limit).await
+    tokio::select! {
+        biased;
+        limit = context.stopping() => shutdown(&factory, limit).await,
+        why = first(failures) => Err(why.into()),
+    }
+}
+
+/// Why this informer has failed; `None` if it has stopped.
+async fn failure(name: Arc<str>, failed: impl Future<Output = Option<Arc<str>>>) -> Option<String> {
+    let why = failed.await?;
+    Some(format!("informer {name}: a part of it is not restarted any more: {why}"))
+}
+
+/// The first failure; waits for ever if there is none.
+async fn first(mut failures: FuturesUnordered<impl Future<Output = Option<String>>>) -> String {
+    while let Some(ended) = failures.next().await {
+        if let Some(why) = ended {
+            return why;
+        }
+    }
+    std::future::pending().await
 }
 
 async fn shutdown(factory: &InformerFactory, limit: Duration) -> Result<(), PartError> {

@@ -32,7 +32,7 @@ use crate::client::api::{Patch, PatchParams};
 use crate::client::{Client, Error};
 use crate::object::{BodyError, key_of};
 use crate::representation::ControllerOf;
-use kinds::{Cached, CachedControllers, ChildKind, Listed};
+use kinds::{Cached, CachedControllers, ChildKind, KindName, Listed, kind_name};
 use memory::Memory;
 use owner_check::OwnerCheck;
 use shown::Cache;
@@ -113,7 +113,8 @@ pub struct ChildPass<'a> {
     cluster: Option<ClusterName>,
     /// Each owner writes under a name of its own, see [`Children::new`].
     manager: String,
-    wanted: BTreeSet<(TypeId, ObjectKey)>,
+    /// By kind and not by type: two types may stand for one kind, as those of two versions of it do.
+    wanted: BTreeSet<(KindName, ObjectKey)>,
 }
 
 /// A child as it is after [`ChildPass::apply`]; reads like its body.
@@ -297,7 +298,7 @@ impl ChildPass<'_> {
     pub async fn apply<K: ChildBody>(&mut self, mut child: K) -> Result<Applied<K>, ChildError> {
         let owned = self.owner.own(&mut child);
         let key = key_of(&child)?;
-        self.wanted.insert((TypeId::of::<K>(), key.clone()));
+        self.wanted.insert((kind_name::<K>(), key.clone()));
         owned?;
         let called = described(&child);
         let body = encoded(&child);

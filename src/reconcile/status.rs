@@ -4,7 +4,8 @@
 //! 1. An unchanged status sends nothing.
 //! 2. The write has the version of the object that was read: a state that somebody else wrote meanwhile is a conflict, and is
 //!    not overwritten.
-//! 3. Only what differs is sent: fields of the status that the type does not know stay as they are.
+//! 3. Only what differs is sent: fields of objects that the type does not know stay as they are. A list is sent whole, without
+//!    what the type does not know of its elements.
 //!
 //! Read next: `condition.rs`.
 

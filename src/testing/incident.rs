@@ -39,9 +39,10 @@ pub enum Incident {
     WatchesFreeze(Duration),
     /// Past events are dropped; open watches go on.
     Compaction,
-    /// The process with this number, in the order of their first starts, is killed, and started again after this time.
+    /// The process with this number, in the order of their first starts, is killed, and started again after this time. Nothing
+    /// happens if it was ended or frozen before; it stays as it is if the test does that meanwhile.
     Crash(usize, Duration),
-    /// The process with this number stands still for this time, as after SIGSTOP.
+    /// The process with this number stands still for this time, as after SIGSTOP; as with a crash, the test has precedence.
     Freeze(usize, Duration),
 }
 

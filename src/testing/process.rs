@@ -103,6 +103,8 @@ struct State {
     crashes: bool,
     running: bool,
     starts: u32,
+    /// How often somebody has killed, started, stopped, frozen or thawed it.
+    orders: u64,
     last_end: Option<String>,
     stopping: Option<Arc<Stopping>>,
     /// That of the program while it runs.
@@ -244,6 +246,12 @@ impl Process {
         Self(shared)
     }
 
+    /// How often somebody has told it what to do; and whether it is meant to run, and is not frozen.
+    pub(super) fn orders(&self) -> (u64, bool) {
+        let state = self.0.state.borrow();
+        (state.orders, state.wanted && !state.frozen)
+    }
+
     /// Ends it permanently, and drops the program with all that it has captured.
     pub(super) fn discard(&self) {
         self.crash();
@@ -279,6 +287,7 @@ impl Shared {
     /// The state, to be changed; the process looks at it again.
     fn change(&self) -> RefMut<'_, State> {
         let mut state = self.state.borrow_mut();
+        state.orders += 1;
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }

@@ -270,10 +270,15 @@ impl World {
         break_it: fn(&Process),
         mend_it: fn(&Process),
     ) {
-        let Some(process) = self.processes().get(number).cloned() else { return };
+        let process = self.processes().get(number).cloned();
+        // One that the test has killed, stopped or frozen stays so, also if it does that meanwhile.
+        let Some(process) = process.filter(|process| process.orders().1) else { return };
         break_it(&process);
+        let (orders, _) = process.orders();
         tokio::time::sleep(time).await;
-        mend_it(&process);
+        if process.orders().0 == orders {
+            mend_it(&process);
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::factory::{Cluster, run};
 use crate::world::LONG;
 
 mod controllers;
+mod kinds;
 mod owner;
 
 #[derive(CustomResource, Clone, Debug, Default, Serialize, Deserialize)]

@@ -106,6 +106,49 @@ fn le_13_a_controller_of_the_next_term_begins_when_the_reconciles_of_the_term_be
     });
 }
 
+/// The log of a drain under the default limits, of a leader whose only reconcile goes on for this long after it was told to
+/// end.
+fn drained_with(goes_on: Duration, stop_grace: Duration) -> Vec<String> {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (server, log) = (Server::<String>::new(), Log::default());
+        server.apply("a/one", "1".to_owned());
+        let texts = declared(&runtime, &server);
+        let (leads, election) = election(&log);
+        let (source, notes) = (texts.clone(), log.clone());
+        let leader = controller("leader", move || {
+            let log = notes.clone();
+            let reconcile = move |request: Request<String>| {
+                let log = log.clone();
+                async move {
+                    request.stopping().await;
+                    log.note("told", "leader");
+                    pass(goes_on).await;
+                    log.note("end", "leader");
+                    Ok(Outcome::Done)
+                }
+            };
+            Controller::builder(&source).stop_grace(stop_grace).reconcile(reconcile).start()
+        });
+        let operator = Operator::builder(&runtime).leader_work(leader).election(election).cache(texts);
+        let operator = operator.start().expect("the runtime runs");
+        leads.send_replace(true);
+        operator.wait_until(|status| status.leads == Some(true)).await;
+        pass(SECOND).await;
+        log.take();
+        drop(operator.drain().await);
+        pass(60 * SECOND).await;
+        log.take()
+    })
+}
+
+#[test]
+fn le_13_the_lease_is_released_when_nothing_of_the_leaders_controller_runs_any_more_and_else_it_runs_out() {
+    let grace = 5 * SECOND;
+    assert_eq!(drained_with(4 * SECOND, grace), ["told leader", "end leader", "release lease"]);
+    assert_eq!(drained_with(60 * SECOND, grace), ["told leader", "release lease"], "it is dropped before");
+    assert_eq!(drained_with(14 * SECOND, 60 * SECOND), ["told leader", "end leader"], "it works on");
+}
+
 #[test]
 fn op_01_a_controller_that_hangs_or_does_not_start_holds_up_no_other() {
     Runtime::simulated(7).run(|runtime| async move {

@@ -12,7 +12,7 @@ use informer_core::reflector::SourceState;
 use crate::world::{LONG, run_with, settle, three};
 
 /// Panics in every run of the reflector while the switch is on.
-fn panics_while_on() -> (Arc<AtomicBool>, Faults) {
+pub(crate) fn panics_while_on() -> (Arc<AtomicBool>, Faults) {
     let switch = Arc::new(AtomicBool::new(false));
     let is_on = Arc::clone(&switch);
     let faults = Faults::new(move |site| {

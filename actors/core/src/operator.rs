@@ -134,8 +134,9 @@ impl Lifecycle {
         let part = self.living(life)?;
         let ended = match part.run {
             Run::Runs { .. } if is_running => part.fail(exit, at),
-            Run::Ending { lease_lost: true, .. } if is_running => {
-                part.run = Run::Off;
+            Run::Ending { lease_lost: true, .. } => {
+                let clean = !part.was_given_up;
+                part.run = if is_running { Run::Off } else { Run::Stopped { clean } };
                 Ended::LeaseLost
             }
             // It is told to end what it holds when its phase stops.
@@ -282,13 +283,17 @@ impl Lifecycle {
     fn stop_next(&mut self, now: Duration) -> Option<Action> {
         while let Stage::Stopping(phase) = self.stage {
             let limit = self.limits.of(phase);
+            // Something of the leader's work may still run: the lease is not given back, and runs out.
+            let keeps_lease = phase == Phase::Election && self.parts.iter().any(Part::works_on);
             for at in 0..self.parts.len() {
                 let given_up_at = match self.parts.get(at).map(|part| part.run) {
                     Some(Run::Ending { since, .. }) => self.given_up_at(since),
                     _ => Duration::MAX,
                 };
                 let Some(part) = self.parts.get_mut(at).filter(|part| part.phase == phase) else { continue };
-                if let Some(action) = part.stop(PartId(at), (now, limit), given_up_at) {
+                let id = PartId(at);
+                let action = if keeps_lease { part.drop_lease(id, now) } else { None };
+                if let Some(action) = action.or_else(|| part.stop(id, (now, limit), given_up_at)) {
                     return Some(action);
                 }
             }
@@ -327,6 +332,26 @@ impl Part {
         }
     }
 
+    /// Whether it is work of the leader that was abandoned.
+    fn works_on(&self) -> bool {
+        self.phase == Phase::LeaderWork && self.is_abandoned
+    }
+
+    /// The stop of an election whose lease must not be given back: it is dropped, and ends with the operator.
+    fn drop_lease(&mut self, id: PartId, now: Duration) -> Option<Action> {
+        match self.run {
+            Run::Runs { life, .. } => {
+                (self.run, self.since) = (Run::Ending { life, since: now, lease_lost: false }, now);
+                Some(Action::End(Life { part: id, number: life }))
+            }
+            Run::Off | Run::Backoff { .. } | Run::GivenUp => {
+                (self.run, self.since) = (Run::Stopped { clean: false }, now);
+                None
+            }
+            _ => None,
+        }
+    }
+
     /// One step of its stop.
     fn stop(
         &mut self,
@@ -354,7 +379,7 @@ impl Part {
                 Some(Action::End(Life { part: id, number: life }))
             }
             Run::Ending { .. } if given_up_at <= now => {
-                (self.run, self.since) = (Run::Stopped { clean: false }, now);
+                (self.run, self.since, self.is_abandoned) = (Run::Stopped { clean: false }, now, true);
                 None
             }
             _ => None,

@@ -29,6 +29,7 @@ trait Erased: Send + Sync {
     fn shut_down(&self);
     fn end(&self) -> ControllerEnd;
     fn lost(&self) -> CancellationToken;
+    fn stop_grace(&self) -> Duration;
 }
 
 impl<S: Body> Erased for Controller<S> {
@@ -62,6 +63,10 @@ impl<S: Body> Erased for Controller<S> {
 
     fn lost(&self) -> CancellationToken {
         Self::lost(self)
+    }
+
+    fn stop_grace(&self) -> Duration {
+        Self::stop_grace(self)
     }
 }
 
@@ -107,6 +112,11 @@ impl AnyController {
     /// As [`Controller::end`].
     pub fn end(&self) -> ControllerEnd {
         self.0.end()
+    }
+
+    /// How long its reconciles may go on after a shutdown.
+    pub(crate) fn stop_grace(&self) -> Duration {
+        self.0.stop_grace()
     }
 
     /// Waits until it does not follow one of its informers any more, since a Listener of it was given up.

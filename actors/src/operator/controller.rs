@@ -4,7 +4,9 @@
 //! 1. Each life is a controller of its own; dropping the life shuts it down at once. The life has ended when its last
 //!    reconcile has, so two lives never work at once.
 //! 2. It is ready when its informers are synced; until then it names those that are not.
-//! 3. A controller that does not follow one of its informers any more is a failure of the part, which starts another one.
+//! 3. Of its time to drain it leaves its grace: reconciles that have not ended until then are told to end, and what runs at
+//!    the end of the time is dropped. If an actor still works then, the lease is not given back.
+//! 4. A controller that does not follow one of its informers any more is a failure of the part, which starts another one.
 //!
 //! Read next: `part.rs`; `controller.rs`, what runs.
 
@@ -117,7 +119,8 @@ fn unsynced(informers: &[AnyInformer]) -> Option<String> {
 }
 
 async fn drain(controller: &AnyController, limit: Duration) -> Result<(), PartError> {
-    // What outlives this shuts it down and waits: the lease is given back when nothing of it runs any more.
-    // A little less, so that the reason of one that is late is told before it is dropped.
-    Ok(controller.drain(limit - limit / 10).await?)
+    // What outlives this shuts it down and waits until nothing of it runs any more. For that the grace is left, and a little
+    // in any case, so that the reason of one that is late is told before it is dropped.
+    let left = controller.stop_grace().max(limit / 10);
+    Ok(controller.drain(limit.saturating_sub(left)).await?)
 }

@@ -139,7 +139,8 @@ impl PartContext {
 
     /// Something of this life goes on when its future has ended or was dropped. The end of the life is reported when this
     /// future is ready, which is polled from then on: until then the part is not started again, and nothing before it
-    /// in the order of the stop is told to end.
+    /// in the order of the stop is told to end, for at most a second after the part's time to drain. Work of the leader
+    /// that goes on after that keeps the lease from being given back: it runs out.
     pub fn outlives(&self, rest: impl Future<Output = ()> + Send + 'static) {
         self.shared.content.add_rest(self.life, rest.boxed());
     }

@@ -8,7 +8,8 @@
 //!
 //! Read next: `informer_core::children`.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -28,6 +29,13 @@ use crate::overlay::remains;
 use crate::reconcile::owner::{controller_of, described};
 use crate::reconcile::subject::{record_removed, record_written};
 use crate::representation::{Controlled, ControllerOf};
+
+/// Group and kind.
+pub(super) type KindName = (Cow<'static, str>, Cow<'static, str>);
+
+pub(super) fn kind_name<K: ChildBody>() -> KindName {
+    (K::group(&()), K::kind(&()))
+}
 
 /// The name of the index by which [`Children`](super::Children) find the children of an owner; its values are those of
 /// [`controller_uid`].
@@ -198,7 +206,7 @@ impl ChildPass<'_> {
             Some(namespace) => ObjectKey::namespaced(namespace, key.name()),
             None => ObjectKey::cluster(key.name()),
         };
-        self.wanted.contains(&(TypeId::of::<K>(), key))
+        self.wanted.contains(&(kind_name::<K>(), key))
     }
 
     fn is_unwanted<K: ChildBody>(&self, child: &K) -> bool {

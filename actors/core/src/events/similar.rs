@@ -30,9 +30,10 @@ pub(super) struct Similar {
 }
 
 impl Similar {
-    /// The `combined`th note within this time is the first that shares an event.
+    /// The `combined`th note within this time is the first that shares an event; at most `cached` notes have their own.
     pub(super) fn new(combined: usize, within: Duration, cached: usize) -> Self {
-        Self { groups: Lru::new(cached), own_notes: combined.saturating_sub(1), within }
+        let own_notes = combined.saturating_sub(1).min(cached);
+        Self { groups: Lru::new(cached), own_notes, within }
     }
 
     /// Whether an event with this note is told together with others. Changes nothing.

@@ -15,8 +15,9 @@ pub enum Phase {
     Caches,
     /// Controllers and other work that every replica does.
     Work,
-    /// The election. As a part it starts behind the caches; the election itself campaigns from its own start. It stops,
-    /// which releases the lease, when the leader's work has ended, also if it was not started yet as a part.
+    /// The election. As a part it starts behind the caches; the election itself campaigns from its own start, or, if it was
+    /// declared, from then on. It stops, which releases the lease, when the leader's work has ended, also if it was not
+    /// started yet as a part. If something of that work cannot be ended, the lease is not released.
     Election,
     /// Recorders of events about the leader's work. They start behind the caches, and send what waits when that work has
     /// ended, before the lease is released.
@@ -50,7 +51,7 @@ impl fmt::Display for Phase {
 }
 
 /// How long the parts of each phase may take to end what they have begun. Together 28 s unless set: a kubelet waits 30 s
-/// before it kills a pod.
+/// before it kills a pod. A phase of which something still runs after its limit is waited for one second more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrainLimits {
     limits: [Duration; Phase::ALL.len()],

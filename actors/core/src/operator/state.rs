@@ -93,6 +93,8 @@ pub(super) struct Part {
     /// Its last life only ends what it holds.
     pub(super) closes: bool,
     pub(super) was_given_up: bool,
+    /// It was dropped, and something of it may still run: nobody waits for it any more.
+    pub(super) is_abandoned: bool,
     pub(super) since: Duration,
     pub(super) last_error: Option<Arc<str>>,
 }
@@ -130,6 +132,7 @@ impl Part {
             holds: false,
             closes: false,
             was_given_up: false,
+            is_abandoned: false,
             since: Duration::ZERO,
             last_error: None,
         }

@@ -218,10 +218,34 @@ fn op_02_a_part_that_does_not_drain_in_its_time_is_dropped_and_one_that_does_not
     world.pass(secs(10));
     assert_eq!(world.log(), ["drain 5", "end 5"]);
     world.pass(GRACE);
-    assert_eq!(world.log(), ["drain 4"], "nobody waits for it any longer");
+    assert_eq!(world.log(), ["end 4"], "nobody waits for it any longer, and the lease is not given back");
     assert_eq!(world.states()[5], PartState::Stopped { clean: false });
     world.pass(secs(60));
     assert_eq!(world.lifecycle.stage(), Stage::Stopped, "each phase has its own limit");
+}
+
+#[test]
+fn op_02_work_that_has_ended_after_it_was_dropped_lets_the_lease_be_given_back() {
+    let mut world = leading();
+    world.stop();
+    world.pass(secs(10));
+    assert_eq!(world.log(), ["drain 5", "end 5"]);
+    world.finish(5);
+    assert_eq!(world.log(), ["drain 4"], "nothing of it runs any more");
+    world.finish(4);
+    assert_eq!(
+        world.states()[4..],
+        [PartState::Stopped { clean: true }, PartState::Stopped { clean: false }]
+    );
+}
+
+#[test]
+fn op_02_work_that_was_dropped_because_the_lease_was_lost_has_ended_in_order_also_during_a_stop() {
+    let mut world = leading();
+    world.lead(false);
+    world.stop();
+    world.finish(5);
+    assert_eq!(world.states()[5], PartState::Stopped { clean: true });
 }
 
 #[test]

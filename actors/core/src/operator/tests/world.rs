@@ -18,6 +18,7 @@ struct Seen {
     is_done: bool,
     closes: bool,
     was_told_to_end: bool,
+    is_abandoned: bool,
     /// When it was told to drain, and when it was dropped, in its present life.
     drain: Option<Duration>,
     dropped: Option<Duration>,
@@ -172,9 +173,24 @@ impl World {
             let may_work = has_lease || seen.closes || *phase != Phase::LeaderWork;
             assert!(may_work || !is_at_work, "work without the lease");
         }
-        let is_left = |seen: &Seen| seen.holds && !seen.is_done && !seen.was_told_to_end;
+        self.note_abandoned();
+        let keeps_lease = self.keeps_lease();
+        let is_left = |seen: &Seen| seen.holds && !seen.is_done && !seen.was_told_to_end && !keeps_lease;
         let is_over = self.lifecycle.stage() == Stage::Stopped;
         assert!(!is_over || !self.seen.iter().any(is_left), "what a part holds is left");
+    }
+
+    /// Work of the leader of which something is left, and for which nobody waits any more.
+    fn note_abandoned(&mut self) {
+        let states: Vec<_> = self.lifecycle.states().collect();
+        for ((seen, phase), state) in self.seen.iter_mut().zip(&self.phases).zip(states) {
+            let is_over = matches!(state, PartState::Stopped { .. });
+            seen.is_abandoned |= *phase == Phase::LeaderWork && seen.alive.is_some() && is_over;
+        }
+    }
+
+    fn keeps_lease(&self) -> bool {
+        self.seen.iter().any(|seen| seen.is_abandoned)
     }
 
     fn start(&mut self, life: Life) {
@@ -204,6 +220,12 @@ impl World {
         let PartId(part) = life.part;
         assert_eq!(self.seen[part].alive, Some(life), "part {part} is told to drain and does not run");
         assert!(self.stopped_at.is_some() && self.seen[part].drain.is_none());
+        self.note_abandoned();
+        let gives_back = self.phases[part] == Phase::Election;
+        assert!(
+            !gives_back || !self.keeps_lease(),
+            "the lease is given back while the leader's work goes on"
+        );
         for (other, seen) in self.phases.iter().zip(&self.seen) {
             let is_abandoned = seen.dropped.is_some_and(|at| at + GRACE <= self.now);
             let is_over = *other <= self.phases[part] || seen.alive.is_none() || is_abandoned;
@@ -215,11 +237,13 @@ impl World {
 
     fn drop_part(&mut self, life: Life) {
         let PartId(part) = life.part;
+        self.note_abandoned();
+        let keeps_lease = self.phases[part] == Phase::Election && self.keeps_lease();
         let (seen, phase) = (&mut self.seen[part], self.phases[part]);
         assert!(seen.alive == Some(life) && seen.dropped.is_none(), "part {part} is dropped twice");
         let is_late = seen.drain.is_some_and(|at| at + DrainLimits::default().of(phase) <= self.now);
         let has_lost = phase == Phase::LeaderWork && (!self.leads || self.is_another_term);
-        assert!(is_late || has_lost, "part {part} is dropped without need");
+        assert!(is_late || has_lost || keeps_lease, "part {part} is dropped without need");
         (seen.dropped, seen.was_told_to_end) = (Some(self.now), true);
         self.log.push(format!("end {part}"));
     }
