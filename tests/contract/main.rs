@@ -37,6 +37,7 @@ mod factory_defaults;
 mod factory_many;
 #[cfg(feature = "client")]
 mod factory_names;
+#[cfg(feature = "client")]
 mod factory_part;
 mod fed;
 mod figures;

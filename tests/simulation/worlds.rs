@@ -268,3 +268,34 @@ fn a_world_settles_when_its_caches_follow_what_is_stored_and_its_processes_run_a
         ],
     );
 }
+
+#[test]
+fn an_incident_does_not_start_or_thaw_a_process_that_the_test_has_ended_or_frozen() {
+    World::simulated(1).run(|world| async move {
+        let forever = |_: Host| std::future::pending::<Result<(), Box<dyn Error>>>();
+        let names = ["lost", "frozen", "lost-meanwhile", "restarted"];
+        let [lost, frozen, meanwhile, restarted] = names.map(|name| world.start(name, forever));
+        tokio::time::sleep(SECOND).await;
+        lost.crash();
+        frozen.freeze();
+        let later = async {
+            tokio::time::sleep(SECOND).await;
+            meanwhile.crash();
+        };
+        let crash = |process| world.cause(Incident::Crash(process, 5 * SECOND));
+        futures_util::join!(
+            crash(0),
+            world.cause(Incident::Freeze(1, 5 * SECOND)),
+            crash(2),
+            crash(3),
+            later
+        );
+        tokio::time::sleep(60 * SECOND).await;
+        assert_eq!(
+            [&lost, &meanwhile].map(|process| (process.is_running(), process.starts())),
+            [(false, 1); 2]
+        );
+        assert!(frozen.to_string().contains("is frozen"), "{frozen}");
+        assert_eq!((restarted.is_running(), restarted.starts()), (true, 2));
+    });
+}
