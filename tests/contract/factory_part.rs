@@ -2,8 +2,6 @@
 //!
 //! Answers "does a cache that stands still show in the operator, and is it mended?".
 
-#![expect(clippy::unwrap_used, reason = "a scene that cannot be set up has failed the test")]
-
 use std::sync::atomic::Ordering;
 
 use actix_informer::operator::{Operator, OperatorStatus, PartState};
@@ -18,9 +16,10 @@ fn op_01_a_factory_of_which_an_informer_is_given_up_has_failed_and_starts_again_
     let (panics, faults) = panics_while_on();
     run_with(faults, |cluster| async move {
         let factory = cluster.factory();
-        let (maps, _nodes) = (factory.informer::<ConfigMap>().unwrap(), factory.informer::<Node>().unwrap());
-        let operator = Operator::builder(&cluster.runtime).cache(factory).start().unwrap();
-        operator.ready_within(LONG).await.unwrap();
+        let (maps, _nodes) =
+            (factory.informer::<ConfigMap>().expect("new"), factory.informer::<Node>().expect("new"));
+        let operator = Operator::builder(&cluster.runtime).cache(factory).start().expect("it runs");
+        operator.ready_within(LONG).await.expect("it is ready");
         panics.store(true, Ordering::Relaxed);
         cluster.create("default", "lethal");
         let part = |status: &OperatorStatus| status.part("informers").cloned();
