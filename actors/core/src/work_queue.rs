@@ -41,6 +41,7 @@ mod check;
 mod figures;
 mod limiter;
 mod lines;
+mod offers;
 mod priority;
 mod retries;
 mod shutdown;
@@ -187,25 +188,6 @@ impl<K: Ord + Clone> WorkQueue<K> {
         let waited = Duration::from_nanos(since.saturating_sub(waiting.since));
         self.cells.waited.record(waited);
         Some(Taken { key, priority, waited })
-    }
-
-    /// As [`Self::take`], for a worker that may have gone: until [`Self::accept`] or [`Self::take_back`] is called for the
-    /// key, the queue is not over, since the key may wait again.
-    pub fn offer(&mut self, now: Duration) -> Option<Taken<K>> {
-        let taken = self.take(now)?;
-        self.offered += 1;
-        Some(taken)
-    }
-
-    /// A worker has one of the keys that were offered.
-    pub fn accept(&mut self) {
-        self.offered = self.offered.saturating_sub(1);
-    }
-
-    /// The worker to whom this key was offered has gone: as [`Self::put_back`].
-    pub fn take_back(&mut self, key: &K, now: Duration) -> bool {
-        self.accept();
-        self.put_back(key, now)
     }
 
     /// A key comes back: it waits again if it was added meanwhile, else the queue knows nothing of it any more. False,
