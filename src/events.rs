@@ -246,7 +246,7 @@ impl RecorderBuilder {
     }
 
     /// From how many notes on similar events are told as one, if each comes within this time after the one before. 10 and
-    /// 600 s unless set.
+    /// 600 s unless set; from the 4,097th on in any case.
     pub fn combine(mut self, notes: u32, within: Duration) -> Self {
         (self.config.combined, self.config.combined_within) = (notes, within);
         self

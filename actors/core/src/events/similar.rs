@@ -15,6 +15,9 @@ use std::time::Duration;
 use super::event::{Identity, digest};
 use super::lru::Lru;
 
+/// How many notes of similar events are told by themselves at most, whatever is asked for.
+pub(super) const MOST_NOTES: usize = 4_096;
+
 #[derive(Debug, Clone)]
 struct Notes {
     own: BTreeSet<u64>,
@@ -30,9 +33,9 @@ pub(super) struct Similar {
 }
 
 impl Similar {
-    /// The `combined`th note within this time is the first that shares an event; at most `cached` notes have their own.
+    /// The `combined`th note within this time is the first that shares an event; at most [`MOST_NOTES`] have their own.
     pub(super) fn new(combined: usize, within: Duration, cached: usize) -> Self {
-        let own_notes = combined.saturating_sub(1).min(cached);
+        let own_notes = combined.saturating_sub(1).min(MOST_NOTES);
         Self { groups: Lru::new(cached), own_notes, within }
     }
 

@@ -3,10 +3,15 @@
 //! Answers "what follows when a number of the recorder is reached, and when it is not?". Each test stands on both sides of
 //! its bound.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use proptest::prelude::*;
 
+use super::super::event::Identity;
 use super::super::figures::Figures;
 use super::super::lru::Lru;
+use super::super::similar::{MOST_NOTES, Similar};
 use super::*;
 
 /// An event about another object, which has tokens of its own.
@@ -199,4 +204,16 @@ proptest! {
             prop_assert!(lru.check() && lru.len() == list.len());
         }
     }
+}
+
+#[test]
+fn of_similar_events_4096_notes_are_told_by_themselves_at_most_whatever_is_asked_for() {
+    let group = Arc::new(Identity::similar(&event("Failed", "")));
+    let mut similar = Similar::new(usize::MAX, Duration::MAX, 8);
+    for note in 0..MOST_NOTES {
+        assert!(!similar.is_combined(&group, &note.to_string(), Duration::ZERO));
+        similar.count(&group, &note.to_string(), Duration::ZERO);
+    }
+    assert!(similar.is_combined(&group, "another", Duration::ZERO) && similar.check());
+    assert!(!similar.is_combined(&group, "7", Duration::ZERO), "it is known");
 }
