@@ -3,12 +3,18 @@
 //! Answers "does this process lead, and how is its work kept from going on when it does not any more?". The election is an
 //! actor on a thread of its own, which speaks with the server itself. Invariants:
 //! 1. A lease of another candidate is judged by when it was seen to change here, never by the times in it.
-//! 2. A client made by [`LeaderElection::guard`] begins no request after the term has ended, also if the process was stopped or
-//!    the machine was suspended before its first byte: the clock that is asked counts suspensions (on Linux, Android and Apple's
-//!    systems; elsewhere it is the monotonic clock, which may stand still in a suspension).
+//! 2. A client made by [`LeaderElection::guard`] begins no request after the term has ended in which its caller asked for it,
+//!    also if the process was stopped or the machine was suspended before its first byte: the clock that is asked counts
+//!    suspensions (on Linux, Android and Apple's systems; elsewhere it is the monotonic clock, which may stand still in a
+//!    suspension).
 //! 3. Labels and fields of the Lease that are not the election's stay.
 //! 4. Its requests have connections of their own and do not wait for the client's limits (rate, requests under way). Over
 //!    `Client::from_kube` they share that client's connections and layers: give the election a client of its own there.
+//!
+//! Two terms of one process are two: another one may have led between them. Work that goes on from the first into the second
+//! writes what it has decided before. An [`Operator`](crate::operator::Operator) therefore does not lead again before the
+//! leader's work of the former term has ended; whoever does without one says so with [`Term::begin_work`], or gives the work a
+//! client of its term, [`Client::for_term`].
 //!
 //! Read next: [`LeaderElection`]; `leader_election/lock.rs`, the requests; `informer_core::leader_election`, the decisions.
 //!
@@ -46,8 +52,8 @@ use std::time::Duration;
 
 use informer_actors::leader_election::{self as actors, MakeLock, unique_identity};
 pub use informer_actors::leader_election::{
-    ElectionOver, ElectionStatus, Figures, NotReleased, Settings, SettingsError, Term, Unhealthy, Validity,
-    WhyNot,
+    ElectionOver, ElectionStatus, Figures, NotReleased, Settings, SettingsError, Term, TermWork, Unhealthy,
+    Validity, WhyNot,
 };
 use informer_actors::runtime::Runtime;
 
@@ -108,9 +114,9 @@ impl LeaderElection {
     }
 
     /// The same client for the work of the leader: each request is refused with
-    /// [`TransportError::NotLeading`](crate::client::TransportError::NotLeading) if this process does not lead when its first byte
-    /// would be written, also after a wait, a retry, a new connection that took long, or a stop of the process. A request
-    /// that is refused has reached nobody. One that was begun before goes on and may arrive, so new state is to be written
+    /// [`TransportError::NotLeading`](crate::client::TransportError::NotLeading) if this process does not lead when the request is
+    /// begun, or if that term has ended when its first byte would be written: also after a wait, a retry, a new connection that
+    /// took long, or a stop of the process, and also if the next term has begun by then. A request that is refused has reached nobody. One that was begun before goes on and may arrive, so new state is to be written
     /// with `resourceVersion`s, as [`Api::replace`](crate::client::Api::replace) does.
     ///
     /// Over [`Client::from_kube`](crate::client::Client) the last question comes when hyper hands the request to its
@@ -119,12 +125,41 @@ impl LeaderElection {
     /// before that first answer is dropped, with the error of a broken connection: it may have been sent. hyper's own retry
     /// is described at `Client::from_kube`.
     ///
-    /// It asks whether the process leads, not in which term: work that goes on from a lost term into the next one of the same
-    /// process is not refused. [`Term::ended`](crate::leader_election::Term::ended) and the end of a controller tell it to end.
+    /// Work that goes on from a lost term into the next one of the same process begins new requests, which are not refused:
+    /// they are begun in the next term. As leader work of an [`Operator`](crate::operator::Operator) no work does so. Elsewhere
+    /// see [`Term::begin_work`] and [`Client::for_term`].
     ///
     /// It shares the connections and the thread of `client`. Informers that are made of it are refused requests, too.
     pub fn guard(&self, client: &Client) -> Client {
         client.while_leading(self.0.validity())
+    }
+}
+
+impl Client {
+    /// The same client for work of this term: each request is refused when the term has ended, for good. In everything else it
+    /// is as one of [`LeaderElection::guard`], which serves all terms.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use actix_informer::leader_election::LeaderElection;
+    /// # use actix_informer::prelude::*;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = informer_apiserver::ApiServer::builder().start().await?;
+    /// # let client = Client::new(Config::new(server.url())?)?;
+    /// # let runtime = Runtime::threads().start()?;
+    /// # let election = LeaderElection::builder(&client, &runtime, "default", "website-operator").start()?;
+    /// let term = election.acquired().await?;
+    /// let maps = client.for_term(&term).api::<ConfigMap>().namespaced("default");
+    /// assert!(maps.get_opt("prices").await?.is_none());
+    /// # election.shutdown(Duration::from_secs(5)).await?;
+    /// # assert!(maps.get_opt("prices").await.is_err_and(|error| error.is_not_leading()));
+    /// # Ok(()) }
+    /// ```
+    #[must_use = "the client that it is called on stays as it is"]
+    pub fn for_term(&self, term: &Term) -> Self {
+        self.while_leading(term.validity())
     }
 }
 

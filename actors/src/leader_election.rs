@@ -5,7 +5,7 @@
 //! [`LeaseLock`] alone. Invariants:
 //! 1. What handles, terms and [`Validity`] say is checked against a clock that also runs while the machine is suspended,
 //!    at each call: also while the actor is stuck, and in the first instruction after the process was stopped.
-//! 2. A term that ends is over for good; the next one has another number.
+//! 2. A term that ends is over for good; the next one has another number, and begins when no work of the former one goes on.
 //! 3. After a shutdown, the drop of the last handle, or the end of the runtime nothing leads any more, and every wait ends,
 //!    also if the election's thread is blocked.
 //!
@@ -18,11 +18,12 @@ use std::time::Duration;
 use actix::Addr;
 use tokio_util::sync::DropGuard;
 
-pub use cell::{ElectionStatus, Term, Validity};
+pub use cell::ElectionStatus;
 pub use informer_core::leader_election::{
     CandidateRecord, Effect as Request, Figures, LeaseRecord, Read, Settings, SettingsError, WhyNot,
 };
 pub use lock::{Answer, LeaseLock, LockError, MakeLock};
+pub use term::{Term, TermWork, Validity};
 
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, RuntimeError, within};
@@ -35,6 +36,7 @@ mod cell;
 mod lock;
 mod messages;
 mod start;
+mod term;
 #[cfg(test)]
 mod tests;
 
@@ -187,8 +189,8 @@ impl LeaderElection {
     pub async fn acquired(&self) -> Result<Term, ElectionOver> {
         loop {
             let seen = self.cell.changes.count();
-            if let Some(term) = self.cell.term() {
-                return Ok(term);
+            if let Some(ongoing) = self.cell.term() {
+                return Ok(Term { cell: Arc::clone(&self.cell), ongoing });
             }
             if self.cell.is_over() {
                 return Err(ElectionOver { lease: Arc::clone(&self.cell.lease) });
@@ -210,7 +212,7 @@ impl LeaderElection {
 
     /// What is asked before each request of a leader. It keeps no thread and no lease alive.
     pub fn validity(&self) -> Validity {
-        Validity(Arc::clone(&self.cell))
+        Validity::of_any_term(Arc::clone(&self.cell))
     }
 
     /// Whether a liveness probe may say that all is well: not if the election has ended without a shutdown, and not if the

@@ -13,12 +13,14 @@ use std::rc;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
+use bytes::Bytes;
+use http::Request;
 use informer_actors::leader_election::Validity;
 
 use super::config::Config;
 use super::endpoint::ConnectionSettings;
-use super::error::Error;
-use super::layers::{LayerSettings, Layers};
+use super::error::{Error, TransportError};
+use super::layers::{Guards, LayerSettings, Layers};
 use super::transport::Transport;
 use super::transport::awc::AwcTransport;
 #[cfg(feature = "testing")]
@@ -31,6 +33,8 @@ pub(crate) struct Backend {
     carrier: Carrier,
     settings: Arc<LayerSettings>,
     name: String,
+    /// What is asked before each request.
+    guards: Guards,
 }
 
 /// Who carries the requests.
@@ -38,8 +42,8 @@ pub(crate) struct Backend {
 enum Carrier {
     /// Connections of this crate.
     Awc(Arc<ConnectionSettings>),
-    /// Another backend, while this process leads.
-    WhileLeading(Arc<Backend>, Validity),
+    /// Another backend, which has no guards.
+    Guarded(Arc<Backend>),
     /// A client of kube-rs.
     #[cfg(feature = "kube")]
     Kube(KubeTransport),
@@ -61,20 +65,33 @@ impl Backend {
     pub(crate) fn new(config: &Config) -> Result<Arc<Self>, Error> {
         let connections = ConnectionSettings::new(config)?;
         let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(config)?));
-        Ok(Arc::new(Self { carrier: Carrier::Awc(Arc::new(connections)), settings, name }))
+        let (carrier, guards) = (Carrier::Awc(Arc::new(connections)), Guards::default());
+        Ok(Arc::new(Self { carrier, settings, name, guards }))
     }
 
     /// The same backend, which sends only while this process leads.
     pub(crate) fn while_leading(self: &Arc<Self>, validity: Validity) -> Arc<Self> {
         let (settings, name) = (Arc::clone(&self.settings), self.name.clone());
-        Arc::new(Self { carrier: Carrier::WhileLeading(Arc::clone(self), validity), settings, name })
+        let carrier = match &self.carrier {
+            Carrier::Guarded(base) => Carrier::Guarded(Arc::clone(base)),
+            _ => Carrier::Guarded(Arc::clone(self)),
+        };
+        Arc::new(Self { carrier, settings, name, guards: self.guards.and(validity) })
     }
 
     /// The same backend without the client's limits, for the few requests of an election: a rate that others have used up
     /// would let its lease run out.
     pub(crate) fn without_limits(&self) -> Arc<Self> {
-        let (carrier, name) = (self.carrier.clone(), self.name.clone());
-        Arc::new(Self { carrier, settings: Arc::new(self.settings.without_limits()), name })
+        let (carrier, name, guards) = (self.carrier.clone(), self.name.clone(), self.guards.clone());
+        Arc::new(Self { carrier, settings: Arc::new(self.settings.without_limits()), name, guards })
+    }
+
+    /// A caller begins this request: with guards it belongs to the terms that last now.
+    ///
+    /// # Errors
+    /// When a lease is not held.
+    pub(crate) fn begin(&self, request: &mut Request<Bytes>) -> Result<(), TransportError> {
+        self.guards.begin(request)
     }
 
     /// A backend over a client of kube-rs, which authenticates by itself.
@@ -94,14 +111,14 @@ impl Backend {
     fn without_configuration(carrier: Carrier, name: &str) -> Arc<Self> {
         let config = Config::new("http://localhost").expect("a URL");
         let settings = Arc::new(LayerSettings::new(&config).expect("the defaults are valid"));
-        Arc::new(Self { carrier, settings, name: name.to_owned() })
+        Arc::new(Self { carrier, settings, name: name.to_owned(), guards: Guards::default() })
     }
 
     /// The URL of the server, if it is reached by connections of this crate to a host.
     pub(crate) fn url(&self) -> Option<String> {
         match &self.carrier {
             Carrier::Awc(connections) => connections.endpoint.url(),
-            Carrier::WhileLeading(base, _) => base.url(),
+            Carrier::Guarded(base) => base.url(),
             #[cfg(feature = "kube")]
             Carrier::Kube(_) => None,
             #[cfg(feature = "testing")]
@@ -141,7 +158,7 @@ impl Backend {
                 let transport = Rc::new(AwcTransport::new(Arc::clone(connections)));
                 Layers::new(settings, Some(Arc::clone(&connections.identities)), transport)
             }
-            Carrier::WhileLeading(base, validity) => base.layers_here().while_leading(validity.clone()),
+            Carrier::Guarded(base) => base.layers_here().guarded(settings, self.guards.clone()),
             #[cfg(feature = "kube")]
             Carrier::Kube(transport) => Layers::new(settings, None, Rc::new(transport.clone())),
             #[cfg(feature = "testing")]

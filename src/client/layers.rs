@@ -3,7 +3,7 @@
 //! Answers "what is added to a request, what does it wait for, and what is tried again?" Each layer is a plain async
 //! function around the next one's `send`, in a file of its own. From the caller to the connection:
 //! `headers`, `measure`, `deadline` (of the whole request), `retry`, `limit`, `warn`, `deadline` (of the answer),
-//! `authorize`, and for the client of a leader `lease`. Invariants:
+//! `authorize`. The client of a leader asks `lease` before the first and behind the last. Invariants:
 //! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the rate.
 //! 2. Dropping the answer's future or its body ends the request in all layers.
 //! 3. The requests of informers pass the same layers, with no retries: the reflector decides what is asked again.
@@ -27,8 +27,7 @@ use super::options::RequestOptions;
 use super::transport::{Body, RequestKind, Transport};
 use deadline::Deadlines;
 use headers::Headers;
-use informer_actors::leader_election::Validity;
-use lease::WhileLeading;
+pub(crate) use lease::Guards;
 use limit::Limits;
 pub(crate) use measure::CallersSpan;
 use warn::Warnings;
@@ -80,6 +79,7 @@ struct Inner {
     settings: Arc<LayerSettings>,
     /// Nothing if the transport below authenticates by itself.
     identities: Option<Arc<Identities>>,
+    guards: Guards,
     transport: Rc<dyn Transport>,
 }
 
@@ -90,13 +90,14 @@ impl Layers {
         identities: Option<Arc<Identities>>,
         transport: Rc<dyn Transport>,
     ) -> Self {
-        Self(Rc::new(Inner { settings, identities, transport }))
+        Self(Rc::new(Inner { settings, identities, guards: Guards::default(), transport }))
     }
 
-    /// The same layers over the same connections, which send only while this process leads.
-    pub(crate) fn while_leading(self: Rc<Self>, validity: Validity) -> Self {
-        let (settings, identities) = (Arc::clone(&self.0.settings), self.0.identities.clone());
-        Self::new(settings, identities, Rc::new(WhileLeading { layers: self, validity }))
+    /// Layers over the same connections and identities, which ask these guards.
+    pub(crate) fn guarded(&self, settings: Arc<LayerSettings>, guards: Guards) -> Self {
+        let (identities, transport) = (self.0.identities.clone(), Rc::clone(&self.0.transport));
+        let transport = guards.before(transport);
+        Self(Rc::new(Inner { settings, identities, guards, transport }))
     }
 }
 
@@ -117,6 +118,7 @@ impl Inner {
         mut request: Request<Bytes>,
         kind: RequestKind,
     ) -> Result<Response<Body>, TransportError> {
+        self.guards.begin(&mut request)?;
         let options: RequestOptions = request.extensions().get().copied().unwrap_or_default();
         let timeout =
             options.timeout.or_else(|| self.settings.timeout.filter(|_| kind == RequestKind::Unary));

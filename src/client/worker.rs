@@ -101,7 +101,8 @@ impl Worker {
     }
 
     /// Sends a request and waits for the whole answer.
-    pub(crate) async fn send(&self, request: Request<Bytes>) -> Answer<Bytes> {
+    pub(crate) async fn send(&self, mut request: Request<Bytes>) -> Answer<Bytes> {
+        self.backend.begin(&mut request)?;
         self.run(|transport, mut done| async move {
             let sending = send(&*transport, request);
             if let Some(answer) = unless_unwanted(&mut done, sending).await {
@@ -114,9 +115,10 @@ impl Worker {
     /// Sends a request whose answer lasts, and waits for its head.
     pub(crate) async fn stream(
         self: &Arc<Self>,
-        request: Request<Bytes>,
+        mut request: Request<Bytes>,
         kind: RequestKind,
     ) -> Answer<BodyStream> {
+        self.backend.begin(&mut request)?;
         let opened = self.run(move |transport, mut done| async move {
             let opening = open(&*transport, request, kind);
             match unless_unwanted(&mut done, opening).await {
@@ -138,9 +140,10 @@ impl Worker {
     /// that serves it on the thread.
     pub(crate) async fn upgrade<T: Send + 'static, F: Future<Output = ()> + 'static>(
         &self,
-        request: Request<Bytes>,
+        mut request: Request<Bytes>,
         serve: impl FnOnce(&HeaderMap, Connection) -> Result<(T, F), Error> + Send + 'static,
     ) -> Result<T, Error> {
+        self.backend.begin(&mut request)?;
         self.run(move |transport, mut done| async move {
             let opening = switch(&*transport, request);
             match unless_unwanted(&mut done, opening).await.map(|opened| {

@@ -61,8 +61,11 @@ async fn run(election: LeaderElection, context: PartContext) -> Result<(), PartE
 async fn follow(election: &LeaderElection, context: &PartContext) -> Result<(), PartError> {
     loop {
         let term = election.acquired().await?;
+        let Some(work) = term.begin_work() else { continue };
         context.leads(true);
         term.ended().await;
         context.leads(false);
+        context.leaders_work_ended().await;
+        drop(work);
     }
 }

@@ -10,6 +10,8 @@
 //!    the same candidate leads again. After a deletion a candidate goes on from the greatest number that it has seen.
 //! 4. The leader writes without reading first. A conflict is followed by one read and one write.
 //! 5. A lease that is deleted while somebody else holds it is created again only when that one must have ended its work.
+//! 6. No term begins while work of a former term of this candidate goes on: what it began before others led would be work
+//!    of a leader again.
 //!
 //! ```text
 //!  poll_effect ──▶ [ReadCandidate ──▶ Create/RenewCandidate] ──▶ Read ──▶ Create / Update ──▶ term until …
@@ -62,6 +64,8 @@ pub struct LeaderElection {
     step: Step,
     /// It does not take part yet.
     waits: bool,
+    /// Work of a former term goes on.
+    has_former_work: bool,
     /// When the next attempt begins.
     next: Duration,
     /// A write whose answer is not known may have made this candidate the holder.
@@ -102,6 +106,7 @@ impl LeaderElection {
             why_not: WhyNot::NotTried,
             step: Step::Idle,
             waits: false,
+            has_former_work: false,
             next: Duration::ZERO,
             may_hold: false,
             kept_until: Duration::ZERO,
@@ -128,6 +133,13 @@ impl LeaderElection {
         if std::mem::take(&mut self.waits) {
             self.why_not = WhyNot::NotTried;
         }
+    }
+
+    /// Whether work that was begun in a term goes on. If that term has ended, no other one begins until it has: the lease is
+    /// read, so that it is known who leads, and is neither taken nor asked for. To be told before each
+    /// [`Self::poll_effect`] that follows a change.
+    pub fn handle_work(&mut self, goes_on: bool) {
+        self.has_former_work = goes_on;
     }
 
     /// The next request, if one is due and none is under way. Ends a term that was not renewed in time.

@@ -211,6 +211,11 @@ impl Lifecycle {
         self.leads || !self.has_election()
     }
 
+    /// Whether something of the leader's work runs, or may run.
+    pub fn has_leaders_work(&self) -> bool {
+        self.parts.iter().any(Part::works)
+    }
+
     /// Whether it takes part in an election.
     pub fn has_election(&self) -> bool {
         self.parts.iter().any(|part| part.phase == Phase::Election)
@@ -330,11 +335,6 @@ impl Part {
                 Ended::Done
             }
         }
-    }
-
-    /// Whether it is work of the leader that was abandoned.
-    fn works_on(&self) -> bool {
-        self.phase == Phase::LeaderWork && self.is_abandoned
     }
 
     /// The stop of an election whose lease must not be given back: it is dropped, and ends with the operator.

@@ -110,6 +110,9 @@ impl ElectionActor {
     /// Sends what is due, shows what is known, and sets the alarm for what comes next.
     fn drive(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
+        // A term that is over is shown as such before work is looked for: from then on no work of it begins.
+        self.publish();
+        self.machine.handle_work(self.spec.cell.has_work());
         if let Some(effect) = self.machine.poll_effect(moment) {
             self.send(effect, ctx);
         }

@@ -5,11 +5,11 @@
 //! 2. After the beginning of a shutdown, and after the actor has ended or was told to, no term is shown, whatever the
 //!    actor writes: also if its thread is blocked or dead. Every wait ends then.
 //! 3. The lock is held for copies alone; tokens are cancelled and waiters woken without it.
+//! 4. Work of a term is counted from [`Term::begin_work`] on, which is refused when the term has ended: whoever sees a term end
+//!    sees all work of it.
 //!
-//! Read next: `actor.rs`, which writes.
+//! Read next: `actor.rs`, which writes; `term.rs`, what is handed out.
 
-use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -20,17 +20,6 @@ use super::Unhealthy;
 use crate::pipeline::signal::Signal;
 use crate::runtime::Clock;
 use crate::runtime::locked::locked;
-
-/// One time of leading, from its beginning to its end. Cloning is cheap.
-#[derive(Clone)]
-pub struct Term {
-    fence: u64,
-    ended: CancellationToken,
-}
-
-/// Whether this process may begin work of a leader. Cloning is cheap.
-#[derive(Clone)]
-pub struct Validity(pub(super) Arc<Cell>);
 
 /// How an election is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +66,22 @@ pub(super) struct News {
     pub(super) last_error: Option<Arc<str>>,
 }
 
+/// The term that lasts.
+#[derive(Clone)]
+pub(super) struct Ongoing {
+    pub(super) fence: u64,
+    /// Its number in this process. The fence is no such number: that of a lease that was deleted may come again.
+    pub(super) number: u64,
+    pub(super) ended: CancellationToken,
+}
+
 struct State {
     news: News,
-    term: Option<Term>,
+    term: Option<Ongoing>,
+    /// How many terms have begun.
+    terms: u64,
+    /// How much work goes on that was begun in a term.
+    works: usize,
     /// How often the actor was built.
     built: u64,
     /// It takes part, or will as soon as the actor knows.
@@ -100,7 +102,8 @@ impl Cell {
             last_error: None,
         };
         let (begun, ending, over, released) = (false, false, false, false);
-        let state = State { news, term: None, built: 0, begun, ending, over, released };
+        let (term, terms, works, built) = (None, 0, 0, 0);
+        let state = State { news, term, terms, works, built, begun, ending, over, released };
         Self { lease, settings, changes: Signal::default(), stop, clock, state: Mutex::new(state) }
     }
 
@@ -128,9 +131,29 @@ impl Cell {
     }
 
     /// The term that lasts now.
-    pub(super) fn term(&self) -> Option<Term> {
+    pub(super) fn term(&self) -> Option<Ongoing> {
         let state = self.state();
         self.leading_in(&state).and_then(|_| state.term.clone())
+    }
+
+    /// Work of the term with this number begins, if that term lasts.
+    pub(super) fn begin_work(&self, number: u64) -> bool {
+        let mut state = self.state();
+        let lasts = self.leading_in(&state).is_some();
+        let begins = lasts && state.term.as_ref().is_some_and(|term| term.number == number);
+        state.works += usize::from(begins);
+        begins
+    }
+
+    /// Work has ended.
+    pub(super) fn end_work(&self) {
+        let mut state = self.state();
+        state.works = state.works.saturating_sub(1);
+    }
+
+    /// Whether work goes on that was begun in a term.
+    pub(super) fn has_work(&self) -> bool {
+        self.state().works > 0
     }
 
     /// It takes part from here on; false if it did already.
@@ -157,7 +180,7 @@ impl Cell {
         self.has_changed(ended);
     }
 
-    fn has_changed(&self, ended: Option<Term>) {
+    fn has_changed(&self, ended: Option<Ongoing>) {
         if let Some(term) = ended {
             term.ended.cancel();
         }
@@ -189,7 +212,9 @@ impl Cell {
             if fence == before {
                 return (None, false);
             }
-            let term = fence.map(|fence| Term { fence, ended: self.stop.child_token() });
+            state.terms += u64::from(fence.is_some());
+            let (number, ended) = (state.terms, self.stop.child_token());
+            let term = fence.map(|fence| Ongoing { fence, number, ended });
             (fence, std::mem::replace(&mut state.term, term))
         };
         let has_ended = ended.is_some();
@@ -287,47 +312,5 @@ impl Cell {
             restarts: state.built.saturating_sub(1),
             over,
         }
-    }
-}
-
-impl Term {
-    /// The fencing number of the term.
-    pub fn fence(&self) -> u64 {
-        self.fence
-    }
-
-    /// Waits until the term has ended: the lease was lost, or the election was shut down. The actor of the election wakes
-    /// it; requests are kept from beginning by [`Validity`], which asks the clock.
-    pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.ended.clone().cancelled_owned()
-    }
-
-    /// Whether it is known to have ended.
-    pub fn has_ended(&self) -> bool {
-        self.ended.is_cancelled()
-    }
-}
-
-impl Validity {
-    /// Whether work may begin now, by a clock that also runs while the machine is suspended. Cheap, does not block.
-    pub fn may_begin(&self) -> bool {
-        self.0.leading().is_some()
-    }
-
-    /// The lease, as `namespace/name`.
-    pub fn lease(&self) -> &Arc<str> {
-        &self.0.lease
-    }
-}
-
-impl fmt::Debug for Term {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Term").field("fence", &self.fence).field("has_ended", &self.has_ended()).finish()
-    }
-}
-
-impl fmt::Debug for Validity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Validity").field("lease", self.lease()).field("may_begin", &self.may_begin()).finish()
     }
 }

@@ -156,7 +156,7 @@ fn le_08_a_term_that_the_actor_has_not_ended_when_its_lease_and_the_tolerance_ar
         // What an actor has written that does nothing more.
         let cell = Cell::new(lease, settings, arbiter.handle().clock().clone(), CancellationToken::new());
         let cell = Arc::new(cell);
-        let guard = Validity(Arc::clone(&cell));
+        let guard = Validity::of_any_term(Arc::clone(&cell));
         let until = cell.now() + 10 * SECOND;
         let leading = Some(Leading { fence: 0, until });
         let (figures, holder) = (Figures::default(), "me".into());

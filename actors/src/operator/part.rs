@@ -151,6 +151,18 @@ impl PartContext {
         self.shared.change(|lifecycle, _| lifecycle.handle_leading(self.life, leads));
     }
 
+    /// Waits until nothing of the leader's work runs: also not what goes on after its future was dropped, however long that
+    /// takes. An election does not lead again before.
+    pub async fn leaders_work_ended(&self) {
+        loop {
+            let seen = self.shared.changed.count();
+            if !self.shared.content.with(|lifecycle, _| lifecycle.has_leaders_work()) {
+                return;
+            }
+            self.shared.changed.since(seen).await;
+        }
+    }
+
     /// Waits until the part has to end what it has begun, and gives the time that it has for that.
     pub async fn stopping(&self) -> Duration {
         self.stop.cancelled().await;

@@ -1,12 +1,15 @@
-//! Refuses the requests of a leader whose lease has ended, up to their first byte.
+//! Refuses the requests of a leader whose term has ended, up to their first byte.
 //!
-//! Answers "may this request still be sent?" for a client that `LeaderElection::guard` has made. Invariants:
-//! 1. The clock is read when the request is handed to the transport, after every wait and retry of the other layers, and
+//! Answers "may this request still be sent?" for a client that `LeaderElection::guard` or `Client::for_term` has made.
+//! Invariants:
+//! 1. A request belongs to the term that lasts when its caller begins it, on the caller's thread. It is refused when that term
+//!    has ended, also if the next one has begun.
+//! 2. The clock is read when the request is handed to the transport, after every wait and retry of the other layers, and
 //!    again when its connection is ready, last thing before its first byte: a process that was stopped before that sends
 //!    nothing after its lease has ended, however long it took to connect.
-//! 2. A refused request has reached nobody. One whose first byte may have been written is never refused: it goes on, and
+//! 3. A refused request has reached nobody. One whose first byte may have been written is never refused: it goes on, and
 //!    may arrive.
-//! 3. The connections are those of the client that was guarded.
+//! 4. The connections are those of the client that was guarded.
 //!
 //! Read next: `informer_actors::leader_election::Validity`, which is asked; `../transport/send_check.rs`, by whom.
 
@@ -21,39 +24,61 @@ use informer_actors::leader_election::Validity;
 use super::super::error::TransportError;
 use super::super::transport::send_check::SendCheck;
 use super::super::transport::{Body, RequestKind, Transport};
-use super::Layers;
 
-/// The transport of other layers, for as long as a lease lasts.
-pub(super) struct WhileLeading {
-    pub(super) layers: Rc<Layers>,
-    pub(super) validity: Validity,
+/// The guards of a client, the newest one first. Each is asked.
+#[derive(Clone, Default)]
+pub(crate) struct Guards(Vec<Validity>);
+
+/// A transport that is given nothing that may not begin.
+struct Asking(Rc<dyn Transport>);
+
+impl Guards {
+    /// These guards after one more.
+    pub(crate) fn and(&self, validity: Validity) -> Self {
+        Self(std::iter::once(validity).chain(self.0.iter().cloned()).collect())
+    }
+
+    /// The same transport, which asks what [`Self::begin`] has added to a request.
+    pub(super) fn before(&self, transport: Rc<dyn Transport>) -> Rc<dyn Transport> {
+        if self.0.is_empty() { transport } else { Rc::new(Asking(transport)) }
+    }
+
+    /// A request begins, if it has not: from here on it belongs to the terms that last now.
+    ///
+    /// # Errors
+    /// When a lease is not held.
+    pub(crate) fn begin(&self, request: &mut Request<Bytes>) -> Result<(), TransportError> {
+        if self.0.is_empty() || SendCheck::of(request).is_some() {
+            return Ok(());
+        }
+        let bound = |guard: &Validity| guard.bound().ok_or_else(|| refused(guard));
+        let terms: Vec<Validity> = self.0.iter().map(bound).collect::<Result<_, _>>()?;
+        request.extensions_mut().insert(SendCheck::new(move || {
+            terms.iter().find(|term| !term.may_begin()).map_or(Ok(()), |ended| Err(refused(ended)))
+        }));
+        Ok(())
+    }
 }
 
-impl Transport for WhileLeading {
+fn refused(guard: &Validity) -> TransportError {
+    TransportError::NotLeading { lease: Arc::clone(guard.lease()) }
+}
+
+impl Transport for Asking {
     fn send(
         &self,
-        mut request: Request<Bytes>,
+        request: Request<Bytes>,
         kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
-        let (below, validity) = (Rc::clone(&self.layers.0.transport), self.validity.clone());
+        let below = Rc::clone(&self.0);
         Box::pin(async move {
-            // Of a guarded client that is guarded once more both leases are asked.
-            let above = SendCheck::of(&request);
-            let check = SendCheck::new(move || {
-                above.as_ref().map_or(Ok(()), SendCheck::ask)?;
-                match validity.may_begin() {
-                    true => Ok(()),
-                    false => Err(TransportError::NotLeading { lease: Arc::clone(validity.lease()) }),
-                }
-            });
             // Without this a refused request could take a connection, which is closed over it.
-            check.ask()?;
-            request.extensions_mut().insert(check);
+            SendCheck::ask_of(&request)?;
             below.send(request, kind).await
         })
     }
 
     fn timed_out(&self, kind: RequestKind) {
-        self.layers.0.transport.timed_out(kind);
+        self.0.timed_out(kind);
     }
 }

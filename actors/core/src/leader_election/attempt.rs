@@ -5,6 +5,8 @@
 //! 2. A term begins and is prolonged only by a write that was answered, and counts from when that was sent. An answer
 //!    that comes when the term would be over begins none.
 //! 3. A renewal whose term has ended meanwhile begins no term: the next term has a number of its own.
+//! 4. While work of a former term goes on, the lease is read and not taken, and the controller of a coordinated election is
+//!    not answered, so that it chooses another candidate.
 //!
 //! Read next: `release.rs`, the end.
 
@@ -141,7 +143,8 @@ impl LeaderElection {
 
     pub(super) fn begin_attempt(&mut self, moment: Moment) -> Effect {
         self.next = moment.now.saturating_add(self.settings.retry_period);
-        if self.settings.coordinated {
+        let is_candidate = self.term.is_some() || !self.has_former_work;
+        if self.settings.coordinated && is_candidate {
             self.step = Step::ReadingCandidate;
             return Effect::ReadCandidate;
         }
@@ -163,6 +166,11 @@ impl LeaderElection {
             Step::AskRead => {
                 self.step = Step::Reading;
                 Some(Effect::Read)
+            }
+            Step::AskWrite(Write { goal: Goal::Acquire(_), .. }) if self.has_former_work => {
+                self.lose(WhyNot::FormerWork);
+                self.rest(moment);
+                None
             }
             Step::AskWrite(write) => Some(self.write(write.goal, moment, (write.creates, write.fast))),
             waits => {

@@ -87,6 +87,8 @@ pub enum WhyNot {
     NotRenewed(Duration),
     /// It has led, and is to hand over to this candidate.
     HandsOver(Arc<str>),
+    /// It could lead again, and work of its former term goes on.
+    FormerWork,
     /// Nobody holds the lease, and it tries to take it.
     Free,
     /// A controller has to choose the leader, and has not.
@@ -108,6 +110,7 @@ impl fmt::Display for WhyNot {
             }
             Self::NotRenewed(deadline) => write!(f, "it could not renew the lease for {}", Brief(*deadline)),
             Self::HandsOver(next) => write!(f, "it hands over to {}", quoted(next)),
+            Self::FormerWork => f.write_str("work of its former term has not ended"),
             Self::Free => f.write_str("nobody holds the lease, and it tries to take it"),
             Self::NotChosen => f.write_str("no leader has been chosen"),
             Self::ShutDown => f.write_str("the election has ended"),

@@ -304,6 +304,37 @@ fn a_lease_that_is_deleted_is_made_again_by_its_leader_and_by_others_only_when_i
 }
 
 #[test]
+fn le_15_while_work_of_a_former_term_goes_on_a_lease_that_is_free_is_not_taken() {
+    for lease in [None, Some(held_by("", 7)), Some(held_by("me", 7)), Some(held_by("crashed", 7))] {
+        let mut stage = Stage::new(Settings::new("me"));
+        stage.settle();
+        stage.candidate.handle_work(true);
+        stage.pass(4 * SECOND);
+        assert_eq!(stage.fence(), Some(0), "its own term goes on");
+        stage.now += 100 * SECOND;
+        stage.lease = lease.clone();
+        stage.asked.clear();
+        stage.pass(60 * SECOND);
+        assert_eq!((stage.fence(), &stage.lease), (None, &lease));
+        assert_eq!(*stage.candidate.why_not(), WhyNot::FormerWork);
+        assert!(stage.asked.len() > 20 && stage.asked.iter().all(|asked| *asked == "read"));
+        stage.candidate.handle_work(false);
+        stage.pass(3 * SECOND);
+        assert!(stage.fence() > Some(0));
+    }
+}
+
+#[test]
+fn le_15_work_that_is_known_of_when_the_lease_was_read_keeps_it_from_being_taken() {
+    let mut stage = Stage::with_lease(held_by("", 7));
+    let read = stage.candidate.poll_effect(stage.moment()).expect("a read");
+    stage.answer(read);
+    stage.candidate.handle_work(true);
+    stage.settle();
+    assert_eq!((&stage.asked[..], stage.fence()), (&["read"][..], None));
+}
+
+#[test]
 fn failures_are_tried_again_and_a_candidate_waits_a_random_time_between_one_and_2_2_retry_periods() {
     let mut candidate = LeaderElection::new(Settings::new("me"));
     let at = |now, chance| Moment { now, wall: DAY, chance };

@@ -147,6 +147,16 @@ impl Part {
         }
     }
 
+    /// Whether it is work of the leader of which something is left.
+    pub(super) fn works(&self) -> bool {
+        self.works_on() || (self.phase == Phase::LeaderWork && self.run.life().is_some())
+    }
+
+    /// Whether it is work of the leader that was abandoned.
+    pub(super) fn works_on(&self) -> bool {
+        self.phase == Phase::LeaderWork && self.is_abandoned
+    }
+
     pub(super) fn state(&self, may_start: bool, leads: bool) -> PartState {
         match self.run {
             Run::Off | Run::Backoff { .. } if self.phase == Phase::LeaderWork && !leads => PartState::Standby,

@@ -77,6 +77,28 @@ fn le_11_a_candidate_that_is_pinged_renews_its_registration_at_the_next_attempt(
 }
 
 #[test]
+fn le_15_a_candidate_whose_former_work_goes_on_does_not_answer_the_controller() {
+    let mut stage = candidate();
+    stage.lease = Some(held_by("me", 2));
+    stage.pass(4 * SECOND);
+    stage.candidate.handle_work(true);
+    let pinged = Some(DAY + 600 * SECOND);
+    let registration = stage.registration.expect("registered");
+    stage.pass(4 * SECOND);
+    assert_eq!(stage.fence(), Some(3), "its own term goes on");
+    stage.lease = Some(held_by("other", 4));
+    stage.pass(4 * SECOND);
+    stage.registration = Some(CandidateRecord { pinged, ..registration });
+    stage.lease = Some(LeaseRecord { acquired: None, ..held_by("me", 5) });
+    stage.pass(10 * SECOND);
+    assert_eq!((stage.fence(), stage.candidate.why_not()), (None, &WhyNot::FormerWork));
+    assert_eq!(stage.registration.expect("registered").renewed, registration.renewed, "no answer");
+    stage.candidate.handle_work(false);
+    stage.pass(5 * SECOND);
+    assert_eq!((stage.fence(), stage.registration.expect("registered").renewed), (Some(6), pinged));
+}
+
+#[test]
 fn at_shutdown_the_registration_is_taken_back_before_the_lease() {
     let mut stage = candidate();
     stage.lease = Some(held_by("me", 2));

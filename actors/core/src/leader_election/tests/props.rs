@@ -26,6 +26,10 @@ enum Step {
     ShutDown(usize),
     /// The process ends without a word, and another one begins.
     Crash(usize),
+    /// If it leads, work of its term begins.
+    BeginWork(usize),
+    /// Its work ends.
+    EndWork(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -39,7 +43,9 @@ fn step() -> impl Strategy<Value = Step> {
         4 => who.clone().prop_map(Step::Suspend),
         8 => who.clone().prop_map(Step::Resume),
         1 => who.clone().prop_map(Step::ShutDown),
-        1 => who.prop_map(Step::Crash),
+        1 => who.clone().prop_map(Step::Crash),
+        4 => who.clone().prop_map(Step::BeginWork),
+        2 => who.prop_map(Step::EndWork),
     ]
 }
 
@@ -63,6 +69,8 @@ struct Candidate {
     open: Option<Effect>,
     served: Option<(Result<Read<LeaseRecord>, Written>, u64)>,
     generation: u32,
+    /// The number of the term whose work goes on.
+    work: Option<u64>,
 }
 
 struct World {
@@ -89,12 +97,17 @@ impl Candidate {
 
     fn drive(&mut self, now: Duration) {
         if !self.suspended && self.open.is_none() {
+            self.machine.handle_work(self.work.is_some());
             self.open = self.machine.poll_effect(self.moment(now));
         }
     }
 
+    fn fence(&self, now: Duration) -> Option<u64> {
+        self.machine.leading(self.local(now)).map(|leading| leading.fence)
+    }
+
     fn may_begin(&self, now: Duration) -> bool {
-        self.machine.leading(self.local(now)).is_some()
+        self.fence(now).is_some()
     }
 }
 
@@ -110,6 +123,7 @@ impl World {
             open: None,
             served: None,
             generation: 0,
+            work: None,
         };
         let candidates = clocks.iter().enumerate().map(candidate).collect();
         Self { now: Duration::ZERO, server: Server::default(), candidates }
@@ -132,8 +146,13 @@ impl World {
                 let it = &mut self.candidates[who];
                 it.generation += 1;
                 it.machine = LeaderElection::new(settings(who, it.generation));
-                (it.open, it.served) = (None, None);
+                (it.open, it.served, it.work) = (None, None, None);
             }
+            Step::BeginWork(who) => {
+                let fence = self.candidates[who].fence(self.now);
+                self.candidates[who].work = self.candidates[who].work.or(fence);
+            }
+            Step::EndWork(who) => self.candidates[who].work = None,
         }
         let now = self.now;
         self.candidates.iter_mut().for_each(|candidate| candidate.drive(now));
@@ -188,6 +207,12 @@ impl World {
         }
     }
 
+    /// Whether work of a former term goes on where another term of the same candidate lasts.
+    fn works_beyond_its_term(&self) -> bool {
+        let is_former = |it: &Candidate| it.fence(self.now).zip(it.work).is_some_and(|(now, then)| now != then);
+        self.candidates.iter().any(is_former)
+    }
+
     fn leaders(&self) -> usize {
         self.candidates.iter().filter(|candidate| candidate.may_begin(self.now)).count()
     }
@@ -209,6 +234,7 @@ proptest! {
         for step in &steps {
             world.take(step);
             prop_assert!(world.leaders() <= 1, "{} leaders at {:?}", world.leaders(), world.now);
+            prop_assert!(!world.works_beyond_its_term(), "at {:?}", world.now);
         }
         let fences = &world.server.fences;
         prop_assert!(fences.windows(2).all(|pair| pair[0] < pair[1]), "{fences:?}");
@@ -222,6 +248,7 @@ proptest! {
         let mut world = World::new(&clocks);
         steps.iter().filter(|step| !matches!(step, Step::ShutDown(_))).for_each(|step| world.take(step));
         (0..3).for_each(|who| world.take(&Step::Resume(who)));
+        (0..3).for_each(|who| world.take(&Step::EndWork(who)));
         for _ in 0..1_200 {
             world.take(&Step::Pass(50));
             (0..3).for_each(|who| world.take(&Step::Serve(who)));
