@@ -50,6 +50,7 @@ mod informer;
 mod keys;
 #[cfg(feature = "client")]
 mod leader_election;
+mod leader_terms;
 mod lifecycle;
 mod lifecycle_controllers;
 mod lifecycle_parts;

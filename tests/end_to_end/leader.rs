@@ -173,6 +173,38 @@ pub(crate) async fn le_15_a_leader_that_was_stopped_beyond_its_lease_begins_no_r
     assert!(newest >= 3, "{newest}");
 }
 
+/// The leader is stopped for longer than its lease, while both of its workers pause. The other one leads and gives the lease
+/// back. The first one finds it free when it wakes: it leads again when nothing of its former term can write any more, and
+/// nothing of that term comes behind what the other one has written.
+pub(crate) async fn le_15_a_leader_that_wakes_while_the_lease_is_free_leads_again_without_its_former_work(
+    stage: Stage,
+) {
+    let replica = Replica::start_with(&stage, "a", 100);
+    replica.prints("leads 0").await;
+    let wrote = |written: &[(u64, String)], term| written.iter().filter(|(of, _)| *of == term).count();
+    while wrote(&stage.written().await, 0) < WORKERS {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    replica.signal(Signal::STOP);
+    let other = stage.candidate("b");
+    let term = other.acquired().await.expect("the lease runs out");
+    assert_eq!(term.fence(), 1);
+    let maps = stage.server.client().for_term(&term).api::<ConfigMap>().namespaced(&*stage.namespace);
+    let map = json!({"metadata": {"name": "b-1-0-0", "labels": {"written-by": "b-1-0"}}});
+    let map: ConfigMap = serde_json::from_value(map).expect("a config map");
+    maps.create(&PostParams::default(), &map).await.expect("it leads");
+    other.shutdown(LONG).await.expect("the lease is given back");
+    assert_eq!(stage.holder().await, "");
+    replica.signal(Signal::CONT);
+    replica.prints("refused 0").await;
+    replica.prints("leads 2").await;
+    while wrote(&stage.written().await, 2) < 2 * WORKERS {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let terms: Vec<u64> = stage.written().await.into_iter().map(|(term, _)| term).collect();
+    assert!(terms.is_sorted() && terms.contains(&1), "{terms:?}");
+}
+
 /// A replica that is killed is followed by the other one, and not before its lease has ended.
 pub(crate) async fn a_leader_that_is_killed_is_followed_by_the_other_replica(stage: Stage) {
     let replicas = [Replica::start(&stage, "a"), Replica::start(&stage, "b")];

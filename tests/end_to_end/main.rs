@@ -156,6 +156,7 @@ group_at_once! { refused:
 group_at_once! { leading:
     leader::le_01_one_of_two_replicas_leads_and_the_other_takes_over_after_a_crash_and_after_a_shutdown,
     leader::le_15_a_leader_that_was_stopped_beyond_its_lease_begins_no_request_when_it_wakes,
+    leader::le_15_a_leader_that_wakes_while_the_lease_is_free_leads_again_without_its_former_work,
     leader::a_leader_that_is_killed_is_followed_by_the_other_replica,
 }
 

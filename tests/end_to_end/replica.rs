@@ -2,7 +2,8 @@
 //!
 //! Answers "what does a leader write that knows nothing of being stopped?" The process is this test binary again: it runs
 //! the one test below, which does nothing in other runs. Its two workers create config maps as long as their guarded
-//! client lets them, and look neither at the election nor at a clock. Invariants:
+//! client lets them, and look neither at the election nor at a clock. They are work of their term: the process does not lead
+//! again before both have been refused. Invariants:
 //! 1. The name of each config map says who wrote it, in which term, and as which; the server's versions are their order.
 //! 2. Each worker prints a line before each of its requests and behind it: a worker whose last line is the second one has
 //!    nothing under way.
@@ -30,7 +31,7 @@ pub(crate) const LEASE: &str = "operator";
 /// How many requests each replica has under way.
 pub(crate) const WORKERS: usize = 2;
 
-const VARIABLES: [&str; 3] = ["REPLICA_NAMESPACE", "REPLICA_IDENTITY", "REPLICA_KUBECONFIG"];
+const VARIABLES: [&str; 4] = ["REPLICA_NAMESPACE", "REPLICA_IDENTITY", "REPLICA_KUBECONFIG", "REPLICA_NAPS"];
 
 /// Durations that make a takeover a matter of seconds.
 pub(crate) fn quick(builder: LeaderElectionBuilder) -> LeaderElectionBuilder {
@@ -49,8 +50,15 @@ pub(crate) struct Replica {
 impl Replica {
     /// Starts a replica of this name on the stage.
     pub(crate) fn start(stage: &Stage, identity: &str) -> Self {
+        Self::start_with(stage, identity, 1)
+    }
+
+    /// As [`Self::start`]. Each worker naps so often between two requests: what is left of many naps when the process is
+    /// stopped is still left when it wakes.
+    pub(crate) fn start_with(stage: &Stage, identity: &str, naps: u32) -> Self {
         let program = std::env::current_exe().expect("this program");
-        let values = [stage.namespace.clone(), identity.to_owned(), stage.server.kubeconfig()];
+        let values =
+            [stage.namespace.clone(), identity.to_owned(), stage.server.kubeconfig(), naps.to_string()];
         let mut child = Command::new(program)
             .args(["replica::runs_as_a_process_of_its_own", "--exact", "--nocapture"])
             .envs(VARIABLES.into_iter().zip(values))
@@ -112,7 +120,8 @@ impl Drop for Replica {
 #[test]
 fn runs_as_a_process_of_its_own() {
     let values = VARIABLES.map(|name| std::env::var(name).ok());
-    let [Some(namespace), Some(identity), Some(kubeconfig)] = values else { return };
+    let [Some(namespace), Some(identity), Some(kubeconfig), Some(naps)] = values else { return };
+    let naps = naps.parse().expect("a number");
     std::thread::spawn(|| {
         // The parent holds the other end of this pipe.
         let _ended = std::io::stdin().read_to_end(&mut Vec::new());
@@ -125,17 +134,20 @@ fn runs_as_a_process_of_its_own() {
         let election = quick(election).start().expect("it starts");
         let leading = election.guard(&client).api::<ConfigMap>().namespaced(namespace);
         loop {
-            let term = election.acquired().await.expect("nobody shuts it down").fence();
+            let term = election.acquired().await.expect("nobody shuts it down");
+            let Some(work) = term.begin_work() else { continue };
+            let term = term.fence();
             println!("\nleads {term}");
-            let worker = |number| create(&leading, format!("{identity}-{term}-{number}"));
+            let worker = |number| create(&leading, format!("{identity}-{term}-{number}"), naps);
             join(worker(0), worker(1)).await;
             println!("\nrefused {term}");
+            drop(work);
         }
     });
 }
 
 /// Creates config maps until a request is refused because this process does not lead.
-async fn create(maps: &Api<ConfigMap>, worker: String) {
+async fn create(maps: &Api<ConfigMap>, worker: String, naps: u32) {
     for number in 0.. {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(format!("{worker}-{number}"));
@@ -143,9 +155,11 @@ async fn create(maps: &Api<ConfigMap>, worker: String) {
         println!("\nbegins {worker}");
         let created = maps.create(&PostParams::default(), &map).await;
         println!("\nended {worker}");
-        match created {
-            Err(error) if error.is_not_leading() => return,
-            Err(_) | Ok(_) => sleep(Duration::from_millis(30)).await,
+        if created.is_err_and(|error| error.is_not_leading()) {
+            return;
+        }
+        for _ in 0..naps {
+            sleep(Duration::from_millis(30)).await;
         }
     }
 }

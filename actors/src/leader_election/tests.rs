@@ -14,6 +14,8 @@ use super::*;
 use crate::runtime::Runtime;
 use crate::runtime::faults::{Faults, Site};
 
+mod work;
+
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A lease in memory.

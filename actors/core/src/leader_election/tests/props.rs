@@ -209,7 +209,8 @@ impl World {
 
     /// Whether work of a former term goes on where another term of the same candidate lasts.
     fn works_beyond_its_term(&self) -> bool {
-        let is_former = |it: &Candidate| it.fence(self.now).zip(it.work).is_some_and(|(now, then)| now != then);
+        let is_former =
+            |it: &Candidate| it.fence(self.now).zip(it.work).is_some_and(|(now, then)| now != then);
         self.candidates.iter().any(is_former)
     }
 

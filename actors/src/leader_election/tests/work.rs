@@ -1,0 +1,92 @@
+//! Work of a term that goes on when the term has ended (LE-15).
+
+use super::*;
+
+/// A leader whose term has ended, because the server was silent or because its actor has died.
+async fn after_its_term(leader: &LeaderElection, server: &Server, dies: &AtomicBool, is_death: bool) {
+    if is_death {
+        dies.store(true, Ordering::Relaxed);
+        leader.lost().await;
+    } else {
+        server.is_silent.store(true, Ordering::Relaxed);
+        leader.lost().await;
+        server.is_silent.store(false, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn le_15_while_work_of_a_former_term_goes_on_this_process_does_not_lead_and_another_may() {
+    for is_death in [false, true] {
+        let dies: Arc<AtomicBool> = Arc::default();
+        let trigger = Arc::clone(&dies);
+        let faults = Faults::new(move |here| {
+            let dies = here == Site::ElectionAsks && trigger.swap(false, Ordering::Relaxed);
+            assert!(!dies, "as a bug would");
+        });
+        Runtime::simulation(11).faults(faults).build().run(|runtime| async move {
+            let server = Arc::default();
+            let leader = candidate(&runtime, &server, "me");
+            let term = leader.acquired().await.expect("it leads");
+            let (one, two) = (term.begin_work().expect("it lasts"), term.begin_work().expect("it lasts"));
+            sleep(60 * SECOND).await;
+            assert!(term.validity().may_begin() && leader.fence() == Some(0), "its own term goes on");
+            after_its_term(&leader, &server, &dies, is_death).await;
+            assert!(term.begin_work().is_none() && !term.validity().may_begin());
+            let other = candidate(&runtime, &server, "other");
+            assert_eq!(other.acquired().await.expect("nobody renews the lease").fence(), 1);
+            other.shutdown(SECOND).await.expect("the lease is given back");
+            drop(one);
+            sleep(60 * SECOND).await;
+            assert_eq!(leader.status().why_not, Some(WhyNot::FormerWork));
+            assert_eq!((leader.fence(), &*server.lease().holder), (None, ""), "the second work goes on");
+            drop(two);
+            let next = timeout(5 * SECOND, leader.acquired()).await.expect("nothing of it is left");
+            assert_eq!(next.expect("it leads").fence(), 2);
+            assert!(leader.validity().may_begin() && !term.validity().may_begin());
+            assert!(term.begin_work().is_none() && term.has_ended(), "a term that has ended stays so");
+        });
+    }
+}
+
+#[test]
+fn le_15_a_shutdown_and_the_end_of_the_last_handle_do_not_wait_for_work_of_a_term() {
+    Runtime::simulated(12).run(|runtime| async move {
+        let server = Arc::default();
+        let leader = candidate(&runtime, &server, "me");
+        let work = leader.acquired().await.expect("it leads").begin_work().expect("it lasts");
+        leader.shutdown(SECOND).await.expect("the lease is given back");
+        assert_eq!(&*server.lease().holder, "");
+        drop(work);
+        let leader = candidate(&runtime, &server, "me");
+        let term = leader.acquired().await.expect("it leads");
+        let work = term.begin_work().expect("it lasts");
+        drop(leader);
+        timeout(SECOND, term.ended()).await.expect("at once");
+        assert!(term.begin_work().is_none());
+        drop(work);
+    });
+}
+
+#[test]
+fn le_15_a_term_is_known_by_its_own_number_also_if_the_fencing_number_comes_again() {
+    Runtime::simulated(13).run(|runtime| async move {
+        let arbiter = runtime.own_arbiter("election").expect("a thread");
+        let (settings, clock) = (Settings::new("me"), arbiter.handle().clock().clone());
+        let cell = Arc::new(Cell::new("shop/operator".into(), settings, clock, CancellationToken::new()));
+        let news = |leading| {
+            let (figures, holder) = (Figures::default(), "me".into());
+            News { leading, holder, why_not: WhyNot::NotTried, figures, last_error: None }
+        };
+        let leading = Some(Leading { fence: 0, until: cell.now() + 10 * SECOND });
+        let any = Validity::of_any_term(Arc::clone(&cell));
+        cell.publish(news(leading));
+        let first = any.bound().expect("it lasts");
+        cell.publish(news(leading));
+        assert!(first.may_begin(), "the same term");
+        cell.publish(news(None));
+        assert!(!first.may_begin() && any.bound().is_none());
+        cell.publish(news(leading)); // somebody has deleted the lease
+        assert!(any.may_begin() && !first.may_begin());
+        assert!(first.bound().is_none() && any.bound().is_some_and(|second| second.may_begin()));
+    });
+}
