@@ -195,3 +195,65 @@ impl Inner {
 fn failed(error: &Error) -> LockError {
     LockError::Failed(error.to_string().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use futures_util::{StreamExt, stream};
+    use http::Response;
+
+    use super::*;
+    use crate::client::error::TransportError;
+    use crate::client::transport::{Body, RequestKind};
+
+    /// A server of LeaseCandidates in one version, which tells of each request.
+    struct Candidates {
+        serves: Rc<Cell<&'static str>>,
+        asked: Rc<RefCell<Vec<String>>>,
+    }
+
+    impl Transport for Candidates {
+        fn send(
+            &self,
+            request: Request<Bytes>,
+            _kind: RequestKind,
+        ) -> LocalBoxFuture<'static, std::result::Result<Response<Body>, TransportError>> {
+            let (version, path, method) = (self.serves.get(), request.uri().path(), request.method());
+            self.asked.borrow_mut().push(format!("{method} {path}"));
+            let (code, body) = match path {
+                candidate::GROUP => (200, serde_json::json!({"versions": [{"version": version}]})),
+                _ if path.contains(version) && method == Method::POST => (201, serde_json::json!({})),
+                _ => (404, serde_json::json!({"kind": "Status", "reason": "NotFound", "code": 404})),
+            };
+            let body = stream::iter([Ok(Bytes::from(body.to_string()))]).boxed_local();
+            let answer = Response::builder().status(code).body(body).expect("an answer");
+            Box::pin(std::future::ready(Ok(answer)))
+        }
+    }
+
+    #[tokio::test]
+    async fn after_a_registration_that_failed_the_server_is_asked_again_which_version_it_serves() {
+        let (serves, asked) = (Rc::new(Cell::new("v1alpha2")), Rc::default());
+        let server = Candidates { serves: Rc::clone(&serves), asked: Rc::clone(&asked) };
+        let (namespace, name, version) = ("shop".to_owned(), "operator".to_owned(), Some("1.2.0".to_owned()));
+        let names = Arc::new(Names { namespace, name, labels: Default::default(), version });
+        let lock = ServerLock::new(Rc::new(server), names, "me".into());
+        let (read, create) = (Effect::ReadCandidate, Effect::CreateCandidate(Duration::ZERO));
+        assert!(matches!(lock.send(read.clone()).await, Ok(Answer::Candidate(None))));
+        serves.set("v1beta1"); // it is upgraded
+        assert!(matches!(lock.send(create.clone()).await, Err(LockError::Failed(_))));
+        assert!(matches!(lock.send(read).await, Ok(Answer::Candidate(None))));
+        assert!(matches!(lock.send(create).await, Ok(Answer::Written)));
+        let (group, path) = (candidate::GROUP, "namespaces/shop/leasecandidates");
+        let expected = [
+            format!("GET {group}"),
+            format!("GET {group}/v1alpha2/{path}/me"),
+            format!("POST {group}/v1alpha2/{path}"),
+            format!("GET {group}"),
+            format!("GET {group}/v1beta1/{path}/me"),
+            format!("POST {group}/v1beta1/{path}"),
+        ];
+        assert_eq!(*asked.borrow(), expected);
+    }
+}

@@ -28,8 +28,9 @@ pub struct ControllerPart<F> {
 
 /// A part of this name that starts a controller with this function for each of its lives: once, or as work of the leader
 /// each time the lease is acquired. When the lease is lost, it takes no key from then on; a reconcile that runs is told to
-/// end, and dropped after the grace of the controller, which a leader should set to zero if its client is not guarded. An
-/// error of the function is a failure of the part, which is started again later.
+/// end, and dropped after the grace of the controller, which a leader should set to zero if its client is not guarded. Until
+/// nothing of it runs, an election of this operator does not lead again. An error of the function is a failure of the part,
+/// which is started again later.
 ///
 /// ```
 /// # #[cfg(feature = "testing")] {
