@@ -204,7 +204,7 @@ mod tests {
     use http::Response;
 
     use super::*;
-    use crate::client::error::TransportError;
+    use crate::client::TransportError;
     use crate::client::transport::{Body, RequestKind};
 
     /// A server of LeaseCandidates in one version, which tells of each request.
