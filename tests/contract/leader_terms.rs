@@ -16,6 +16,7 @@ use kube_core::params::PostParams;
 use tokio::time::{sleep, timeout};
 
 use crate::factory::{Cluster, run};
+use crate::log::recorded;
 use crate::operator_parts::Log;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -81,6 +82,25 @@ fn le_14_a_client_of_a_term_is_refused_in_every_later_term() {
         let both = cluster.client.for_term(&first).for_term(&second);
         assert!(maps(&both).get("a").await.is_err_and(|error| error.is_not_leading()), "each is asked");
         maps(&cluster.client.for_term(&second)).get("a").await.expect("it lasts");
+    });
+}
+
+#[test]
+fn le_15_the_log_says_once_for_each_term_that_work_of_it_keeps_the_process_from_leading_again() {
+    recorded(|log| {
+        run(|cluster| async move {
+            let leader = cluster.candidate("me");
+            for said in 1..=2 {
+                let term = leader.acquired().await.expect("it leads");
+                let work = term.begin_work().expect("it lasts");
+                cluster.lease_runs_out(&leader).await;
+                sleep(60 * SECOND).await;
+                let lines = log.with("work of its former term has not ended");
+                assert_eq!(lines.len(), said, "{lines:?}");
+                assert_eq!(lines[0].field("lease"), Some("default/operator"));
+                drop(work);
+            }
+        });
     });
 }
 

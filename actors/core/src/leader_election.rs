@@ -135,6 +135,11 @@ impl LeaderElection {
         }
     }
 
+    /// Ends a term that was not renewed in time, as each other call does.
+    pub fn handle_time(&mut self, now: Duration) {
+        self.end_late_term(now);
+    }
+
     /// Whether work that was begun in a term goes on. If that term has ended, no other one begins until it has: the lease is
     /// read, so that it is known who leads, and is neither taken nor asked for. To be told before each
     /// [`Self::poll_effect`] that follows a change.

@@ -17,7 +17,7 @@ use actix::{
     Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture,
 };
 use informer_core::leader_election::{
-    CandidateRecord, Effect, LeaderElection, LeaseRecord, Moment, Read, Written,
+    CandidateRecord, Effect, LeaderElection, LeaseRecord, Moment, Read, WhyNot, Written,
 };
 use informer_core::words::{QUOTED, one_line};
 
@@ -42,6 +42,8 @@ pub(super) struct ElectionActor {
     machine: LeaderElection,
     lock: Option<Box<dyn LeaseLock>>,
     alarm: Option<(Duration, SpawnHandle)>,
+    /// The log says that work of a former term keeps it from leading. Said once between two terms.
+    is_kept: bool,
     /// The last failures: of a request for the lease, and of one for the registration.
     errors: [Option<Arc<str>>; 2],
 }
@@ -76,7 +78,7 @@ impl Child for ElectionActor {
 
     fn build(spec: &ElectionSpec) -> Self {
         let machine = LeaderElection::new(spec.cell.settings.clone()).declared();
-        Self { spec: spec.clone(), machine, lock: None, alarm: None, errors: [None, None] }
+        Self { spec: spec.clone(), machine, lock: None, alarm: None, is_kept: false, errors: [None, None] }
     }
 }
 
@@ -111,12 +113,13 @@ impl ElectionActor {
     fn drive(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
         // A term that is over is shown as such before work is looked for: from then on no work of it begins.
-        self.publish();
+        self.machine.handle_time(moment.now);
+        self.publish(moment.now);
         self.machine.handle_work(self.spec.cell.has_work());
         if let Some(effect) = self.machine.poll_effect(moment) {
             self.send(effect, ctx);
         }
-        self.publish();
+        self.publish(moment.now);
         if self.machine.is_released() {
             self.spec.cell.set_released();
         }
@@ -179,10 +182,10 @@ impl ElectionActor {
         *last = error;
     }
 
-    fn publish(&self) {
+    fn publish(&mut self, now: Duration) {
         let (cell, machine) = (&self.spec.cell, &self.machine);
         let (began, has_ended) = cell.publish(News {
-            leading: machine.leading(cell.now()),
+            leading: machine.leading(now),
             holder: machine.holder().into(),
             why_not: machine.why_not().clone(),
             figures: machine.figures(),
@@ -192,8 +195,13 @@ impl ElectionActor {
         if has_ended {
             tracing::warn!(%lease, %identity, "leader election {lease}: this process leads no more: {why}");
         }
+        if *why == WhyNot::FormerWork && !self.is_kept {
+            self.is_kept = true;
+            tracing::warn!(%lease, %identity, "leader election {lease}: this process could lead, and waits: {why}");
+        }
         if let Some(fence) = began {
             tracing::info!(%lease, %identity, fence, "leader election {lease}: this process leads, with the fencing number {fence}");
+            self.is_kept = false;
         }
     }
 
