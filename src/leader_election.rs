@@ -126,8 +126,9 @@ impl LeaderElection {
     /// is described at `Client::from_kube`.
     ///
     /// Work that goes on from a lost term into the next one of the same process begins new requests, which are not refused:
-    /// they are begun in the next term. As leader work of an [`Operator`](crate::operator::Operator) no work does so. Elsewhere
-    /// see [`Term::begin_work`] and [`Client::for_term`].
+    /// they are begun in the next term. So does a call that makes several requests, as
+    /// [`Api::modify`](crate::client::Api::modify). Nothing that an [`Operator`](crate::operator::Operator) knows of as leader's work
+    /// does so; what a reconcile has spawned it does not know of. Elsewhere see [`Term::begin_work`] and [`Client::for_term`].
     ///
     /// It shares the connections and the thread of `client`. Informers that are made of it are refused requests, too.
     pub fn guard(&self, client: &Client) -> Client {

@@ -98,6 +98,17 @@ pub enum Unhealthy {
         /// The time since the end of the term.
         late: Duration,
     },
+    /// For more than ten minutes the process could have led, and work of its former term went on: it does not end, and as long
+    /// as it goes on the process does not lead.
+    #[error(
+        "leader election {lease}: work of its former term has kept this process from leading for {since:?}"
+    )]
+    FormerWork {
+        /// The lease.
+        lease: Arc<str>,
+        /// For how long.
+        since: Duration,
+    },
     /// Its actor was given up, or its runtime has ended.
     #[error("leader election {lease} has ended without a shutdown")]
     Ended {
@@ -215,7 +226,8 @@ impl LeaderElection {
         Validity::of_any_term(Arc::clone(&self.cell))
     }
 
-    /// Whether a liveness probe may say that all is well: not if the election has ended without a shutdown, and not if the
+    /// Whether a liveness probe may say that all is well: not if the election has ended without a shutdown, not if work of a
+    /// former term has kept this process from leading for more than ten minutes, and not if the
     /// lease of a term ran out more than `tolerance` ago and the actor has still not ended that term. After a suspension of
     /// the machine it may take the actor one renew deadline to notice. Cheap, does not block.
     ///

@@ -195,4 +195,20 @@ mod tests {
         let _again = one.transport();
         assert_eq!(IN_USE.with_borrow(Vec::len), 1, "what is not in use is forgotten");
     }
+
+    #[test]
+    fn a_guarded_backend_that_comes_first_shares_its_connections_with_those_that_come_later() {
+        let base = backend();
+        let guarded = Backend {
+            carrier: Carrier::Guarded(Arc::clone(&base)),
+            settings: Arc::clone(&base.settings),
+            name: base.name.clone(),
+            guards: Guards::default(),
+        };
+        let _used = Arc::new(guarded).transport();
+        let of_base = |(known, layers): &(Weak<Backend>, rc::Weak<Layers>)| {
+            known.ptr_eq(&Arc::downgrade(&base)) && layers.strong_count() > 0
+        };
+        assert!(IN_USE.with_borrow(|in_use| in_use.iter().any(of_base)));
+    }
 }

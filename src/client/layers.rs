@@ -24,6 +24,7 @@ use super::config::Config;
 use super::error::{Error, TransportError};
 use super::identity::Identities;
 use super::options::RequestOptions;
+use super::transport::send_check::SendCheck;
 use super::transport::{Body, RequestKind, Transport};
 use deadline::Deadlines;
 use headers::Headers;
@@ -81,6 +82,8 @@ struct Inner {
     identities: Option<Arc<Identities>>,
     guards: Guards,
     transport: Rc<dyn Transport>,
+    /// The layers whose connections these are. Others on this thread find them as long as these are used.
+    _base: Option<Rc<Layers>>,
 }
 
 impl Layers {
@@ -90,14 +93,14 @@ impl Layers {
         identities: Option<Arc<Identities>>,
         transport: Rc<dyn Transport>,
     ) -> Self {
-        Self(Rc::new(Inner { settings, identities, guards: Guards::default(), transport }))
+        Self(Rc::new(Inner { settings, identities, guards: Guards::default(), transport, _base: None }))
     }
 
     /// Layers over the same connections and identities, which ask these guards.
-    pub(crate) fn guarded(&self, settings: Arc<LayerSettings>, guards: Guards) -> Self {
+    pub(crate) fn guarded(self: Rc<Self>, settings: Arc<LayerSettings>, guards: Guards) -> Self {
         let (identities, transport) = (self.0.identities.clone(), Rc::clone(&self.0.transport));
-        let transport = guards.before(transport);
-        Self(Rc::new(Inner { settings, identities, guards, transport }))
+        let (transport, _base) = (guards.before(transport), Some(self));
+        Self(Rc::new(Inner { settings, identities, guards, transport, _base }))
     }
 }
 
@@ -118,7 +121,10 @@ impl Inner {
         mut request: Request<Bytes>,
         kind: RequestKind,
     ) -> Result<Response<Body>, TransportError> {
-        self.guards.begin(&mut request)?;
+        // A request that came from another thread was begun there.
+        if SendCheck::of(&request).is_none() {
+            self.guards.begin(&mut request)?;
+        }
         let options: RequestOptions = request.extensions().get().copied().unwrap_or_default();
         let timeout =
             options.timeout.or_else(|| self.settings.timeout.filter(|_| kind == RequestKind::Unary));

@@ -6,7 +6,9 @@
 //!    work yet. One that was started takes part from then on, and the leader's work waits for the caches all the same.
 //! 2. A drain gives the lease back in every phase, also before the caches are filled. When the operator is dropped, the
 //!    candidate ends at once, whoever else has a handle of it, and the lease runs out.
-//! 3. It is unhealthy when its actor was given up, or has not ended a term whose lease ran out more than [`TOLERANCE`] ago. A
+//! 3. It leads again when nothing of the leader's work of its former term is left. If a drain abandons such work, the election
+//!    ends at once.
+//! 4. It is unhealthy when its actor was given up, when work of a former term does not end, or when it has not ended a term whose lease ran out more than [`TOLERANCE`] ago. A
 //!    server that does not answer is no reason: the term was ended, and a restart of the process would not help.
 //!
 //! Read next: `leader_election.rs`.
@@ -17,7 +19,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 
 use super::{Part, PartContext, PartError};
-use crate::leader_election::LeaderElection;
+use crate::leader_election::{LeaderElection, TermWork};
 
 /// How long after the end of its lease a term may go on to be shown before liveness fails: as in kube-controller-manager.
 const TOLERANCE: Duration = Duration::from_secs(20);
@@ -57,11 +59,29 @@ async fn run(election: LeaderElection, context: PartContext) -> Result<(), PartE
     }
 }
 
+/// The leader's work of a term. If this is dropped while something of it is left, which a drain has abandoned, the election
+/// ends: it must not lead again beside that.
+struct LeadersWork<'a> {
+    _work: TermWork,
+    election: &'a LeaderElection,
+    context: &'a PartContext,
+}
+
+impl Drop for LeadersWork<'_> {
+    fn drop(&mut self) {
+        if self.context.has_leaders_work() {
+            self.election.abandon();
+        }
+    }
+}
+
 /// Says of each term when it begins and when it ends.
 async fn follow(election: &LeaderElection, context: &PartContext) -> Result<(), PartError> {
     loop {
+        context.leaders_work_ended().await;
         let term = election.acquired().await?;
         let Some(work) = term.begin_work() else { continue };
+        let work = LeadersWork { _work: work, election, context };
         context.leads(true);
         term.ended().await;
         context.leads(false);

@@ -10,7 +10,9 @@ use std::time::Duration;
 use actix_informer::controller::{Controller, Outcome};
 use actix_informer::events::Recorder;
 use actix_informer::leader_election::{LeaderElection, WhyNot};
-use actix_informer::operator::{Operator, OperatorStatus, PartState, Phase, controller};
+use actix_informer::operator::{
+    Operator, OperatorStatus, PartContext, PartState, Phase, Stage, controller, task,
+};
 use informer_actors::testing::{Faults, Site};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::{sleep, timeout};
@@ -201,6 +203,37 @@ fn le_13_a_drain_of_a_declared_election_that_has_not_begun_asks_for_no_lease() {
         assert!(report.is_clean(), "{report}");
         assert!(election.acquired().await.is_err() && log.take().is_empty());
         assert!(cluster.verbs().is_empty());
+    });
+}
+
+#[test]
+fn le_15_an_election_whose_drain_abandons_leaders_work_ends_at_once_and_does_not_lead_beside_it() {
+    run(|cluster| async move {
+        let log = Log::default();
+        let election = cluster.candidate("me");
+        let stuck = task("leader", |context: PartContext| async move {
+            context.outlives(std::future::pending());
+            context.ready();
+            context.stopping().await;
+            Ok(())
+        });
+        let operator = Operator::builder(&cluster.runtime)
+            .work(log.part("work", 5 * SECOND))
+            .election(election.clone())
+            .leader_work(stuck)
+            .start()
+            .expect("the runtime runs");
+        leader_is(&operator, PartState::Ready).await;
+        let observer = operator.view();
+        let (report, ()) = tokio::join!(operator.drain(), async {
+            let ends = |status: &OperatorStatus| status.stage == Stage::Stopping(Phase::Work);
+            while !ends(&observer.status()) {
+                sleep(SECOND / 10).await;
+            }
+            assert!(election.status().over && election.acquired().await.is_err(), "while others drain");
+            assert_eq!(cluster.holder().await.as_deref(), Some("me"), "it is left to run out");
+        });
+        assert!(!report.is_clean());
     });
 }
 

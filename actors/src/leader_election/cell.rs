@@ -21,6 +21,9 @@ use crate::pipeline::signal::Signal;
 use crate::runtime::Clock;
 use crate::runtime::locked::locked;
 
+/// For how long work of a former term may keep a process from leading that could lead.
+const LONGEST_WORK: Duration = Duration::from_secs(600);
+
 /// How an election is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -82,6 +85,8 @@ struct State {
     terms: u64,
     /// How much work goes on that was begun in a term.
     works: usize,
+    /// Since when it keeps this process from leading.
+    kept_since: Option<Duration>,
     /// How often the actor was built.
     built: u64,
     /// It takes part, or will as soon as the actor knows.
@@ -102,8 +107,8 @@ impl Cell {
             last_error: None,
         };
         let (begun, ending, over, released) = (false, false, false, false);
-        let (term, terms, works, built) = (None, 0, 0, 0);
-        let state = State { news, term, terms, works, built, begun, ending, over, released };
+        let (term, terms, works, kept_since, built) = (None, 0, 0, None, 0);
+        let state = State { news, term, terms, works, kept_since, built, begun, ending, over, released };
         Self { lease, settings, changes: Signal::default(), stop, clock, state: Mutex::new(state) }
     }
 
@@ -149,6 +154,9 @@ impl Cell {
     pub(super) fn end_work(&self) {
         let mut state = self.state();
         state.works = state.works.saturating_sub(1);
+        if state.works == 0 {
+            state.kept_since = None;
+        }
     }
 
     /// Whether work goes on that was begun in a term.
@@ -208,8 +216,17 @@ impl Cell {
             }
             let fence = news.leading.map(|leading| leading.fence);
             let before = state.term.as_ref().map(|term| term.fence);
+            let now = self.now();
+            let is_kept = news.why_not == WhyNot::FormerWork && fence.is_none() && state.works > 0;
+            state.kept_since = state.kept_since.filter(|_| fence.is_none()).or(is_kept.then_some(now));
+            // Whoever has looked meanwhile has seen no term.
+            let was_over = state.news.leading.is_some_and(|leading| leading.until <= now);
             state.news = news;
             if fence == before {
+                drop(state);
+                if was_over {
+                    self.has_changed(None);
+                }
                 return (None, false);
             }
             state.terms += u64::from(fence.is_some());
@@ -279,6 +296,10 @@ impl Cell {
         let over = state.over || self.stop.is_cancelled();
         if over && !state.ending {
             return Err(Unhealthy::Ended { lease });
+        }
+        let kept = state.kept_since.filter(|_| !over).map(|since| now.saturating_sub(since));
+        if let Some(kept) = kept.filter(|kept| *kept > LONGEST_WORK) {
+            return Err(Unhealthy::FormerWork { lease, since: kept });
         }
         let shown = state.news.leading.filter(|_| !over);
         match shown {

@@ -2,7 +2,7 @@
 //!
 //! Answers "does this belong to the term that lasts?". Invariants:
 //! 1. A term that has ended stays ended, also if this process leads again.
-//! 2. While a [`TermWork`] exists, no other term of this process begins.
+//! 2. While a [`TermWork`] exists, no other term of its election begins.
 //!
 //! Read next: `cell.rs`, which is asked.
 
@@ -54,8 +54,9 @@ impl Term {
     }
 
     /// Work of this term begins. When the term ends, the work has to end, too; until what is returned here is dropped, this
-    /// process does not lead again. So no work goes on from one term into the next one, between which another process may
-    /// have led. Others may lead meanwhile. `None` if the term has ended. Cheap, does not block.
+    /// election does not lead again. So no work goes on from one term into the next one, between which another process may
+    /// have led. Others may lead meanwhile, and a shutdown gives the lease back all the same. What goes on for more than ten
+    /// minutes where the process could lead makes it unhealthy. `None` if the term does not last now. Cheap, does not block.
     ///
     /// ```
     /// # use informer_actors::leader_election::{LeaderElection, ElectionOver};
@@ -63,11 +64,12 @@ impl Term {
     ///     loop {
     ///         let term = election.acquired().await?;
     ///         let Some(work) = term.begin_work() else { continue };
-    ///         let task = tokio::spawn(async { /* what only the leader does */ });
+    ///         let task = tokio::spawn(async move {
+    ///             // what only the leader does
+    ///             drop(work);
+    ///         });
     ///         term.ended().await;
-    ///         task.abort();
-    ///         let _ = task.await; // nothing of it is left
-    ///         drop(work);
+    ///         task.abort(); // `work` is dropped when nothing of it is left
     ///     }
     /// }
     /// ```

@@ -151,12 +151,17 @@ impl PartContext {
         self.shared.change(|lifecycle, _| lifecycle.handle_leading(self.life, leads));
     }
 
+    /// Whether something of the leader's work runs, or has been abandoned while it ran.
+    pub fn has_leaders_work(&self) -> bool {
+        self.shared.content.with(|lifecycle, _| lifecycle.has_leaders_work())
+    }
+
     /// Waits until nothing of the leader's work runs: also not what goes on after its future was dropped, however long that
-    /// takes. An election does not lead again before.
+    /// takes. A part that says [`Self::leads`] waits for this before it leads again, as a `LeaderElection` does.
     pub async fn leaders_work_ended(&self) {
         loop {
             let seen = self.shared.changed.count();
-            if !self.shared.content.with(|lifecycle, _| lifecycle.has_leaders_work()) {
+            if !self.has_leaders_work() {
                 return;
             }
             self.shared.changed.since(seen).await;

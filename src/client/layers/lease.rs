@@ -43,17 +43,19 @@ impl Guards {
         if self.0.is_empty() { transport } else { Rc::new(Asking(transport)) }
     }
 
-    /// A request begins, if it has not: from here on it belongs to the terms that last now.
+    /// A request begins: from here on it belongs to the terms that last now. What it is asked already, it is asked, too.
     ///
     /// # Errors
     /// When a lease is not held.
     pub(crate) fn begin(&self, request: &mut Request<Bytes>) -> Result<(), TransportError> {
-        if self.0.is_empty() || SendCheck::of(request).is_some() {
+        if self.0.is_empty() {
             return Ok(());
         }
+        let before = SendCheck::of(request);
         let bound = |guard: &Validity| guard.bound().ok_or_else(|| refused(guard));
         let terms: Vec<Validity> = self.0.iter().map(bound).collect::<Result<_, _>>()?;
         request.extensions_mut().insert(SendCheck::new(move || {
+            before.as_ref().map_or(Ok(()), SendCheck::ask)?;
             terms.iter().find(|term| !term.may_begin()).map_or(Ok(()), |ended| Err(refused(ended)))
         }));
         Ok(())

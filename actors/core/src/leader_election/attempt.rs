@@ -159,6 +159,11 @@ impl LeaderElection {
     /// The request of an attempt that has begun.
     pub(super) fn next_request(&mut self, moment: Moment) -> Option<Effect> {
         match std::mem::replace(&mut self.step, Step::Idle) {
+            // The term has ended since this was read.
+            Step::AskCandidate(_) if self.term.is_none() && self.has_former_work => {
+                self.step = Step::Reading;
+                Some(Effect::Read)
+            }
             Step::AskCandidate(effect) => {
                 (self.step, self.may_be_registered) = (Step::WritingCandidate, true);
                 Some(effect)
@@ -225,8 +230,8 @@ impl LeaderElection {
             self.why_not = WhyNot::DeletedWhileHeld(holder);
             return self.rest(moment);
         }
-        if self.settings.coordinated {
-            self.lose(WhyNot::NotChosen);
+        if self.settings.coordinated || self.may_not_acquire() {
+            self.lose(self.unless_kept(WhyNot::NotChosen));
             return self.rest(moment);
         }
         let goal = match self.term {
@@ -253,7 +258,9 @@ impl LeaderElection {
             (_, false) => Some(WhyNot::HeldBy(holder)),
             (_, true) => None,
         };
-        if let Some(why) = why_not {
+        let why_not = why_not.map(|why| self.unless_kept(why));
+        let is_over = self.term.is_none() || !is_own;
+        if let Some(why) = why_not.or((is_over && self.has_former_work).then_some(WhyNot::FormerWork)) {
             self.lose(why);
             return self.rest(moment);
         }
@@ -269,6 +276,19 @@ impl LeaderElection {
             None => Goal::Acquire(self.transitions.map_or(0, |before| before.saturating_add(1))),
         };
         self.ask_write(goal, (false, false));
+    }
+
+    /// Whether work of a former term keeps it from leading.
+    fn may_not_acquire(&self) -> bool {
+        self.term.is_none() && self.has_former_work
+    }
+
+    /// Why nobody has chosen it: nobody is asked to, while its former work goes on.
+    fn unless_kept(&self, why: WhyNot) -> WhyNot {
+        match why {
+            WhyNot::NotChosen if self.has_former_work => WhyNot::FormerWork,
+            why => why,
+        }
     }
 
     /// Asks for a write; `how` is whether it creates, and whether it is written without a read.

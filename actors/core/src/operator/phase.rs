@@ -50,8 +50,8 @@ impl fmt::Display for Phase {
     }
 }
 
-/// How long the parts of each phase may take to end what they have begun. Together 28 s unless set: a kubelet waits 30 s
-/// before it kills a pod. A phase of which something still runs after its limit is waited for one second more.
+/// How long the parts of each phase may take to end what they have begun. A phase of which something still runs after its
+/// limit is waited for one second more. Unless set, all of that together is 29 s: a kubelet waits 30 s before it kills a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrainLimits {
     limits: [Duration; Phase::ALL.len()],
@@ -59,7 +59,7 @@ pub struct DrainLimits {
 
 impl Default for DrainLimits {
     fn default() -> Self {
-        Self { limits: [1, 3, 10, 2, 2, 10].map(Duration::from_secs) }
+        Self { limits: [1, 2, 8, 2, 2, 8].map(Duration::from_secs) }
     }
 }
 

@@ -50,6 +50,58 @@ fn le_15_while_work_of_a_former_term_goes_on_this_process_does_not_lead_and_anot
 }
 
 #[test]
+fn le_15_work_that_keeps_the_process_from_leading_for_more_than_ten_minutes_makes_it_unhealthy() {
+    Runtime::simulated(14).run(|runtime| async move {
+        let server: Arc<Server> = Arc::default();
+        let leader = candidate(&runtime, &server, "me");
+        let term = leader.acquired().await.expect("it leads");
+        let work = term.begin_work().expect("it lasts");
+        sleep(3_600 * SECOND).await;
+        assert_eq!(leader.health(SECOND), Ok(()), "work of its own term");
+        server.is_silent.store(true, Ordering::Relaxed);
+        sleep(3_600 * SECOND).await;
+        assert_eq!(leader.health(SECOND), Ok(()), "the server is silent");
+        server.is_silent.store(false, Ordering::Relaxed);
+        sleep(590 * SECOND).await;
+        assert_eq!(leader.health(SECOND), Ok(()));
+        sleep(20 * SECOND).await;
+        assert!(
+            matches!(leader.health(SECOND), Err(Unhealthy::FormerWork { .. })),
+            "{:?}",
+            leader.health(SECOND)
+        );
+        drop(work);
+        assert_eq!(leader.health(SECOND), Ok(()));
+        leader.acquired().await.expect("it leads");
+        sleep(3_600 * SECOND).await;
+        assert_eq!(leader.health(SECOND), Ok(()));
+    });
+}
+
+#[test]
+fn a_renewal_that_is_shown_late_wakes_who_has_looked_meanwhile() {
+    Runtime::simulated(15).run(|runtime| async move {
+        let arbiter = runtime.own_arbiter("election").expect("a thread");
+        let (settings, clock) = (Settings::new("me"), arbiter.handle().clock().clone());
+        let cell = Arc::new(Cell::new("shop/operator".into(), settings, clock, CancellationToken::new()));
+        let news = |leading| {
+            let (figures, holder) = (Figures::default(), "me".into());
+            News { leading, holder, why_not: WhyNot::NotTried, figures, last_error: None }
+        };
+        let leading = |cell: &Cell| Some(Leading { fence: 0, until: cell.now() + 10 * SECOND });
+        cell.publish(news(leading(&cell)));
+        let seen = cell.changes.count();
+        sleep(SECOND).await;
+        cell.publish(news(leading(&cell)));
+        assert_eq!(cell.changes.count(), seen, "nobody has seen a change");
+        sleep(11 * SECOND).await;
+        assert!(cell.term().is_none());
+        cell.publish(news(leading(&cell)));
+        assert!(cell.term().is_some() && cell.changes.count() > seen);
+    });
+}
+
+#[test]
 fn le_15_a_shutdown_and_the_end_of_the_last_handle_do_not_wait_for_work_of_a_term() {
     Runtime::simulated(12).run(|runtime| async move {
         let server = Arc::default();

@@ -93,9 +93,31 @@ fn le_15_a_candidate_whose_former_work_goes_on_does_not_answer_the_controller() 
     stage.pass(10 * SECOND);
     assert_eq!((stage.fence(), stage.candidate.why_not()), (None, &WhyNot::FormerWork));
     assert_eq!(stage.registration.expect("registered").renewed, registration.renewed, "no answer");
+    stage.lease = Some(held_by("", 5));
+    stage.pass(10 * SECOND);
+    assert_eq!(*stage.candidate.why_not(), WhyNot::FormerWork, "nobody asks it, and that is why");
+    stage.lease = Some(LeaseRecord { acquired: None, ..held_by("me", 5) });
     stage.candidate.handle_work(false);
     stage.pass(5 * SECOND);
     assert_eq!((stage.fence(), stage.registration.expect("registered").renewed), (Some(6), pinged));
+}
+
+#[test]
+fn le_15_nor_does_one_whose_term_ends_while_it_looks_for_the_question() {
+    let mut stage = candidate();
+    stage.lease = Some(held_by("me", 2));
+    stage.pass(4 * SECOND);
+    stage.candidate.handle_work(true);
+    let registration = stage.registration.expect("registered");
+    stage.registration = Some(CandidateRecord { pinged: Some(DAY + 600 * SECOND), ..registration });
+    stage.now = stage.candidate.poll_timeout().expect("the next attempt");
+    let read = stage.candidate.poll_effect(stage.moment()).expect("a look for the question");
+    assert_eq!(read, Effect::ReadCandidate);
+    stage.now += 20 * SECOND; // the term ends
+    stage.answer(read);
+    stage.settle();
+    assert_eq!(stage.registration.expect("registered").renewed, registration.renewed, "no answer");
+    assert_eq!((stage.fence(), stage.candidate.why_not()), (None, &WhyNot::FormerWork));
 }
 
 #[test]
