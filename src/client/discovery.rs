@@ -253,7 +253,11 @@ impl Discovery {
                 Next::HoldBack(wait, known) => return Ok(Obtained::HeldBack(wait, known)),
                 Next::Ask(asking) => return asking.await.map(Obtained::Known),
                 // Its answer is kept, and then looked at like any other that is known.
-                Next::Wait(asking) => drop(asking.await?),
+                Next::Wait(asking) => match asking.await {
+                    // The lease of a guarded client has ended over its question: this one asks itself.
+                    Err(DiscoveryError::Request(error)) if error.is_not_leading() => {}
+                    answer => drop(answer?),
+                },
             }
         }
     }

@@ -286,6 +286,40 @@ async fn le_14_a_request_whose_connection_breaks_after_the_end_of_the_term_is_no
     assert!(come.try_recv().is_err(), "it came once");
 }
 
+/// A leader's client looks a name up, and one without a guard waits for the same answer. The lease ends over it.
+#[tokio::test]
+async fn a_client_without_a_guard_looks_up_anew_what_the_lease_has_kept_a_guarded_one_from_asking() {
+    let (came, mut come) = mpsc::channel(1);
+    let server = RawServer::start(move |mut connection: Connection| {
+        let came = came.clone();
+        async move {
+            while connection.request().await.is_some() {
+                let refused = match came.try_send(()) {
+                    Ok(()) => answer("429 Too Many Requests", "retry-after: 2\r\n", "{}"),
+                    Err(_) => answer("403 Forbidden", "", "{}"),
+                };
+                connection.write(refused).await;
+            }
+        }
+    })
+    .await;
+    let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
+    let (election, _leases) = leader().await;
+    let leading = election.guard(&client);
+    let leaders = tokio::spawn(async move { leading.resource_named("pods").await });
+    while come.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let (other, ()) = tokio::join!(client.resource_named("pods"), async {
+        election.shutdown(LONG).await.unwrap();
+    });
+    let refused = leaders.await.unwrap().unwrap_err().to_string();
+    assert!(refused.contains("does not lead"), "{refused}");
+    let own = other.unwrap_err().to_string();
+    assert!(own.contains("403"), "it has asked itself: {own}");
+    come.close();
+}
+
 #[tokio::test]
 async fn an_election_does_not_wait_behind_the_rate_limit_of_its_client() {
     let server = ApiServer::builder().seed(1).start().await.unwrap();

@@ -10,6 +10,8 @@ use actix_informer::client::{Api, Client};
 use actix_informer::controller::{Controller, Outcome, Request};
 use actix_informer::leader_election::{LeaderElection, WhyNot};
 use actix_informer::operator::{Operator, controller};
+use bytes::Bytes;
+use futures_util::stream;
 use informer_apiserver::ErrorBody;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::params::PostParams;
@@ -82,6 +84,29 @@ fn le_14_a_client_of_a_term_is_refused_in_every_later_term() {
         let both = cluster.client.for_term(&first).for_term(&second);
         assert!(maps(&both).get("a").await.is_err_and(|error| error.is_not_leading()), "each is asked");
         maps(&cluster.client.for_term(&second)).get("a").await.expect("it lasts");
+    });
+}
+
+#[test]
+fn le_14_a_request_that_another_guarded_client_hands_on_is_asked_for_by_that_one_too() {
+    run(|cluster| async move {
+        let (first, second) = (cluster.candidate("first"), cluster.candidate("second"));
+        first.acquired().await.expect("it leads");
+        let other = second.guard(&cluster.client);
+        let hands_on = move |request: http::Request<Bytes>| {
+            let other = other.clone();
+            async move {
+                let answer = other.send(request.map(|body| body.to_vec())).await;
+                let is_refused = answer.is_err_and(|error| error.is_not_leading());
+                let code = if is_refused { 403 } else { 200 };
+                let body = stream::iter([Ok(Bytes::from_static(b"{}"))]);
+                Ok(http::Response::builder().status(code).body(body).expect("an answer"))
+            }
+        };
+        let leading = first.guard(&Client::in_process(&cluster.runtime, hands_on));
+        let refused =
+            leading.request(http::Method::GET, "/version", None).await.expect_err("the second does not lead");
+        assert!(refused.to_string().contains("403"), "{refused}");
     });
 }
 

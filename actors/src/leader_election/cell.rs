@@ -218,7 +218,8 @@ impl Cell {
             let before = state.term.as_ref().map(|term| term.fence);
             let now = self.now();
             let is_kept = news.why_not == WhyNot::FormerWork && fence.is_none() && state.works > 0;
-            state.kept_since = state.kept_since.filter(|_| fence.is_none()).or(is_kept.then_some(now));
+            let kept_since = state.kept_since.filter(|_| fence.is_none());
+            state.kept_since = kept_since.or_else(|| is_kept.then_some(now));
             // Whoever has looked meanwhile has seen no term.
             let was_over = state.news.leading.is_some_and(|leading| leading.until <= now);
             state.news = news;

@@ -259,8 +259,8 @@ impl LeaderElection {
             (_, true) => None,
         };
         let why_not = why_not.map(|why| self.unless_kept(why));
-        let is_over = self.term.is_none() || !is_own;
-        if let Some(why) = why_not.or((is_over && self.has_former_work).then_some(WhyNot::FormerWork)) {
+        let is_kept = (self.term.is_none() || !is_own) && self.has_former_work;
+        if let Some(why) = why_not.or_else(|| is_kept.then_some(WhyNot::FormerWork)) {
             self.lose(why);
             return self.rest(moment);
         }
