@@ -44,11 +44,11 @@ impl Cluster {
     }
 }
 
-fn maps(client: &Client) -> Api<ConfigMap> {
+pub(crate) fn maps(client: &Client) -> Api<ConfigMap> {
     client.api::<ConfigMap>().namespaced("default")
 }
 
-fn map(name: &str) -> ConfigMap {
+pub(crate) fn map(name: &str) -> ConfigMap {
     let mut map = ConfigMap::default();
     map.metadata.name = Some(name.to_owned());
     map

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use actix_informer::client::{Api, Client};
+use actix_informer::client::Client;
 use actix_informer::controller::{Controller, Outcome, Request};
 use actix_informer::leader_election::{LeaderElection, WhyNot};
 use actix_informer::operator::{Operator, controller};
@@ -18,6 +18,7 @@ use kube_core::params::PostParams;
 use tokio::time::{sleep, timeout};
 
 use crate::factory::{Cluster, run};
+use crate::leader_election::{map, maps};
 use crate::log::recorded;
 use crate::operator_parts::Log;
 
@@ -40,16 +41,6 @@ impl Cluster {
         sleep(30 * SECOND).await;
         self.refuses_leases(false);
     }
-}
-
-fn maps(client: &Client) -> Api<ConfigMap> {
-    client.api::<ConfigMap>().namespaced("default")
-}
-
-fn map(name: &str) -> ConfigMap {
-    let mut map = ConfigMap::default();
-    map.metadata.name = Some(name.to_owned());
-    map
 }
 
 #[test]

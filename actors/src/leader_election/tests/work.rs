@@ -14,6 +14,18 @@ async fn after_its_term(leader: &LeaderElection, server: &Server, dies: &AtomicB
     }
 }
 
+/// What an actor writes that the test is.
+fn cell(runtime: &Runtime) -> Arc<Cell> {
+    let arbiter = runtime.own_arbiter("election").expect("a thread");
+    let (settings, clock) = (Settings::new("me"), arbiter.handle().clock().clone());
+    Arc::new(Cell::new("shop/operator".into(), settings, clock, CancellationToken::new()))
+}
+
+fn news(leading: Option<Leading>) -> News {
+    let (figures, holder) = (Figures::default(), "me".into());
+    News { leading, holder, why_not: WhyNot::NotTried, figures, last_error: None }
+}
+
 #[test]
 fn le_15_while_work_of_a_former_term_goes_on_this_process_does_not_lead_and_another_may() {
     for is_death in [false, true] {
@@ -81,13 +93,7 @@ fn le_15_work_that_keeps_the_process_from_leading_for_more_than_ten_minutes_make
 #[test]
 fn a_renewal_that_is_shown_late_wakes_who_has_looked_meanwhile() {
     Runtime::simulated(15).run(|runtime| async move {
-        let arbiter = runtime.own_arbiter("election").expect("a thread");
-        let (settings, clock) = (Settings::new("me"), arbiter.handle().clock().clone());
-        let cell = Arc::new(Cell::new("shop/operator".into(), settings, clock, CancellationToken::new()));
-        let news = |leading| {
-            let (figures, holder) = (Figures::default(), "me".into());
-            News { leading, holder, why_not: WhyNot::NotTried, figures, last_error: None }
-        };
+        let cell = cell(&runtime);
         let leading = |cell: &Cell| Some(Leading { fence: 0, until: cell.now() + 10 * SECOND });
         cell.publish(news(leading(&cell)));
         let seen = cell.changes.count();
@@ -123,13 +129,7 @@ fn le_15_a_shutdown_and_the_end_of_the_last_handle_do_not_wait_for_work_of_a_ter
 #[test]
 fn le_15_a_term_is_known_by_its_own_number_also_if_the_fencing_number_comes_again() {
     Runtime::simulated(13).run(|runtime| async move {
-        let arbiter = runtime.own_arbiter("election").expect("a thread");
-        let (settings, clock) = (Settings::new("me"), arbiter.handle().clock().clone());
-        let cell = Arc::new(Cell::new("shop/operator".into(), settings, clock, CancellationToken::new()));
-        let news = |leading| {
-            let (figures, holder) = (Figures::default(), "me".into());
-            News { leading, holder, why_not: WhyNot::NotTried, figures, last_error: None }
-        };
+        let cell = cell(&runtime);
         let leading = Some(Leading { fence: 0, until: cell.now() + 10 * SECOND });
         let any = Validity::of_any_term(Arc::clone(&cell));
         cell.publish(news(leading));
