@@ -67,6 +67,15 @@ impl Stage {
         }
     }
 
+    /// Waits until so many objects of this term are written.
+    async fn has_written(&self, term: u64, objects: usize) {
+        let end = Instant::now() + LONG;
+        while self.written().await.iter().filter(|(of, _)| *of == term).count() < objects {
+            assert!(Instant::now() < end, "nobody writes in term {term}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// What replicas have written, in the order of the server: the term and the worker.
     async fn written(&self) -> Vec<(u64, String)> {
         let maps = self.server.client().api::<ConfigMap>().namespaced(&*self.namespace);
@@ -181,10 +190,7 @@ pub(crate) async fn le_15_a_leader_that_wakes_while_the_lease_is_free_leads_agai
 ) {
     let replica = Replica::start_with(&stage, "a", 100);
     replica.prints("leads 0").await;
-    let wrote = |written: &[(u64, String)], term| written.iter().filter(|(of, _)| *of == term).count();
-    while wrote(&stage.written().await, 0) < WORKERS {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    stage.has_written(0, WORKERS).await;
     replica.signal(Signal::STOP);
     let other = stage.candidate("b");
     let term = other.acquired().await.expect("the lease runs out");
@@ -198,9 +204,7 @@ pub(crate) async fn le_15_a_leader_that_wakes_while_the_lease_is_free_leads_agai
     replica.signal(Signal::CONT);
     replica.prints("refused 0").await;
     replica.prints("leads 2").await;
-    while wrote(&stage.written().await, 2) < 2 * WORKERS {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    stage.has_written(2, 2 * WORKERS).await;
     let terms: Vec<u64> = stage.written().await.into_iter().map(|(term, _)| term).collect();
     assert!(terms.is_sorted() && terms.contains(&1), "{terms:?}");
 }

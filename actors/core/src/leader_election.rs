@@ -64,8 +64,10 @@ pub struct LeaderElection {
     step: Step,
     /// It does not take part yet.
     waits: bool,
-    /// Work of a former term goes on.
-    has_former_work: bool,
+    /// Work goes on that was begun in a term: in this one, or in a former one.
+    has_work: bool,
+    /// Since when work of a former term is all that keeps it from leading.
+    kept_since: Option<Duration>,
     /// When the next attempt begins.
     next: Duration,
     /// A write whose answer is not known may have made this candidate the holder.
@@ -106,7 +108,8 @@ impl LeaderElection {
             why_not: WhyNot::NotTried,
             step: Step::Idle,
             waits: false,
-            has_former_work: false,
+            has_work: false,
+            kept_since: None,
             next: Duration::ZERO,
             may_hold: false,
             kept_until: Duration::ZERO,
@@ -135,21 +138,22 @@ impl LeaderElection {
         }
     }
 
-    /// Ends a term that was not renewed in time, as each other call does.
+    /// Ends a term that was not renewed in time.
     pub fn handle_time(&mut self, now: Duration) {
-        self.end_late_term(now);
+        if self.term.is_some_and(|term| term.leading.until <= now) {
+            self.lose(WhyNot::NotRenewed(self.settings.renew_deadline));
+        }
     }
 
-    /// Whether work that was begun in a term goes on. If that term has ended, no other one begins until it has: the lease is
-    /// read, so that it is known who leads, and is neither taken nor asked for. To be told before each
-    /// [`Self::poll_effect`] that follows a change.
+    /// Whether work goes on that was begun in a term. If that term has ended, no other one begins until the work has ended, too:
+    /// the lease is read, so that it is known who leads, and is not taken. Call it before each [`Self::poll_effect`].
     pub fn handle_work(&mut self, goes_on: bool) {
-        self.has_former_work = goes_on;
+        self.has_work = goes_on;
     }
 
     /// The next request, if one is due and none is under way. Ends a term that was not renewed in time.
     pub fn poll_effect(&mut self, moment: Moment) -> Option<Effect> {
-        self.end_late_term(moment.now);
+        self.handle_time(moment.now);
         match self.step {
             // What an attempt would have asked next is of no use any more.
             Step::AskCandidate(_) | Step::AskRead | Step::AskWrite(_) if self.stopping && !self.releasing => {
@@ -195,6 +199,11 @@ impl LeaderElection {
         &self.why_not
     }
 
+    /// Since when it could lead, as far as it was seen, but for work of a former term that goes on.
+    pub fn kept_since(&self) -> Option<Duration> {
+        self.kept_since
+    }
+
     /// Who holds the lease, as far as it was seen; empty if nobody does.
     pub fn holder(&self) -> &str {
         self.observed.as_ref().map_or("", |observed| &observed.record.holder)
@@ -225,12 +234,6 @@ impl LeaderElection {
         &self.settings
     }
 
-    fn end_late_term(&mut self, now: Duration) {
-        if self.term.is_some_and(|term| term.leading.until <= now) {
-            self.lose(WhyNot::NotRenewed(self.settings.renew_deadline));
-        }
-    }
-
     /// Ends the term, if there is one.
     fn lose(&mut self, why: WhyNot) {
         if self.term.take().is_some() {
@@ -247,6 +250,9 @@ impl LeaderElection {
         }
     }
 }
+
+/// For how long work of a former term may keep a candidate from leading that could lead, before a liveness probe fails.
+pub const LONGEST_WORK: Duration = Duration::from_secs(600);
 
 /// Whether a candidate is healthy that has shown this term last: not if the lease of the term ran out more than `tolerance`
 /// ago and the candidate has still not ended it, because then nothing carries out its decisions. A term that was ended in

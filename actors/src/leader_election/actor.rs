@@ -188,6 +188,7 @@ impl ElectionActor {
             leading: machine.leading(now),
             holder: machine.holder().into(),
             why_not: machine.why_not().clone(),
+            kept_since: machine.kept_since(),
             figures: machine.figures(),
             last_error: self.errors.iter().flatten().next().cloned(),
         });

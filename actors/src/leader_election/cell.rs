@@ -13,16 +13,13 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use informer_core::leader_election::{Figures, Leading, Settings, WhyNot, is_healthy};
+use informer_core::leader_election::{Figures, LONGEST_WORK, Leading, Settings, WhyNot, is_healthy};
 use tokio_util::sync::CancellationToken;
 
 use super::Unhealthy;
 use crate::pipeline::signal::Signal;
 use crate::runtime::Clock;
 use crate::runtime::locked::locked;
-
-/// For how long work of a former term may keep a process from leading that could lead.
-const LONGEST_WORK: Duration = Duration::from_secs(600);
 
 /// How an election is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +62,8 @@ pub(super) struct News {
     pub(super) leading: Option<Leading>,
     pub(super) holder: Arc<str>,
     pub(super) why_not: WhyNot,
+    /// Since when work of a former term keeps it from leading.
+    pub(super) kept_since: Option<Duration>,
     pub(super) figures: Figures,
     pub(super) last_error: Option<Arc<str>>,
 }
@@ -85,8 +84,6 @@ struct State {
     terms: u64,
     /// How much work goes on that was begun in a term.
     works: usize,
-    /// Since when it keeps this process from leading.
-    kept_since: Option<Duration>,
     /// How often the actor was built.
     built: u64,
     /// It takes part, or will as soon as the actor knows.
@@ -103,12 +100,13 @@ impl Cell {
             leading: None,
             holder: "".into(),
             why_not: WhyNot::NotBegun,
+            kept_since: None,
             figures: Figures::default(),
             last_error: None,
         };
         let (begun, ending, over, released) = (false, false, false, false);
-        let (term, terms, works, kept_since, built) = (None, 0, 0, None, 0);
-        let state = State { news, term, terms, works, kept_since, built, begun, ending, over, released };
+        let (term, terms, works, built) = (None, 0, 0, 0);
+        let state = State { news, term, terms, works, built, begun, ending, over, released };
         Self { lease, settings, changes: Signal::default(), stop, clock, state: Mutex::new(state) }
     }
 
@@ -154,9 +152,6 @@ impl Cell {
     pub(super) fn end_work(&self) {
         let mut state = self.state();
         state.works = state.works.saturating_sub(1);
-        if state.works == 0 {
-            state.kept_since = None;
-        }
     }
 
     /// Whether work goes on that was begun in a term.
@@ -217,9 +212,6 @@ impl Cell {
             let fence = news.leading.map(|leading| leading.fence);
             let before = state.term.as_ref().map(|term| term.fence);
             let now = self.now();
-            let is_kept = news.why_not == WhyNot::FormerWork && fence.is_none() && state.works > 0;
-            let kept_since = state.kept_since.filter(|_| fence.is_none());
-            state.kept_since = kept_since.or_else(|| is_kept.then_some(now));
             // Whoever has looked meanwhile has seen no term.
             let was_over = state.news.leading.is_some_and(|leading| leading.until <= now);
             state.news = news;
@@ -298,7 +290,8 @@ impl Cell {
         if over && !state.ending {
             return Err(Unhealthy::Ended { lease });
         }
-        let kept = state.kept_since.filter(|_| !over).map(|since| now.saturating_sub(since));
+        let kept =
+            state.news.kept_since.filter(|_| !over && state.works > 0).map(|since| now.saturating_sub(since));
         if let Some(kept) = kept.filter(|kept| *kept > LONGEST_WORK) {
             return Err(Unhealthy::FormerWork { lease, since: kept });
         }

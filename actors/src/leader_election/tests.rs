@@ -162,7 +162,14 @@ fn le_08_a_term_that_the_actor_has_not_ended_when_its_lease_and_the_tolerance_ar
         let until = cell.now() + 10 * SECOND;
         let leading = Some(Leading { fence: 0, until });
         let (figures, holder) = (Figures::default(), "me".into());
-        cell.publish(News { leading, holder, why_not: WhyNot::NotTried, figures, last_error: None });
+        cell.publish(News {
+            leading,
+            holder,
+            why_not: WhyNot::NotTried,
+            kept_since: None,
+            figures,
+            last_error: None,
+        });
         sleep(35 * SECOND).await;
         assert!(!guard.may_begin() && cell.term().is_none(), "nothing of it begins");
         assert_eq!(cell.health(20 * SECOND), Ok(()));

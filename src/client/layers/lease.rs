@@ -43,7 +43,8 @@ impl Guards {
         if self.0.is_empty() { transport } else { Rc::new(Asking(transport)) }
     }
 
-    /// A request begins: from here on it belongs to the terms that last now. What it is asked already, it is asked, too.
+    /// A request begins: from here on it belongs to the terms that last now. A check that it carries already is
+    /// asked before these guards.
     ///
     /// # Errors
     /// When a lease is not held.

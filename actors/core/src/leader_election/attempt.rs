@@ -63,7 +63,7 @@ impl LeaderElection {
             debug_assert!(false, "no read is under way: {:?}", self.step);
             return;
         }
-        self.end_late_term(moment.now);
+        self.handle_time(moment.now);
         match answer {
             Read::Failed => self.fail(moment),
             Read::Absent if self.stopping && self.releasing => self.end(true),
@@ -86,7 +86,7 @@ impl LeaderElection {
             debug_assert!(false, "no write is under way: {:?}", self.step);
             return;
         };
-        self.end_late_term(moment.now);
+        self.handle_time(moment.now);
         match answer {
             Written::Done => self.written(write, moment),
             Written::Conflict => {
@@ -143,7 +143,7 @@ impl LeaderElection {
 
     pub(super) fn begin_attempt(&mut self, moment: Moment) -> Effect {
         self.next = moment.now.saturating_add(self.settings.retry_period);
-        let is_candidate = self.term.is_some() || !self.has_former_work;
+        let is_candidate = self.term.is_some() || !self.has_work;
         if self.settings.coordinated && is_candidate {
             self.step = Step::ReadingCandidate;
             return Effect::ReadCandidate;
@@ -160,7 +160,7 @@ impl LeaderElection {
     pub(super) fn next_request(&mut self, moment: Moment) -> Option<Effect> {
         match std::mem::replace(&mut self.step, Step::Idle) {
             // The term has ended since this was read.
-            Step::AskCandidate(_) if self.term.is_none() && self.has_former_work => {
+            Step::AskCandidate(_) if self.term.is_none() && self.has_work => {
                 self.step = Step::Reading;
                 Some(Effect::Read)
             }
@@ -172,7 +172,7 @@ impl LeaderElection {
                 self.step = Step::Reading;
                 Some(Effect::Read)
             }
-            Step::AskWrite(Write { goal: Goal::Acquire(_), .. }) if self.has_former_work => {
+            Step::AskWrite(Write { goal: Goal::Acquire(_), .. }) if self.has_work => {
                 self.lose(WhyNot::FormerWork);
                 self.rest(moment);
                 None
@@ -230,7 +230,7 @@ impl LeaderElection {
             self.why_not = WhyNot::DeletedWhileHeld(holder);
             return self.rest(moment);
         }
-        if self.settings.coordinated || self.may_not_acquire() {
+        if self.settings.coordinated || (self.term.is_none() && self.has_work) {
             self.lose(self.unless_kept(WhyNot::NotChosen));
             return self.rest(moment);
         }
@@ -259,7 +259,7 @@ impl LeaderElection {
             (_, true) => None,
         };
         let why_not = why_not.map(|why| self.unless_kept(why));
-        let is_kept = (self.term.is_none() || !is_own) && self.has_former_work;
+        let is_kept = (self.term.is_none() || !is_own) && self.has_work;
         if let Some(why) = why_not.or_else(|| is_kept.then_some(WhyNot::FormerWork)) {
             self.lose(why);
             return self.rest(moment);
@@ -278,15 +278,10 @@ impl LeaderElection {
         self.ask_write(goal, (false, false));
     }
 
-    /// Whether work of a former term keeps it from leading.
-    fn may_not_acquire(&self) -> bool {
-        self.term.is_none() && self.has_former_work
-    }
-
-    /// Why nobody has chosen it: nobody is asked to, while its former work goes on.
+    /// This reason, or that of a candidate which nobody chooses because its former work goes on and it does not answer.
     fn unless_kept(&self, why: WhyNot) -> WhyNot {
         match why {
-            WhyNot::NotChosen if self.has_former_work => WhyNot::FormerWork,
+            WhyNot::NotChosen if self.has_work => WhyNot::FormerWork,
             why => why,
         }
     }
@@ -338,5 +333,7 @@ impl LeaderElection {
         let leads = self.term.is_some() || self.stopping;
         let waits = moment.now.saturating_add(self.settings.candidates_wait(moment.chance));
         self.next = if leads { self.next.max(moment.now) } else { waits };
+        let is_kept = self.term.is_none() && self.why_not == WhyNot::FormerWork;
+        self.kept_since = is_kept.then(|| self.kept_since.unwrap_or(moment.now));
     }
 }

@@ -318,9 +318,15 @@ fn le_15_while_work_of_a_former_term_goes_on_a_lease_that_is_free_is_not_taken()
         assert_eq!((stage.fence(), &stage.lease), (None, &lease));
         assert_eq!(*stage.candidate.why_not(), WhyNot::FormerWork);
         assert!(stage.asked.len() > 20 && stage.asked.iter().all(|asked| *asked == "read"));
+        let kept_since = stage.candidate.kept_since().expect("it could lead");
+        assert!(stage.now - kept_since >= 40 * SECOND, "{kept_since:?}");
+        let before = stage.lease.replace(held_by("other", 8));
+        stage.pass(5 * SECOND);
+        assert_eq!(stage.candidate.kept_since(), None, "another one leads");
+        stage.lease = before.map(|lease| LeaseRecord { transitions: 9, holder: "".into(), ..lease });
         stage.candidate.handle_work(false);
-        stage.pass(3 * SECOND);
-        assert!(stage.fence() > Some(0));
+        stage.pass(20 * SECOND);
+        assert!(stage.fence() > Some(0) && stage.candidate.kept_since().is_none());
     }
 }
 
