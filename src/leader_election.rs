@@ -116,8 +116,9 @@ impl LeaderElection {
     /// The same client for the work of the leader: each request is refused with
     /// [`TransportError::NotLeading`](crate::client::TransportError::NotLeading) if this process does not lead when the request is
     /// begun, or if that term has ended when its first byte would be written: also after a wait, a retry, a new connection that
-    /// took long, or a stop of the process, and also if the next term has begun by then. A request that is refused has reached nobody. One that was begun before goes on and may arrive, so new state is to be written
-    /// with `resourceVersion`s, as [`Api::replace`](crate::client::Api::replace) does.
+    /// took long, or a stop of the process, and also if the next term has begun by then. A request that is refused has reached
+    /// nobody. One that was begun before goes on and may arrive, so new state is to be written with `resourceVersion`s, as
+    /// [`Api::replace`](crate::client::Api::replace) does.
     ///
     /// Over [`Client::from_kube`](crate::client::Client) the last question comes when hyper hands the request to its
     /// connection, whose task writes it then; a client whose answers do not come from hyper is asked before it gets the

@@ -227,9 +227,9 @@ impl LeaderElection {
     }
 
     /// Whether a liveness probe may say that all is well: not if the election has ended without a shutdown, not if work of a
-    /// former term has kept this process from leading for more than ten minutes, and not if the
-    /// lease of a term ran out more than `tolerance` ago and the actor has still not ended that term. After a suspension of
-    /// the machine it may take the actor one renew deadline to notice. Cheap, does not block.
+    /// former term has kept this process from leading for more than ten minutes, and not if the lease of a term ran out more
+    /// than `tolerance` ago and the actor has still not ended that term. After a suspension of the machine it may take the actor
+    /// one renew deadline to notice. Cheap, does not block.
     ///
     /// # Errors
     /// What is wrong.

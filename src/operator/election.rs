@@ -8,8 +8,9 @@
 //!    candidate ends at once, whoever else has a handle of it, and the lease runs out.
 //! 3. It leads again when nothing of the leader's work of its former term is left. If a drain abandons such work, the election
 //!    ends at once.
-//! 4. It is unhealthy when its actor was given up, when work of a former term does not end, or when it has not ended a term whose lease ran out more than [`TOLERANCE`] ago. A
-//!    server that does not answer is no reason: the term was ended, and a restart of the process would not help.
+//! 4. It is unhealthy when its actor was given up, when work of a former term does not end, or when it has not ended a term
+//!    whose lease ran out more than [`TOLERANCE`] ago. A server that does not answer is no reason: the term was ended, and a
+//!    restart of the process would not help.
 //!
 //! Read next: `leader_election.rs`.
 
