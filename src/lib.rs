@@ -45,6 +45,14 @@
 //! | unit-test code that reads or is notified | [`fake`] |
 //! | test an operator | `testing`, with the feature of that name |
 //!
+//! # Logs
+//!
+//! Everything is logged with `tracing` under the target `actix_informer`; a filter such as `actix_informer=debug` shows all
+//! of it. The parts have targets of their own below it: `informer` (lists, watches, sources, subscriptions, restarts),
+//! `controller` (with a span `reconcile`), `work_queue`, `leader_election`, `operator`, `events`, `client` (with a span
+//! `request`), `runtime` (threads), `probes`, `testing` and `informerd`. So `info,actix_informer::client=debug` shows each
+//! request, and of the rest what is information.
+//!
 //! The README has a complete program, `ARCHITECTURE.md` the design.
 
 #[cfg(feature = "client")]

@@ -156,7 +156,7 @@ fn log_to_stderr(colour: Option<When>) {
     let lines = lines.with_writer(move || Escaping { coloured, out: std::io::stderr() });
     tracing_subscriber::registry().with(lines.with_filter(filter)).init();
     if let Some(mistake) = mistake {
-        tracing::error!("RUST_LOG is invalid ({mistake}); only errors are logged");
+        tracing::error!(target: "actix_informer::informerd", "RUST_LOG is invalid ({mistake}); only errors are logged");
     }
 }
 
@@ -212,9 +212,9 @@ mod tests {
         }
         let (filter, mistake) = log_filter(Some("warn,actix_informer::client=debug"));
         assert_eq!(mistake, None);
-        assert!(filter.would_enable("informer_actors", &Level::WARN));
-        assert!(!filter.would_enable("informer_actors", &Level::INFO));
-        assert!(filter.would_enable("actix_informer::client::awc", &Level::DEBUG));
+        assert!(filter.would_enable("actix_informer::informer", &Level::WARN));
+        assert!(!filter.would_enable("actix_informer::informer", &Level::INFO));
+        assert!(filter.would_enable("actix_informer::client", &Level::DEBUG));
     }
 
     #[test]

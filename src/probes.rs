@@ -180,7 +180,9 @@ fn closed() -> std::io::Error {
 async fn answer_all(listener: TcpListener, probed: Rc<impl Probed>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return tracing::error!(%error, "the probes cannot be served"),
+        Err(error) => {
+            return tracing::error!(target: "actix_informer::probes", %error, "the probes cannot be served");
+        }
     };
     let one = move |request: Request| ready(Ok::<_, Infallible>(answer::answer(&*probed, &request)));
     let http = HttpService::build()
@@ -190,7 +192,7 @@ async fn answer_all(listener: TcpListener, probed: Rc<impl Probed>) {
         .h1(fn_service(one))
         .tcp();
     let Ok(http) = http.new_service(()).await else {
-        return tracing::error!("the probes cannot be served");
+        return tracing::error!(target: "actix_informer::probes", "the probes cannot be served");
     };
     let http = Rc::new(http);
     let mut connections = Connections::default();
@@ -204,7 +206,7 @@ async fn answer_all(listener: TcpListener, probed: Rc<impl Probed>) {
                 connections.add(peer.ip(), tokio::task::spawn_local(served).abort_handle());
             }
             Err(error) => {
-                tracing::debug!(%error, pause = ?ACCEPT_PAUSE,
+                tracing::debug!(target: "actix_informer::probes", %error, pause = ?ACCEPT_PAUSE,
                     "a connection to the probes could not be accepted; trying again after a pause");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }

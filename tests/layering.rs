@@ -220,6 +220,47 @@ fn only_the_transport_uses_awc() {
     }
 }
 
+/// What begins an event, a span, or the question whether somebody wants one, of `tracing`.
+const LOGGED: [&str; 12] = [
+    "tracing::error!",
+    "tracing::warn!",
+    "tracing::info!",
+    "tracing::debug!",
+    "tracing::trace!",
+    "tracing::event!",
+    "tracing::enabled!",
+    "span!",
+    "span_enabled!",
+    "event_enabled!",
+    "tracing::instrument",
+    "#[instrument",
+];
+
+#[test]
+fn newcomer_3_everything_is_logged_under_the_name_of_the_crate_that_programs_use() {
+    let mut found = 0;
+    for (file, text) in ["src", "actors/src"].into_iter().flat_map(sources) {
+        let text: String = code(&text).flat_map(|line| [line, "\n"]).collect();
+        let imports_one = text.lines().any(|line| {
+            let names = line.trim_start().strip_prefix("use tracing::").unwrap_or_default();
+            names.split(|c: char| c != '_' && !c.is_alphanumeric()).any(|name| {
+                ["error", "warn", "info", "debug", "trace", "event", "span"].contains(&name)
+                    || name.ends_with("_span")
+            })
+        });
+        assert!(!imports_one, "{file} imports a macro of tracing, so that this test does not find its calls");
+        for begins in LOGGED {
+            for (at, _) in text.match_indices(begins) {
+                let arguments = text[at + begins.len()..].trim_start_matches(['(', '\n', ' ']);
+                let has_target = arguments.starts_with("target: \"actix_informer::");
+                assert!(has_target, "{file}: {begins} without a target of actix_informer");
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 100, "{found} events and spans were found");
+}
+
 #[test]
 fn only_the_wire_knows_how_lists_and_watches_are_written() {
     assert_absent("src/client/list_watch", &[], &["serde_json", "memchr", "b'{'", "b'\\n'", "br#"]);

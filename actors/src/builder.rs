@@ -62,7 +62,7 @@ impl<S: Body> Informer<S> {
     pub fn begin(&self) {
         if self.0.pipeline.begin() {
             let informer = self.name();
-            tracing::debug!(informer, "the informer has started");
+            tracing::debug!(target: "actix_informer::informer", informer, "the informer has started");
         }
     }
 

@@ -98,7 +98,7 @@ impl<S: Body> Informer<S> {
                 };
                 if let Err(panic) = called {
                     let panicked = one_line(panic_text(&*panic), QUOTED);
-                    tracing::error!(%informer, %source, "the handler of failures of {informer} has panicked: {panicked}");
+                    tracing::error!(target: "actix_informer::informer", %informer, %source, "the handler of failures of {informer} has panicked: {panicked}");
                     board.count_handler_panic();
                     drop_payload(panic);
                 }

@@ -216,7 +216,7 @@ impl Discovery {
 
     fn named(&self, name: &str, found: Found) -> NamedResource {
         for also in &found.also {
-            tracing::warn!(name, chosen = found.resource.name(), %also,
+            tracing::warn!(target: "actix_informer::client", name, chosen = found.resource.name(), %also,
                 "the short name could also mean a resource of lower priority");
         }
         NamedResource::new(self.client.clone(), found)
@@ -272,7 +272,7 @@ impl Discovery {
         memory.count(|status| status.refreshes += 1);
         let mut fetched = fetch::fetch(&self.client, memory, &begun).await?;
         if let Err(incomplete) = fetched.resources.complete() {
-            tracing::warn!(%incomplete, "discovery found only a part; it is asked again in 30 s");
+            tracing::warn!(target: "actix_informer::client", %incomplete, "discovery found only a part; it is asked again in 30 s");
         }
         memory.count(|status| status.is_aggregated = fetched.is_aggregated);
         let bodies = std::mem::take(&mut fetched.bodies);
@@ -282,7 +282,7 @@ impl Discovery {
             let stored = self.client.blocking(move || disk.store(&resources, &bodies)).await;
             if let Err(error) = stored.map_err(stopped)? {
                 memory.count(|status| status.disk_failures += 1);
-                tracing::warn!(%error, "what was discovered cannot be kept on disk");
+                tracing::warn!(target: "actix_informer::client", %error, "what was discovered cannot be kept on disk");
             }
         }
         Ok(known)

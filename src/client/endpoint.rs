@@ -76,7 +76,7 @@ impl ConnectionSettings {
         });
         let proxy = config.proxy.of(&endpoint)?;
         if let Some(proxy) = &proxy {
-            tracing::debug!(endpoint = %endpoint.name(), proxy = proxy.name(), "the endpoint is reached through a proxy");
+            tracing::debug!(target: "actix_informer::client", endpoint = %endpoint.name(), proxy = proxy.name(), "the endpoint is reached through a proxy");
         }
         let of_proxy = proxy.as_ref().filter(|proxy| proxy.protocol == Protocol::Https);
         let proxy_tls = match of_proxy {
@@ -87,7 +87,7 @@ impl ConnectionSettings {
             None => None,
         };
         if config.accepts_invalid_certificates && (tls.is_some() || proxy_tls.is_some()) {
-            tracing::warn!(endpoint = %endpoint.authority,
+            tracing::warn!(target: "actix_informer::client", endpoint = %endpoint.authority,
                 "the server's certificate is not checked (insecure-skip-tls-verify): anybody on the network path can \
                  read and change everything");
         }

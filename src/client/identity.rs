@@ -263,7 +263,7 @@ impl Inner {
         state.renewal = None;
         match &mut state.current {
             Some(current) if current.is_valid(now) => {
-                tracing::warn!(%error, "credentials cannot be renewed; the old ones stay in use, and the next try comes in 10 s");
+                tracing::warn!(target: "actix_informer::client", %error, "credentials cannot be renewed; the old ones stay in use, and the next try comes in 10 s");
                 current.due = Some(now + RETRY);
                 Ok(Arc::clone(&current.identity))
             }

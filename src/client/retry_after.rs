@@ -41,7 +41,7 @@ pub(crate) fn parsed(text: &str, date: Option<&str>) -> Option<Duration> {
 /// At most [`LONGEST`].
 pub(crate) fn capped(wait: Duration) -> Duration {
     if wait > LONGEST {
-        tracing::warn!(asked = ?wait, kept = ?LONGEST, "the server asks for a long wait; the next request comes sooner");
+        tracing::warn!(target: "actix_informer::client", asked = ?wait, kept = ?LONGEST, "the server asks for a long wait; the next request comes sooner");
     }
     wait.min(LONGEST)
 }

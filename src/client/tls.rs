@@ -69,6 +69,7 @@ fn roots_of(pem: &[u8]) -> Result<RootCertStore, Error> {
             .and_then(|certificate| roots.add(certificate).map_err(|error| error.to_string()));
         if let Err(reason) = added {
             tracing::warn!(
+                target: "actix_informer::client",
                 reason,
                 "a certificate of the certificate authority cannot be used and is left out"
             );

@@ -84,7 +84,7 @@ async fn change_pods(server: Arc<ApiServer>, mut population: Population, period:
         let change = population.next();
         if let Err(error) = apply(&server, change) {
             // Another client has changed the pod, for example kubectl.
-            tracing::debug!(%error, "the server refused a change of the demo; the next change follows");
+            tracing::debug!(target: "actix_informer::informerd", %error, "the server refused a change of the demo; the next change follows");
         }
     }
 }

@@ -211,7 +211,7 @@ impl Running {
         let ended = tokio::time::timeout(config.run.drain, self.print_end(config, &report)).await;
         drop(self.probes.take());
         if let Err(error) = self.state.runtime.clone().shutdown(config.run.drain).await {
-            tracing::warn!(%error, "a thread of the runtime did not end in time; it ends with the process");
+            tracing::warn!(target: "actix_informer::informerd", %error, "a thread of the runtime did not end in time; it ends with the process");
         }
         report.clean &= ended.is_ok();
         match ended {

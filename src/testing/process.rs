@@ -352,7 +352,7 @@ async fn once(shared: &Rc<Shared>, program: Program) -> Exit {
         let client = Client::in_process(&runtime, service);
         program(Host { name, runtime, client, stopping }).await
     });
-    let span = tracing::info_span!("process", name = &*shared.name, start = starts);
+    let span = tracing::info_span!(target: "actix_informer::testing", "process", name = &*shared.name, start = starts);
     let exit = poll_fn(|context| {
         let _within = span.enter();
         {

@@ -42,7 +42,7 @@ fn keep_line(line: Line) {
 
 impl Subscriber for Keeper {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().contains("informer")
+        metadata.target().starts_with("actix_informer")
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {

@@ -17,6 +17,7 @@ use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     pub(crate) level: Level,
+    pub(crate) target: String,
     pub(crate) message: String,
     pub(crate) fields: Vec<(&'static str, String)>,
 }
@@ -95,7 +96,7 @@ impl Subscriber for Recorder {
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let metadata = span.metadata();
         let message = format!("span {}", metadata.name());
-        let mut line = Line { level: *metadata.level(), message, fields: Vec::new() };
+        let mut line = Line { message, ..Line::of(metadata) };
         span.record(&mut line);
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         Id::from_u64(1)
@@ -106,8 +107,7 @@ impl Subscriber for Recorder {
     fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let metadata = event.metadata();
-        let mut line = Line { level: *metadata.level(), message: String::new(), fields: Vec::new() };
+        let mut line = Line::of(event.metadata());
         event.record(&mut line);
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
@@ -131,6 +131,11 @@ impl Visit for Line {
 }
 
 impl Line {
+    fn of(metadata: &Metadata<'_>) -> Self {
+        let target = metadata.target().to_owned();
+        Self { level: *metadata.level(), target, message: String::new(), fields: Vec::new() }
+    }
+
     fn take(&mut self, field: &Field, value: String) {
         if field.name() == "message" {
             self.message = value;

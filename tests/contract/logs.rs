@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use informer_actors::controller::{Controller, Outcome, Request};
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
@@ -11,6 +12,7 @@ use informer_actors::testing::{Server, kill_at, kill_every};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use tracing::Level;
+use tracing_subscriber::filter::Targets;
 
 use crate::log::{Line, Log, recorded};
 use crate::world::{LONG, World, pass, run, run_with, settle, three, until};
@@ -312,5 +314,27 @@ fn inf_23_a_callback_that_panics_is_logged_with_the_informer_the_subscription_an
             let expected = "a callback of clumsy has panicked on a/two, which is skipped: two is too much";
             assert_eq!((field(skipped, "key"), skipped.message.as_str()), ("a/two", expected));
         });
+    });
+}
+
+#[test]
+fn newcomer_3_the_filter_actix_informer_shows_what_every_part_logs() {
+    let filter: Targets = "actix_informer=trace".parse().expect("a filter");
+    recorded(|log| {
+        run_with(kill_at(Site::IndexerApply, 2), three, |world| async move {
+            let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
+            let controller = Controller::builder(&world.informer).reconcile(reconcile).start();
+            let controller = controller.expect("the runtime runs");
+            world.server.refuse([denied()]);
+            world.changes().await;
+            settle().await;
+            drop(controller);
+        });
+        for words in ["cannot list or watch texts", "indexer has panicked", "span reconcile", "has started"] {
+            assert!(!log.with(words).is_empty(), "this scenario logs {words:?}");
+        }
+        let hidden: Vec<Line> =
+            log.lines().into_iter().filter(|line| !filter.would_enable(&line.target, &line.level)).collect();
+        assert!(hidden.is_empty(), "a filter with the name of the crate hides {hidden:#?}");
     });
 }

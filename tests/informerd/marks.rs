@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::process::{Informerd, command, http_get};
 
-const LOG: &str = "actix_informer=trace,informer_actors=trace,informer_core=trace,informerd=trace";
+const LOG: &str = "actix_informer=trace";
 
 fn is_unmarked(text: &str, what: &str) {
     let encoded = STANDARD.encode("MARK-s");

@@ -98,8 +98,7 @@ fn logs_in_a_pipe_hold_no_colours_unless_they_are_asked_for() {
         (vec!["--for", "1s", "--colour", "always"], true),
     ] {
         let mut process = command(&arguments);
-        process
-            .env("RUST_LOG", "actix_informer=trace,informer_actors=trace,informer_apiserver=trace,mio=trace");
+        process.env("RUST_LOG", "actix_informer=trace,mio=trace");
         let (_, _, stderr) = Informerd::run(process).end();
         assert!(stderr.contains("TRACE") || stderr.contains("DEBUG"), "something is logged: {stderr}");
         assert_eq!(stderr.contains('\u{1b}'), coloured, "{arguments:?}");

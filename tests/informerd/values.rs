@@ -68,7 +68,7 @@ fn reported_of(representation: &str, format: &str) -> String {
     let kubeconfig = kubeconfig.to_str().unwrap();
     let mut process =
         command(&["--kubeconfig", kubeconfig, "--config", config, "--output", format, "--list-at-end"]);
-    process.env("RUST_LOG", "actix_informer=trace,informer_actors=trace,informer_core=trace,informerd=trace");
+    process.env("RUST_LOG", "actix_informer=trace");
     let mut informerd = Informerd::run(process);
     informerd.lines_with(&[&["Added", "s1"], &["Added", "m1"], &["Added", "p1"]]);
     for (resource, name, changed) in

@@ -109,7 +109,7 @@ fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Ob
         if count.is_power_of_two() {
             let (controller, key) = (&shared.name, object.key());
             let panicked = one_line(panic_text(&*panic), QUOTED);
-            tracing::error!(%controller, %key, count, "controller {controller}: the function that maps {key} to keys has panicked: no key is reconciled for this state ({count} times so far): {panicked}");
+            tracing::error!(target: "actix_informer::controller", %controller, %key, count, "controller {controller}: the function that maps {key} to keys has panicked: no key is reconciled for this state ({count} times so far): {panicked}");
         }
         drop_payload(panic);
         Vec::new()

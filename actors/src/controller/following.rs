@@ -82,13 +82,13 @@ impl<T: Body> Inner<T> {
             let verdict = history.decide(OnFailure::RestartAlone, &Exit::Failed(Arc::clone(&why)), moment);
             let why = one_line(&why, QUOTED);
             let Verdict::Restart { after } = verdict else {
-                tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed too often, and is not started again: {why}; changes of these objects lead to no reconcile");
+                tracing::error!(target: "actix_informer::controller", %controller, informer, "controller {controller}: its listener to informer {informer:?} has failed too often, and is not started again: {why}; changes of these objects lead to no reconcile");
                 self.is_given_up.store(true, Ordering::Relaxed);
                 shared.lost.cancel();
                 drop(self.feed.forget());
                 return;
             };
-            tracing::error!(%controller, informer, "controller {controller}: its listener to informer {informer:?} has failed: {why}; it starts again in {}, and no key is lost", Brief(after));
+            tracing::error!(target: "actix_informer::controller", %controller, informer, "controller {controller}: its listener to informer {informer:?} has failed: {why}; it starts again in {}, and no key is lost", Brief(after));
             sleep(after).await;
             if self.subscribe().is_err() {
                 // The informer has stopped, which the status shows.

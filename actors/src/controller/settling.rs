@@ -42,7 +42,7 @@ pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mu
         shared.ledger.not_seen(informer, &object);
         let informer = shared.watched[informer].any_informer();
         let (controller, informer, version) = (&shared.name, informer.name(), &awaited.version);
-        tracing::warn!(%controller, %key, informer, %object, %version, "controller {controller}: informer {informer:?} has not shown within {} what the reconcile of {key} wrote to {object}, version {version}; {key} goes on without it", Brief(limit));
+        tracing::warn!(target: "actix_informer::controller", %controller, %key, informer, %object, %version, "controller {controller}: informer {informer:?} has not shown within {} what the reconcile of {key} wrote to {object}, version {version}; {key} goes on without it", Brief(limit));
     }
 }
 

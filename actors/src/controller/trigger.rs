@@ -73,7 +73,7 @@ pub(super) async fn follow<S: Body>(
     shared.counters.streams_ended.add(1);
     if let Err(panic) = ended {
         let (controller, panicked) = (&shared.name, one_line(panic_text(&*panic), QUOTED).to_string());
-        tracing::error!(%controller, "controller {controller}: a stream of keys has panicked, nothing more comes from it: {panicked}");
+        tracing::error!(target: "actix_informer::controller", %controller, "controller {controller}: a stream of keys has panicked, nothing more comes from it: {panicked}");
         drop_payload(panic);
     }
 }

@@ -65,7 +65,7 @@ impl<S: Body> Drop for Present<S> {
         let left = self.shared.counters.workers.fetch_sub(1, Ordering::Relaxed) - 1;
         if left == 0 && !self.shared.is_draining() {
             let controller = &self.shared.name;
-            tracing::error!(%controller, "controller {controller}: what ran its workers has ended; its keys wait, and are not reconciled");
+            tracing::error!(target: "actix_informer::controller", %controller, "controller {controller}: what ran its workers has ended; its keys wait, and are not reconciled");
         }
     }
 }
@@ -86,7 +86,7 @@ where
         if let Err(panic) = AssertUnwindSafe(work_on(&present, &call, item)).catch_unwind().await {
             // Not the function's panic, which is caught where it is called: the item has come back by its drop.
             let (controller, panicked) = (&shared.name, one_line(panic_text(&*panic), QUOTED).to_string());
-            tracing::error!(%controller, %key, "controller {controller}: a worker has panicked over {key}, which is tried again: {panicked}");
+            tracing::error!(target: "actix_informer::controller", %controller, %key, "controller {controller}: a worker has panicked over {key}, which is tried again: {panicked}");
             shared.counters.panics.add(1);
             drop_payload(panic);
         }
@@ -143,7 +143,7 @@ impl<S: Body> Run<S> {
         };
         let id = shared.counters.reconciles.add(1) + 1;
         let controller = &*shared.name;
-        let span = tracing::info_span!("reconcile", controller, id, %key, cause = %causes);
+        let span = tracing::info_span!(target: "actix_informer::controller", "reconcile", controller, id, %key, cause = %causes);
         let (writes, stopping) = (Arc::<WritesCell>::default(), shared.stop.child_token());
         let request = Request {
             key: key.clone(),
@@ -239,7 +239,7 @@ impl<S: Body> Run<S> {
         let why: Arc<str> = one_line(why, QUOTED).to_string().into();
         let (controller, key) = (&self.shared.name, &self.key);
         self.span.in_scope(|| {
-            tracing::warn!("controller {controller}: {key} was not reconciled: {why}");
+            tracing::warn!(target: "actix_informer::controller", "controller {controller}: {key} was not reconciled: {why}");
         });
         self.shared.last_failure.set(Failure { key: key.clone(), at: self.shared.runtime.now(), why });
     }

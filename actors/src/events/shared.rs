@@ -46,7 +46,7 @@ impl Inside {
             0 => String::new(),
             others => format!(" ({others} more since the last line)"),
         };
-        tracing::warn!(%recorder, "recorder {recorder}: an event is dropped: {why}{others}; others are counted, and logged after {quiet} at the earliest");
+        tracing::warn!(target: "actix_informer::events", %recorder, "recorder {recorder}: an event is dropped: {why}{others}; others are counted, and logged after {quiet} at the earliest");
     }
 }
 

@@ -74,13 +74,13 @@ impl Owner for RecorderOwner {
         let recorder = &self.0;
         match event {
             ChildEvent::Restarts { exit, after } => {
-                tracing::error!(%recorder, %actor, "recorder {recorder}: its actor {}; it starts again in {}, and no event is lost", Ended(exit), Brief(after));
+                tracing::error!(target: "actix_informer::events", %recorder, %actor, "recorder {recorder}: its actor {}; it starts again in {}, and no event is lost", Ended(exit), Brief(after));
             }
             ChildEvent::Ended { exit } => {
-                tracing::debug!(%recorder, %actor, "recorder {recorder}: its actor {}", Ended(exit));
+                tracing::debug!(target: "actix_informer::events", %recorder, %actor, "recorder {recorder}: its actor {}", Ended(exit));
             }
             ChildEvent::GivenUp { reason } => {
-                tracing::error!(%recorder, %actor, "recorder {recorder}: its actor {reason}; it is not started again: events are refused");
+                tracing::error!(target: "actix_informer::events", %recorder, %actor, "recorder {recorder}: its actor {reason}; it is not started again: events are refused");
             }
             ChildEvent::Revived => {}
         }

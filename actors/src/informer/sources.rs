@@ -323,7 +323,7 @@ pub(super) fn begin_all<S: Body>(
     pipeline.shared.sources.join(&specs, may_overlap)?;
     for spec in specs {
         let (informer, source) = (&pipeline.parent.name, &spec.id);
-        tracing::info!(%informer, %source, "source {source} is added; its first list follows");
+        tracing::info!(target: "actix_informer::informer", %informer, %source, "source {source} is added; its first list follows");
         pipeline.shared.board.add_source(source);
         pipeline.follow(spec);
     }
@@ -381,7 +381,7 @@ fn carry_out<S: Body>(pipeline: &Pipeline<S>, source: SourceId, over: Cancellati
             shared.handed_over.forget(&source);
             show_removed(&shared.board, &source);
             sources.forget(&source);
-            tracing::info!(%informer, %source, "source {source} is removed; its objects are forgotten");
+            tracing::info!(target: "actix_informer::informer", %informer, %source, "source {source} is removed; its objects are forgotten");
         };
         tokio::select! {
             biased;

@@ -174,9 +174,11 @@ impl ElectionActor {
         let (lease, last) = (&self.spec.cell.lease, &mut self.errors[usize::from(!of_lease)]);
         match (&*last, &error) {
             (None, Some(error)) => {
-                tracing::warn!(%lease, "leader election {lease}: a request failed, and is tried again: {error}");
+                tracing::warn!(target: "actix_informer::leader_election", %lease, "leader election {lease}: a request failed, and is tried again: {error}");
             }
-            (Some(_), None) => tracing::info!(%lease, "leader election {lease}: the request succeeds again"),
+            (Some(_), None) => {
+                tracing::info!(target: "actix_informer::leader_election", %lease, "leader election {lease}: the request succeeds again")
+            }
             _ => {}
         }
         *last = error;
@@ -194,14 +196,14 @@ impl ElectionActor {
         });
         let (lease, identity, why) = (&cell.lease, &cell.settings.identity, machine.why_not());
         if has_ended {
-            tracing::warn!(%lease, %identity, "leader election {lease}: this process leads no more: {why}");
+            tracing::warn!(target: "actix_informer::leader_election", %lease, %identity, "leader election {lease}: this process leads no more: {why}");
         }
         if *why == WhyNot::FormerWork && !self.is_kept {
             self.is_kept = true;
-            tracing::warn!(%lease, %identity, "leader election {lease}: this process could lead, and waits: {why}");
+            tracing::warn!(target: "actix_informer::leader_election", %lease, %identity, "leader election {lease}: this process could lead, and waits: {why}");
         }
         if let Some(fence) = began {
-            tracing::info!(%lease, %identity, fence, "leader election {lease}: this process leads, with the fencing number {fence}");
+            tracing::info!(target: "actix_informer::leader_election", %lease, %identity, fence, "leader election {lease}: this process leads, with the fencing number {fence}");
             self.is_kept = false;
         }
     }

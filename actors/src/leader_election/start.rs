@@ -99,13 +99,13 @@ impl Owner for ElectionOwner {
         match event {
             ChildEvent::Restarts { exit, after } => {
                 self.0.end_life();
-                tracing::error!(%lease, %actor, "leader election {lease}: its actor {}; it starts again in {}, and this process does not lead until then", Ended(exit), Brief(after));
+                tracing::error!(target: "actix_informer::leader_election", %lease, %actor, "leader election {lease}: its actor {}; it starts again in {}, and this process does not lead until then", Ended(exit), Brief(after));
             }
             ChildEvent::Ended { exit } => {
-                tracing::debug!(%lease, %actor, "leader election {lease}: its actor {}", Ended(exit));
+                tracing::debug!(target: "actix_informer::leader_election", %lease, %actor, "leader election {lease}: its actor {}", Ended(exit));
             }
             ChildEvent::GivenUp { reason } => {
-                tracing::error!(%lease, %actor, "leader election {lease}: its actor {reason}; it is not started again: this process will not lead");
+                tracing::error!(target: "actix_informer::leader_election", %lease, %actor, "leader election {lease}: its actor {reason}; it is not started again: this process will not lead");
             }
             ChildEvent::Revived => {}
         }

@@ -102,20 +102,22 @@ fn log((operator, part): (&str, &str), exit: &Exit, ended: &Ended) {
     let is_failure = matches!(exit, Exit::Failed(_) | Exit::Panicked(_));
     match ended {
         Ended::Restarts { after } => {
-            tracing::warn!(%operator, %part, "operator {operator}: {part} {why}; it starts again in {}, and nothing else is touched", Brief(*after));
+            tracing::warn!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} {why}; it starts again in {}, and nothing else is touched", Brief(*after));
         }
         Ended::GivenUp { .. } => {
-            tracing::error!(%operator, %part, "operator {operator}: {part} {why}; it is not started again");
+            tracing::error!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} {why}; it is not started again");
         }
         Ended::LeaseLost => {
-            tracing::warn!(%operator, %part, "operator {operator}: {part} was dropped, because the lease is lost; it starts again with the next one");
+            tracing::warn!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} was dropped, because the lease is lost; it starts again with the next one");
         }
         Ended::TimeOver => {
-            tracing::warn!(%operator, %part, "operator {operator}: {part} was dropped, because its time to drain was over");
+            tracing::warn!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} was dropped, because its time to drain was over");
         }
         _ if is_failure => {
-            tracing::warn!(%operator, %part, "operator {operator}: {part} {why} while it was stopped")
+            tracing::warn!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} {why} while it was stopped")
         }
-        _ => tracing::debug!(%operator, %part, "operator {operator}: {part} {why}"),
+        _ => {
+            tracing::debug!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} {why}")
+        }
     }
 }

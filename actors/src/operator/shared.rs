@@ -131,7 +131,7 @@ impl Named {
 
     fn end(&self) {
         if catch_unwind(AssertUnwindSafe(|| self.part.end())).is_err() {
-            tracing::error!(part = %self.name, "{} panicked when it was told to end what it holds", self.name);
+            tracing::error!(target: "actix_informer::operator", part = %self.name, "{} panicked when it was told to end what it holds", self.name);
         }
     }
 }

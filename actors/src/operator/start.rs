@@ -76,13 +76,13 @@ impl Owner for OperatorOwner {
         let operator = &self.0;
         match event {
             ChildEvent::Restarts { exit, after } => {
-                tracing::error!(%operator, %actor, "operator {operator}: its actor {}; it starts again in {}, and its parts run on", Ended(exit), Brief(after));
+                tracing::error!(target: "actix_informer::operator", %operator, %actor, "operator {operator}: its actor {}; it starts again in {}, and its parts run on", Ended(exit), Brief(after));
             }
             ChildEvent::Ended { exit } => {
-                tracing::debug!(%operator, %actor, "operator {operator}: its actor {}", Ended(exit));
+                tracing::debug!(target: "actix_informer::operator", %operator, %actor, "operator {operator}: its actor {}", Ended(exit));
             }
             ChildEvent::GivenUp { reason } => {
-                tracing::error!(%operator, %actor, "operator {operator}: its actor {reason}; it is not started again: every part is dropped");
+                tracing::error!(target: "actix_informer::operator", %operator, %actor, "operator {operator}: its actor {reason}; it is not started again: every part is dropped");
             }
             ChildEvent::Revived => {}
         }

@@ -80,7 +80,7 @@ fn call(
         && let Some(key) = state.end_call(limit, clock.now())
     {
         let (informer, subscription) = (&state.label().owner, state.name());
-        tracing::warn!(%informer, %subscription, %key, "a blocking callback of {subscription} took longer than its limit of {limit:?} on {key}");
+        tracing::warn!(target: "actix_informer::informer", %informer, %subscription, %key, "a blocking callback of {subscription} took longer than its limit of {limit:?} on {key}");
     }
     let ended = count_call(state, clock, began);
     if let Err(panic) = called {

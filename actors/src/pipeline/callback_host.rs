@@ -92,7 +92,7 @@ impl Calls<'_> {
                 state.count_overrun();
                 if let (Some(key), Some(limit)) = (&*self.current.borrow(), limit) {
                     let (informer, subscription) = (&state.label().owner, state.name());
-                    tracing::warn!(%informer, %subscription, %key, "a callback of {subscription} has not ended within its limit of {limit:?}: cancelled on {key}, its future is dropped");
+                    tracing::warn!(target: "actix_informer::informer", %informer, %subscription, %key, "a callback of {subscription} has not ended within its limit of {limit:?}: cancelled on {key}, its future is dropped");
                 }
                 dropped
             }
@@ -184,7 +184,7 @@ impl<S: Body> CallbackHost<S> {
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(running)));
         if let Some(key) = calls.current.take().filter(|_| is_overdue) {
             let (informer, subscription) = (&state.label().owner, state.name());
-            tracing::warn!(%informer, %subscription, %key, "a callback of {subscription} had not ended in time after the end of its subscription: cancelled on {key}, its future is dropped");
+            tracing::warn!(target: "actix_informer::informer", %informer, %subscription, %key, "a callback of {subscription} had not ended in time after the end of its subscription: cancelled on {key}, its future is dropped");
             if let Err(panic) = dropped {
                 count_panic(state, &key, panic);
             }
@@ -204,7 +204,7 @@ pub(crate) fn count_call(state: &SubscriptionState, clock: &Clock, began: Durati
 pub(crate) fn count_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box<dyn Any + Send>) {
     let (informer, subscription) = (&state.label().owner, state.name());
     let panicked = one_line(panic_text(&*panic), QUOTED);
-    tracing::error!(%informer, %subscription, %key, "a callback of {subscription} has panicked on {key}, which is skipped: {panicked}");
+    tracing::error!(target: "actix_informer::informer", %informer, %subscription, %key, "a callback of {subscription} has panicked on {key}, which is skipped: {panicked}");
     state.count_panic();
     drop_payload(panic);
 }
@@ -216,7 +216,7 @@ pub(crate) fn count_filter_panic(state: &SubscriptionState, key: &ObjectKey, pan
     if count.is_power_of_two() {
         let (informer, subscription) = (&state.label().owner, state.name());
         let panicked = one_line(panic_text(&*panic), QUOTED);
-        tracing::error!(%informer, %subscription, %key, count, "a filter of {subscription} has panicked on {key}, which counts as yes ({count} times so far): {panicked}");
+        tracing::error!(target: "actix_informer::informer", %informer, %subscription, %key, count, "a filter of {subscription} has panicked on {key}, which counts as yes ({count} times so far): {panicked}");
     }
     drop_payload(panic);
 }

@@ -110,7 +110,7 @@ impl Drop for EndNotice {
     fn drop(&mut self) {
         self.0.end();
         self.0.board.stop();
-        tracing::debug!(informer = %self.0.registration.name(), "the informer has stopped");
+        tracing::debug!(target: "actix_informer::informer", informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
         self.0.registration.unlist();
     }

@@ -51,21 +51,23 @@ impl Owner for InformerOwner {
                 let (ended, after) = (Ended(exit), Brief(after));
                 if is_member {
                     self.progress.group_is_down();
-                    tracing::error!(%informer, %actor, "{actor} {ended}; delta-fifo, indexer and processor start again in {after}");
+                    tracing::error!(target: "actix_informer::informer", %informer, %actor, "{actor} {ended}; delta-fifo, indexer and processor start again in {after}");
                 } else {
-                    tracing::error!(%informer, %actor, "{actor} {ended}; it starts again in {after}");
+                    tracing::error!(target: "actix_informer::informer", %informer, %actor, "{actor} {ended}; it starts again in {after}");
                 }
                 self.board.count_restart(followed_by(child).as_ref());
             }
-            ChildEvent::Ended { exit } => tracing::debug!(%informer, %actor, "{actor} {}", Ended(exit)),
+            ChildEvent::Ended { exit } => {
+                tracing::debug!(target: "actix_informer::informer", %informer, %actor, "{actor} {}", Ended(exit))
+            }
             ChildEvent::GivenUp { reason } => {
                 let (reason_line, source) = (one_line(reason, QUOTED), followed_by(child));
                 if is_member {
-                    tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; the informer stops");
+                    tracing::error!(target: "actix_informer::informer", %informer, %actor, "{actor} is not started again: {reason_line}; the informer stops");
                 } else if source.is_some() {
-                    tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; its source is not followed until it is revived");
+                    tracing::error!(target: "actix_informer::informer", %informer, %actor, "{actor} is not started again: {reason_line}; its source is not followed until it is revived");
                 } else {
-                    tracing::error!(%informer, %actor, "{actor} is not started again: {reason_line}; the namespaces stay as they are");
+                    tracing::error!(target: "actix_informer::informer", %informer, %actor, "{actor} is not started again: {reason_line}; the namespaces stay as they are");
                 }
                 self.board.give_up(failure(child, reason), source.as_ref().map(|source| (source, reason)));
                 if is_member {
@@ -73,7 +75,7 @@ impl Owner for InformerOwner {
                 }
             }
             ChildEvent::Revived => {
-                tracing::info!(%informer, %actor, "{actor} was given up and is revived; its source is followed again");
+                tracing::info!(target: "actix_informer::informer", %informer, %actor, "{actor} was given up and is revived; its source is followed again");
                 if let Some(source) = followed_by(child) {
                     let worded = |status: &SourceStatus, reason: &Arc<str>| {
                         failure(&reflector_name(&status.source), reason)

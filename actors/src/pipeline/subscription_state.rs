@@ -266,9 +266,9 @@ impl SubscriptionState {
         let (informer, subscription) = (&self.0.label.owner, self.name());
         let why = one_line(&reason.to_string(), QUOTED);
         if matches!(reason, EndReason::Unsubscribed | EndReason::InformerStopped) {
-            tracing::info!(%informer, %subscription, "the subscription {subscription} has ended: {why}");
+            tracing::info!(target: "actix_informer::informer", %informer, %subscription, "the subscription {subscription} has ended: {why}");
         } else {
-            tracing::warn!(%informer, %subscription, "the subscription {subscription} has ended: {why}");
+            tracing::warn!(target: "actix_informer::informer", %informer, %subscription, "the subscription {subscription} has ended: {why}");
         }
     }
 

@@ -25,6 +25,7 @@ pub(crate) fn log(informer: &str, Reported { source, incident, .. }: &Reported) 
     };
     let count = matches!(incident, Incident::Omitted { .. }).then(|| incident.count());
     tracing::warn!(
+        target: "actix_informer::informer",
         informer,
         source = source.as_ref().map(tracing::field::display),
         key = incident.key().map(tracing::field::display),

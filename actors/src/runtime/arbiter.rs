@@ -222,6 +222,7 @@ impl Drop for Inbox {
 fn discard(job: Job) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(move || drop(job))) {
         tracing::error!(
+            target: "actix_informer::runtime",
             panic = panic_text(&*panic),
             "a job that was handed over after its thread's end has panicked while it was dropped"
         );

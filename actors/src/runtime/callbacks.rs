@@ -145,7 +145,7 @@ fn run_on_new_thread(pool: &str, job: Job) {
     let take = |job: &Mutex<Option<Job>>| locked(job).take();
     let thread = std::thread::Builder::new().name(format!("{pool}-callback-end"));
     if let Err(error) = thread.spawn(move || drop(take(&taken).map(guarded))) {
-        tracing::error!(%error, pool, "cannot start a thread to drop a blocking closure; its caller drops it");
+        tracing::error!(target: "actix_informer::runtime", %error, pool, "cannot start a thread to drop a blocking closure; its caller drops it");
         drop(take(&job).map(guarded));
     }
 }
@@ -185,6 +185,7 @@ impl Threads {
                 self.state().threads.remove(&number);
                 // The job stays queued for the first thread that becomes idle.
                 tracing::error!(
+                    target: "actix_informer::runtime",
                     %error,
                     pool = self.name,
                     "cannot start a thread for a blocking callback; it waits for a thread that becomes idle"
@@ -249,7 +250,7 @@ fn guarded<T>(job: impl FnOnce() -> T) -> Option<T> {
         Ok(given) => return Some(given),
         Err(panic) => panic,
     };
-    tracing::error!(panic = panic_text(&*panic), "a job of the callback pool panicked");
+    tracing::error!(target: "actix_informer::runtime", panic = panic_text(&*panic), "a job of the callback pool panicked");
     drop_payload(panic);
     None
 }

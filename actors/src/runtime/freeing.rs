@@ -187,6 +187,7 @@ impl Shared {
                 Err(panic) => {
                     let panic = panic_text(&*panic);
                     tracing::error!(
+                        target: "actix_informer::runtime",
                         panic,
                         "an object has panicked while it was dropped; the others are freed"
                     );

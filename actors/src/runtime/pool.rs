@@ -154,6 +154,7 @@ impl Line {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
                 let panic = panic_text(&*panic);
                 tracing::error!(
+                    target: "actix_informer::runtime",
                     panic,
                     "the result of a decode job that has no caller any more has panicked in its drop"
                 );

@@ -220,6 +220,7 @@ impl Watched {
             let (arbiter, actor) = (&stalled.arbiter, stalled.actor.as_deref().unwrap_or("unknown"));
             let silent_for = now.saturating_sub(stalled.since);
             tracing::error!(
+                target: "actix_informer::runtime",
                 informer = %self.informer,
                 actor,
                 %arbiter,
@@ -253,7 +254,7 @@ impl WatchedArbiter {
             Some(stuck) if is_due(self.logged_at, now) => {
                 let Stuck { arbiter, actor, since, .. } = stuck;
                 let (actor, silent_for) = (actor.as_deref().unwrap_or("unknown"), now.saturating_sub(since));
-                tracing::error!(%arbiter, actor, ?silent_for, "an arbiter is blocked: none of its actors can run until the blocking code returns");
+                tracing::error!(target: "actix_informer::runtime", %arbiter, actor, ?silent_for, "an arbiter is blocked: none of its actors can run until the blocking code returns");
                 self.logged_at = Some(now);
             }
             _ => {}

@@ -158,7 +158,7 @@ async fn decide(context: &ChildContext, exit: &Exit, history: &mut Option<Box<Re
 fn decide_for_supervisor(context: &ChildContext, exit: &Exit) -> Verdict {
     let Exit::Panicked(_) = exit else { return Verdict::Done };
     let (informer, ended, after) = (&context.parent.name, Ended(exit), Brief(SUPERVISOR_PAUSE));
-    tracing::error!(%informer, actor = "supervisor", "supervisor {ended}; it starts again in {after}");
+    tracing::error!(target: "actix_informer::informer", %informer, actor = "supervisor", "supervisor {ended}; it starts again in {after}");
     Verdict::Restart { after: SUPERVISOR_PAUSE }
 }
 
@@ -270,7 +270,7 @@ impl<A: Child> Life<A> {
         })) {
             let (informer, actor) = (&context.parent.name, context.label.child());
             let panic = one_line(panic_text(&*panic), QUOTED);
-            tracing::error!(%informer, %actor, "{actor} has panicked while it was dropped: {panic}");
+            tracing::error!(target: "actix_informer::informer", %informer, %actor, "{actor} has panicked while it was dropped: {panic}");
         }
     }
 }

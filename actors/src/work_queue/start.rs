@@ -69,13 +69,13 @@ impl Owner for QueueOwner {
         let queue = &self.0;
         match event {
             ChildEvent::Restarts { exit, after } => {
-                tracing::error!(%queue, %actor, "work queue {queue}: its actor {}; it starts again in {}, and no key is lost", Ended(exit), Brief(after));
+                tracing::error!(target: "actix_informer::work_queue", %queue, %actor, "work queue {queue}: its actor {}; it starts again in {}, and no key is lost", Ended(exit), Brief(after));
             }
             ChildEvent::Ended { exit } => {
-                tracing::debug!(%queue, %actor, "work queue {queue}: its actor {}", Ended(exit))
+                tracing::debug!(target: "actix_informer::work_queue", %queue, %actor, "work queue {queue}: its actor {}", Ended(exit))
             }
             ChildEvent::GivenUp { reason } => {
-                tracing::error!(%queue, %actor, "work queue {queue}: its actor {reason}; it is not started again: keys are refused, and workers get none");
+                tracing::error!(target: "actix_informer::work_queue", %queue, %actor, "work queue {queue}: its actor {reason}; it is not started again: keys are refused, and workers get none");
             }
             ChildEvent::Revived => {}
         }

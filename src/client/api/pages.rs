@@ -246,7 +246,7 @@ where
                     if self.pager.handle_failure(error.is_expired(), fresh) {
                         self.error = Some(error);
                     } else {
-                        tracing::debug!(resource = %self.api.resource_name(), %error, "a page has expired");
+                        tracing::debug!(target: "actix_informer::client", resource = %self.api.resource_name(), %error, "a page has expired");
                     }
                 }
             }

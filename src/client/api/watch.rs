@@ -203,7 +203,7 @@ impl<K> Watch<K> {
 
     /// Counts the failure; what it gives is the item.
     fn failed(&mut self, error: Error) -> Error {
-        tracing::debug!(resource = %self.api.scope.name(), version = self.version(), %error, "a watch failed");
+        tracing::debug!(target: "actix_informer::client", resource = %self.api.scope.name(), version = self.version(), %error, "a watch failed");
         if matches!(error, Error::Stopped) {
             self.connection = Connection::Ended;
         } else {
@@ -267,7 +267,7 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
                 if !self.resume.is_new(version) {
                     self.repeated += 1;
                     let (resource, last) = (self.api.scope.name(), self.version());
-                    tracing::debug!(resource, version, last, "a watch brought an event that is not new");
+                    tracing::debug!(target: "actix_informer::client", resource, version, last, "a watch brought an event that is not new");
                     return Ok(None);
                 }
                 self.resume.handle_version(version);

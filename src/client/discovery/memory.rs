@@ -210,7 +210,7 @@ impl State {
 async fn counted(memory: Arc<Memory>, asking: impl Future<Output = Answer>) -> Answer {
     let ended = AssertUnwindSafe(asking).catch_unwind().await;
     let answer = ended.unwrap_or_else(|panic| {
-        tracing::error!(panic = panic_text(&*panic), "discovery panicked");
+        tracing::error!(target: "actix_informer::client", panic = panic_text(&*panic), "discovery panicked");
         Err(DiscoveryError::Panicked(panic_text(&*panic).to_owned()))
     });
     if answer.is_err() {

@@ -46,7 +46,7 @@ pub(super) async fn send(
         return naming(answer, credentials);
     };
     let path = uri.path();
-    tracing::debug!(path, "the server refused the credentials; sending the request again with renewed ones");
+    tracing::debug!(target: "actix_informer::client", path, "the server refused the credentials; sending the request again with renewed ones");
     naming(send_as(transport, &renewed, request, kind).await, credentials)
 }
 

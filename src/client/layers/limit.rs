@@ -142,7 +142,7 @@ impl Log {
         if wait >= LONG
             && let Some(others) = self.due(Instant::now())
         {
-            tracing::info!(?wait, others, limit, "a request waits for its turn on this side of the network");
+            tracing::info!(target: "actix_informer::client", ?wait, others, limit, "a request waits for its turn on this side of the network");
         }
     }
 

@@ -42,7 +42,7 @@ impl CallersSpan {
 
 /// The span of a request that begins now; disabled if nobody wants it.
 pub(super) fn span(request: &Request<Bytes>, kind: RequestKind) -> Span {
-    if !tracing::span_enabled!(Level::DEBUG) {
+    if !tracing::span_enabled!(target: "actix_informer::client", Level::DEBUG) {
         return Span::none();
     }
     let _of_caller = request.extensions().get::<CallersSpan>().map(|CallersSpan(span)| span.enter());
@@ -50,6 +50,7 @@ pub(super) fn span(request: &Request<Bytes>, kind: RequestKind) -> Span {
     let named = Named::of(path);
     let verb = named.verb(request.method(), kind);
     tracing::debug_span!(
+        target: "actix_informer::client",
         "request",
         verb,
         resource = named.resource(),
@@ -83,6 +84,6 @@ pub(super) async fn send(span: Span, sending: impl Future<Output = Answer>) -> A
         }
     }
     span.record("milliseconds", u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
-    span.in_scope(|| tracing::debug!("the head of the answer is there, or will not come"));
+    span.in_scope(|| tracing::debug!(target: "actix_informer::client", "the head of the answer is there, or will not come"));
     answer
 }

@@ -52,6 +52,7 @@ pub(super) async fn send(
         let (Some(next), Some(wait)) = (copy, wait) else { return with_attempts(answer, attempt, previous) };
         let why = refusal(answer).await;
         tracing::debug!(
+            target: "actix_informer::client",
             path = next.uri().path(),
             attempt = attempt + 1,
             ?wait,

@@ -45,12 +45,12 @@ impl Warnings {
             _ if !self.is_new(&warning.text) => return,
             OnWarning::CallNew(handler) => handler,
             OnWarning::LogNew => {
-                tracing::warn!(path = warning.path, "the server warns: {}", warning.text);
+                tracing::warn!(target: "actix_informer::client", path = warning.path, "the server warns: {}", warning.text);
                 return;
             }
         };
         if catch_unwind(AssertUnwindSafe(|| handler(&warning))).is_err() {
-            tracing::error!(warning = warning.text, "the handler of warnings panicked");
+            tracing::error!(target: "actix_informer::client", warning = warning.text, "the handler of warnings panicked");
         }
     }
 

@@ -199,7 +199,7 @@ impl<R: Representation> Followed<R> {
         let (name, api_version) = (finder.name(), found.api.api_version.clone());
         if self.name.borrow_mut().handle_found(found) {
             let source = &self.template.source;
-            tracing::info!(name, %source, "{name} is another resource than before: it is of {api_version}; a list follows");
+            tracing::info!(target: "actix_informer::client", name, %source, "{name} is another resource than before: it is of {api_version}; a list follows");
         }
         *self.source.borrow_mut() = Some(Rc::clone(&source));
         Ok(source)

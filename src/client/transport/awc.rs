@@ -162,6 +162,7 @@ impl Inner {
                 if request.method() == Method::GET =>
             {
                 tracing::debug!(
+                    target: "actix_informer::client",
                     endpoint = %self.settings.endpoint.name(),
                     path = request.uri().path(),
                     "a pooled connection was closed by the server; sending the request again"
@@ -254,6 +255,7 @@ impl Inner {
         self.timeouts.set(timeouts % TIMEOUTS_UNTIL_REPLACED);
         if timeouts >= TIMEOUTS_UNTIL_REPLACED {
             tracing::debug!(
+                target: "actix_informer::client",
                 endpoint = %self.settings.endpoint.name(),
                 timeouts,
                 "several requests in a row timed out; the next one uses a new connection"

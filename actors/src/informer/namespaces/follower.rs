@@ -179,7 +179,7 @@ impl<S: Body> Exchange<S> {
         let Err(why) = joined else { return };
         let (informer, why) = (&self.pipeline.parent.name, one_line(&why, QUOTED));
         if let Some(namespace) = namespace {
-            tracing::error!(%informer, %namespace, "namespace {namespace} cannot be followed: {why}");
+            tracing::error!(target: "actix_informer::informer", %informer, %namespace, "namespace {namespace} cannot be followed: {why}");
             self.failed.insert(namespace);
         } else {
             self.refuse(why.into());
@@ -191,7 +191,7 @@ impl<S: Body> Exchange<S> {
         let Some(policy) = self.set.policy() else { return };
         if self.set.refused().is_none_or(|refused| refused.reason != reason) {
             let (informer, seconds) = (&self.pipeline.parent.name, policy.retry_after.as_secs());
-            tracing::warn!(%informer, "the namespaces are followed one by one, as one cluster-wide watch is refused: {reason}; it is asked for again in {seconds} s");
+            tracing::warn!(target: "actix_informer::informer", %informer, "the namespaces are followed one by one, as one cluster-wide watch is refused: {reason}; it is asked for again in {seconds} s");
         }
         let until = self.now().saturating_add(policy.retry_after.max(LEAST_RETRY));
         self.set.refuse(Some(Refused { reason, until }));

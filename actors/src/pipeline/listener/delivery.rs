@@ -168,7 +168,7 @@ async fn watched<T>(called: impl Future<Output = T>, state: SubscriptionState, r
             CallCheck::DueAt(until) => until,
             CallCheck::Overdue(key) => {
                 let (informer, subscription) = (&state.label().owner, state.name());
-                tracing::warn!(%informer, %subscription, %key, "a blocking callback of {subscription} takes longer than its limit of {limit:?} on {key}: it cannot be cancelled, and later events wait for it");
+                tracing::warn!(target: "actix_informer::informer", %informer, %subscription, %key, "a blocking callback of {subscription} takes longer than its limit of {limit:?} on {key}: it cannot be cancelled, and later events wait for it");
                 continue;
             }
         };

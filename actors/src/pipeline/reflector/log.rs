@@ -7,8 +7,14 @@ use informer_core::reflector::{LogLevel, LogLine};
 pub(super) fn write(informer: &str, source: &SourceId, resource: &str, line: &LogLine) {
     let LogLine { reason, text, .. } = line;
     match line.level {
-        LogLevel::Debug => tracing::debug!(informer, %source, resource, reason, "{text}"),
-        LogLevel::Info => tracing::info!(informer, %source, resource, reason, "{text}"),
-        _ => tracing::warn!(informer, %source, resource, reason, "{text}"),
+        LogLevel::Debug => {
+            tracing::debug!(target: "actix_informer::informer", informer, %source, resource, reason, "{text}")
+        }
+        LogLevel::Info => {
+            tracing::info!(target: "actix_informer::informer", informer, %source, resource, reason, "{text}")
+        }
+        _ => {
+            tracing::warn!(target: "actix_informer::informer", informer, %source, resource, reason, "{text}")
+        }
     }
 }

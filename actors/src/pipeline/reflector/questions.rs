@@ -53,7 +53,7 @@ pub(super) fn object<S: Body>(
             Some(Ok(found)) => found.filter(|found| found.key() == &key),
             Some(Err(error)) => {
                 let (informer, error) = (&shared.name, one_line(&error.to_string(), QUOTED));
-                tracing::debug!(%informer, %source, %key, "{key} still cannot be decoded, and is asked for again later: {error}");
+                tracing::debug!(target: "actix_informer::informer", %informer, %source, %key, "{key} still cannot be decoded, and is asked for again later: {error}");
                 None
             }
             None => None,
@@ -85,7 +85,7 @@ pub(super) fn why_empty<S: Body>(
         });
         if is_shown {
             let informer = &shared.name;
-            tracing::info!(%informer, %source, "the first list of source {source} is empty: {hint}");
+            tracing::info!(target: "actix_informer::informer", %informer, %source, "the first list of source {source} is empty: {hint}");
         }
     };
     Some(asked.boxed_local())

@@ -30,7 +30,7 @@ pub(super) async fn turn<S: Body>(
         };
         waits(true);
         let (informer, mib) = (&shared.name, freeing.pending_bytes() >> 20);
-        tracing::info!(%informer, %source, "the next list waits: {mib} MiB of earlier objects are still to be freed");
+        tracing::info!(target: "actix_informer::informer", %informer, %source, "the next list waits: {mib} MiB of earlier objects are still to be freed");
         freeing.until_below_limit().await;
         waits(false);
     }

@@ -145,7 +145,7 @@ fn with_user_over_http(
             left_out.join(" and "),
             if left_out.len() == 1 { "is" } else { "are" },
         );
-        tracing::warn!(cluster = name, endpoint = %endpoint.authority, left_out = left_out.join(", "),
+        tracing::warn!(target: "actix_informer::client", cluster = name, endpoint = %endpoint.authority, left_out = left_out.join(", "),
             "credentials of a kubeconfig are not sent over plain http");
         config.warnings.push(warning);
     }
