@@ -48,12 +48,13 @@ pub enum RecorderError {
 /// ```
 /// use actix_informer::events::{EventType, Recorder};
 /// use actix_informer::prelude::*;
+/// use actix_informer::testing::ApiServer;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use std::time::Duration;
 ///
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let server = informer_apiserver::ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
+/// let server = ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
 /// let client = Client::new(Config::new(server.url())?)?;
 /// let runtime = Runtime::threads().start()?;
 /// let recorder = Recorder::builder(&client, &runtime, "price-operator").start()?;

@@ -23,11 +23,12 @@
 //!
 //! use actix_informer::leader_election::LeaderElection;
 //! use actix_informer::prelude::*;
+//! use actix_informer::testing::ApiServer;
 //! use k8s_openapi::api::core::v1::ConfigMap;
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = informer_apiserver::ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
+//! let server = ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
 //! let client = Client::new(Config::new(server.url())?)?;
 //! let runtime = Runtime::threads().start()?;
 //! let election = LeaderElection::builder(&client, &runtime, "default", "website-operator").start()?;
@@ -148,7 +149,7 @@ impl Client {
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = informer_apiserver::ApiServer::builder().start().await?;
+    /// # let server = actix_informer::testing::ApiServer::builder().start().await?;
     /// # let client = Client::new(Config::new(server.url())?)?;
     /// # let runtime = Runtime::threads().start()?;
     /// # let election = LeaderElection::builder(&client, &runtime, "default", "website-operator").start()?;
@@ -240,7 +241,7 @@ impl LeaderElectionBuilder {
     /// # use std::time::Duration;
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = informer_apiserver::ApiServer::builder().start().await?;
+    /// # let server = actix_informer::testing::ApiServer::builder().start().await?;
     /// # let client = Client::new(Config::new(server.url())?)?;
     /// # let runtime = Runtime::threads().start()?;
     /// # let work = task("work", |context: PartContext| async move { context.ready(); context.stopping().await; Ok(()) });

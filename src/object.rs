@@ -3,7 +3,7 @@
 //! Answers "what do I read?" with names from `informer_core`; adds nothing. Read next: `informer.rs`, who holds them.
 
 pub use informer_core::meta::{
-    ClusterName, Meta, Object, ObjectKey, ParseClusterError, ParseKeyError, ParseVersionError,
+    ClusterName, KeyText, Meta, Object, ObjectKey, ParseClusterError, ParseKeyError, ParseVersionError,
     ResourceVersion, SourceId, Uid,
 };
 pub use informer_core::snapshot::{Namespace, Snapshot};

@@ -8,6 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+#[path = "layering/documentation.rs"]
+mod documentation;
+
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 fn sources(folder: &str) -> BTreeMap<String, String> {

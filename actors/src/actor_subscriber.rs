@@ -35,8 +35,9 @@ impl<S: Body> Informer<S> {
     /// the informer goes on. (A closure's panic costs one event, and its subscription goes on.)
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// use actix::{Actor, Context, Handler};
-    /// use informer_actors::subscription::Notify;
+    /// use actix_informer::subscription::Notify;
     ///
     /// struct Print;
     ///
@@ -52,10 +53,10 @@ impl<S: Body> Informer<S> {
     ///     }
     /// }
     /// # #[cfg(feature = "testing")]
-    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
-    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # actix_informer::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = actix_informer::testing::Server::<String>::new();
     /// # server.apply("default/one", "1".to_owned());
-    /// # let texts = informer_actors::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = actix_informer::informer::Informer::builder(&runtime, "texts");
     /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
     ///
     /// let subscription = texts.subscribe(Print.start())?; // nothing else keeps this actor
@@ -113,10 +114,10 @@ impl<S: Body> Informer<S> {
     /// `WeakRecipient`, or an address, of which it keeps a weak one.
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// use actix::{Actor, AsyncContext, Context, Handler};
-    /// use informer_actors::informer::Informer;
-    /// use informer_actors::subscription::Notify;
-    /// use informer_actors::subscription::Subscription;
+    /// use actix_informer::informer::Informer;
+    /// use actix_informer::subscription::{Notify, Subscription};
     ///
     /// struct Count {
     ///     texts: Informer<String>,
@@ -141,8 +142,8 @@ impl<S: Body> Informer<S> {
     ///     }
     /// }
     /// # #[cfg(feature = "testing")]
-    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
-    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # actix_informer::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = actix_informer::testing::Server::<String>::new();
     /// # let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
     ///
     /// let count = Count { texts: texts.clone(), subscription: None, received: 0 }.start();

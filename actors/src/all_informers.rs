@@ -100,10 +100,11 @@ impl Runtime {
     /// Waits until the first list of every source of each of [`Self::informers`] is published, for at most `limit`.
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// # #[cfg(feature = "testing")] {
-    /// # use informer_actors::informer::Informer;
-    /// # use informer_actors::runtime::Runtime;
-    /// # use informer_actors::testing::Server;
+    /// # use actix_informer::informer::Informer;
+    /// # use actix_informer::runtime::Runtime;
+    /// # use actix_informer::testing::Server;
     /// # use std::time::Duration;
     /// # Runtime::simulated(1).run(|runtime| async move {
     /// # let (server, other) = (Server::<String>::new(), Server::<u32>::new());

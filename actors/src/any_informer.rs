@@ -25,11 +25,11 @@ use crate::pipeline::subscription_state::SubscriptionStatus;
 /// A running informer of any kind. Cheap to clone; the last handle dropped stops the informer.
 ///
 /// ```
+/// # use informer_actors::face as actix_informer;
 /// # #[cfg(feature = "testing")] {
-/// use informer_actors::informer::AnyInformer;
-/// use informer_actors::informer::Informer;
-/// use informer_actors::runtime::Runtime;
-/// # use informer_actors::testing::Server;
+/// use actix_informer::informer::{AnyInformer, Informer};
+/// use actix_informer::runtime::Runtime;
+/// # use actix_informer::testing::Server;
 /// # use std::time::Duration;
 /// # Runtime::simulated(1).run(|runtime| async move {
 /// # let (server, other) = (Server::<String>::new(), Server::<u32>::new());

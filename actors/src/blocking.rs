@@ -42,11 +42,12 @@ impl<S: Body> Informer<S> {
     /// for [`Self::for_each_blocking`].
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// # #[cfg(feature = "testing")]
-    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
-    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # actix_informer::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = actix_informer::testing::Server::<String>::new();
     /// # server.apply("default/one", "1".to_owned());
-    /// # let texts = informer_actors::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = actix_informer::informer::Informer::builder(&runtime, "texts");
     /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
     /// let subscription = texts.for_each_blocking_batch(|events| {
     ///     println!("{} events in one transaction of a database", events.len());

@@ -119,9 +119,9 @@ impl<S: Body> InformerBuilder<S> {
     /// used with several informers.
     ///
     /// ```
-    /// use informer_actors::informer::Informer;
-    /// use informer_actors::runtime::Runtime;
-    /// use informer_core::index::Index;
+    /// # use informer_actors::face as actix_informer;
+    /// use actix_informer::informer::{Index, Informer};
+    /// use actix_informer::runtime::Runtime;
     ///
     /// let by_length = Index::<String, usize>::new("length", |text| [text.len()]);
     /// let runtime = Runtime::threads().start()?;
@@ -196,10 +196,11 @@ impl<S: Body> InformerBuilder<S> {
     /// program can do its own. Its state is [`SourceState::Declared`](informer_core::reflector::SourceState::Declared).
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// # #[cfg(feature = "testing")] {
-    /// use informer_actors::informer::Informer;
-    /// use informer_actors::runtime::Runtime;
-    /// # use informer_actors::testing::Server;
+    /// use actix_informer::informer::Informer;
+    /// use actix_informer::runtime::Runtime;
+    /// # use actix_informer::testing::Server;
     /// # use std::time::Duration;
     /// # Runtime::simulated(1).run(|runtime| async move {
     /// # let server = Server::<String>::new();

@@ -67,11 +67,12 @@ mod worker;
 /// shuts it down.
 ///
 /// ```
+/// # use informer_actors::face as actix_informer;
 /// # #[cfg(feature = "testing")] {
-/// use informer_actors::controller::{Controller, Outcome, Request};
-/// use informer_actors::informer::Informer;
-/// use informer_actors::runtime::Runtime;
-/// # use informer_actors::testing::Server;
+/// use actix_informer::controller::{Controller, Outcome, Request};
+/// use actix_informer::informer::Informer;
+/// use actix_informer::runtime::Runtime;
+/// # use actix_informer::testing::Server;
 /// # use std::time::Duration;
 /// # Runtime::simulated(1).run(|runtime| async move {
 /// # let server = Server::<String>::new();

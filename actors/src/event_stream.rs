@@ -92,13 +92,14 @@ impl<S: Body> Events<S> {
     /// called before it is polled.
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// use futures_util::StreamExt;
-    /// use informer_actors::subscription::Marked;
+    /// use actix_informer::subscription::Marked;
     /// # #[cfg(feature = "testing")]
-    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
-    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # actix_informer::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = actix_informer::testing::Server::<String>::new();
     /// # server.apply("default/one", "1".to_owned());
-    /// # let texts = informer_actors::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = actix_informer::informer::Informer::builder(&runtime, "texts");
     /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
     ///
     /// let mut events = texts.events()?.marked();

@@ -65,8 +65,8 @@ pub struct NotFlushed {
 /// ```
 /// use futures_util::FutureExt;
 /// use futures_util::future::LocalBoxFuture;
-/// use informer_actors::events::{Answer, Event, EventSink, EventType, Recorder, RecorderConfig, Reference, Request};
-/// use informer_actors::runtime::Runtime;
+/// # use informer_actors::events::{Answer, Event, EventSink, EventType, Recorder, RecorderConfig, Reference, Request};
+/// # use informer_actors::runtime::Runtime;
 /// use std::time::Duration;
 ///
 /// struct Printed;

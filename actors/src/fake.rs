@@ -29,9 +29,10 @@ use crate::supervision::group::Epoch;
 /// It has no status, no subscriptions and no threads. Its listers do not wait: [`Lister::wait_for`] answers at once.
 ///
 /// ```
-/// use informer_actors::informer::{FakeInformer, Lister};
-/// use informer_core::index::Index;
-/// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// # use informer_actors::face as actix_informer;
+/// use actix_informer::fake::FakeInformer;
+/// use actix_informer::informer::{Index, Lister};
+/// use actix_informer::object::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 ///
 /// fn longest(texts: &Lister<String>) -> usize {
 ///     texts.snapshot().iter().map(|text| text.len()).max().unwrap_or(0)
@@ -173,9 +174,9 @@ impl Release for FreesAtOnce {
 /// Events for tests of subscribers.
 ///
 /// ```
-/// use informer_actors::subscription::Notify;
-/// use informer_core::delta::Cause;
-/// use informer_core::meta::Object;
+/// # use informer_actors::face as actix_informer;
+/// use actix_informer::object::Object;
+/// use actix_informer::subscription::{Cause, Notify};
 ///
 /// fn events(old: Object<String>, new: Object<String>) -> [Notify<String>; 4] {
 ///     [

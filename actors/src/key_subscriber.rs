@@ -25,9 +25,10 @@ impl<S: Body> Informer<S> {
     /// Ownership, when a message counts as handled, and what a panic costs are as for [`Self::subscribe`].
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// use actix::{Actor, Context, Handler};
-    /// use informer_actors::informer::Lister;
-    /// use informer_actors::subscription::Touched;
+    /// use actix_informer::informer::Lister;
+    /// use actix_informer::subscription::Touched;
     ///
     /// struct Reconciler {
     ///     texts: Lister<String>,
@@ -48,10 +49,10 @@ impl<S: Body> Informer<S> {
     ///     }
     /// }
     /// # #[cfg(feature = "testing")]
-    /// # informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
-    /// # let server = informer_actors::testing::Server::<String>::new();
+    /// # actix_informer::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = actix_informer::testing::Server::<String>::new();
     /// # server.apply("default/one", "1".to_owned());
-    /// # let texts = informer_actors::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = actix_informer::informer::Informer::builder(&runtime, "texts");
     /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
     ///
     /// let reconciler = Reconciler { texts: texts.lister() };

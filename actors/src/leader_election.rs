@@ -120,8 +120,8 @@ pub enum Unhealthy {
 /// A name for a candidate that no other has: the host's, and random digits. In simulation they come from the seed.
 ///
 /// ```
-/// use informer_actors::leader_election::unique_identity;
-/// use informer_actors::runtime::Runtime;
+/// # use informer_actors::leader_election::unique_identity;
+/// # use informer_actors::runtime::Runtime;
 /// let runtime = Runtime::threads().start()?;
 /// assert_ne!(unique_identity(&runtime, "web-0"), unique_identity(&runtime, "web-0"));
 /// # Ok::<(), informer_actors::runtime::RuntimeError>(())

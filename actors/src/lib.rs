@@ -32,6 +32,8 @@ mod callback;
 pub mod controller;
 mod event_stream;
 pub mod events;
+#[doc(hidden)]
+pub mod face;
 mod fake;
 pub mod informer;
 mod key_subscriber;

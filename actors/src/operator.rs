@@ -46,11 +46,12 @@ mod status;
 /// [`Self::drain`] ends them in order.
 ///
 /// ```
+/// # use informer_actors::face as actix_informer;
 /// # #[cfg(feature = "testing")] {
-/// use informer_actors::informer::Informer;
-/// use informer_actors::operator::{Operator, PartContext, task};
-/// use informer_actors::runtime::Runtime;
-/// # use informer_actors::testing::Server;
+/// use actix_informer::informer::Informer;
+/// use actix_informer::operator::{Operator, PartContext, task};
+/// use actix_informer::runtime::Runtime;
+/// # use actix_informer::testing::Server;
 /// # use std::time::Duration;
 /// # Runtime::simulated(1).run(|runtime| async move {
 /// # let server = Server::<String>::new();

@@ -28,11 +28,12 @@ use crate::runtime::locked::locked;
 /// in the cache. It keeps the informer running.
 ///
 /// ```
+/// # use informer_actors::face as actix_informer;
 /// # #[cfg(feature = "testing")] {
-/// use informer_actors::informer::Informer;
-/// use informer_actors::runtime::Runtime;
-/// # use informer_actors::testing::Server;
-/// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// use actix_informer::informer::Informer;
+/// use actix_informer::runtime::Runtime;
+/// # use actix_informer::object::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// # use actix_informer::testing::Server;
 /// # use std::time::Duration;
 /// # Runtime::simulated(1).run(|runtime| async move {
 /// # let server = Server::<String>::new();

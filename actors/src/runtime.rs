@@ -100,10 +100,11 @@ impl Runtime {
     /// second), one for callbacks, as many decoders as cores, four lists at once.
     ///
     /// ```
-    /// use informer_actors::runtime::Runtime;
+    /// # use informer_actors::face as actix_informer;
+    /// use actix_informer::runtime::Runtime;
     /// let runtime = Runtime::threads().arbiters(1).start()?;
     /// drop(runtime); // its threads end
-    /// # Ok::<(), informer_actors::runtime::RuntimeError>(())
+    /// # Ok::<(), actix_informer::runtime::RuntimeError>(())
     /// ```
     pub fn threads() -> RuntimeBuilder {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -132,9 +133,10 @@ impl Runtime {
     /// `MicroTime` of `k8s-openapi`.
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// # #[cfg(feature = "testing")] {
     /// use std::time::Duration;
-    /// use informer_actors::runtime::Runtime;
+    /// use actix_informer::runtime::Runtime;
     /// let show = || Runtime::simulated(7).run(|runtime| async move {
     ///     let before = runtime.wall_time();
     ///     tokio::time::sleep(Duration::from_secs(3600)).await; // takes no time
@@ -154,8 +156,9 @@ impl Runtime {
     /// runtime's end nothing runs. It must not block. Does not keep the runtime alive.
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// # #[cfg(feature = "testing")] {
-    /// use informer_actors::runtime::Runtime;
+    /// use actix_informer::runtime::Runtime;
     /// let answer = Runtime::simulated(7).run(|runtime| async move {
     ///     let (done, result) = tokio::sync::oneshot::channel();
     ///     runtime.spawn_local(|| async move { drop(done.send(42)) });

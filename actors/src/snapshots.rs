@@ -30,10 +30,11 @@ use crate::runtime::Runtime;
 /// each cache has what it wrote.
 ///
 /// ```
+/// # use informer_actors::face as actix_informer;
 /// # #[cfg(feature = "testing")] {
-/// use informer_actors::informer::{Informer, Snapshots, Versions};
-/// use informer_actors::runtime::Runtime;
-/// # use informer_actors::testing::Server;
+/// use actix_informer::informer::{Informer, Snapshots, Versions};
+/// use actix_informer::runtime::Runtime;
+/// # use actix_informer::testing::Server;
 /// # use std::time::Duration;
 /// # Runtime::simulated(1).run(|runtime| async move {
 /// # let (server, other) = (Server::<String>::new(), Server::<u32>::new());

@@ -65,11 +65,12 @@ impl<S: Body> Informer<S> {
     /// (`status().error_handler_panics`) and logged.
     ///
     /// ```
+    /// # use informer_actors::face as actix_informer;
     /// # #[cfg(feature = "testing")] {
-    /// use informer_actors::informer::Informer;
-    /// use informer_actors::runtime::Runtime;
-    /// # use informer_actors::testing::Server;
-    /// # use informer_core::list_watch_error::ListWatchError;
+    /// use actix_informer::informer::Informer;
+    /// use actix_informer::runtime::Runtime;
+    /// # use actix_informer::source::ListWatchError;
+    /// # use actix_informer::testing::Server;
     /// # Runtime::simulated(1).run(|runtime| async move {
     /// # let server = Server::<String>::new();
     /// # server.refuse([ListWatchError::Denied("no access".into())]);
@@ -78,7 +79,7 @@ impl<S: Body> Informer<S> {
     ///     eprintln!("{} of {}: {} (attempt {})", failure.source, failure.informer, failure.error, failure.attempts);
     /// });
     /// # texts.synced().await.expect("it recovers");
-    /// # Ok::<(), informer_actors::informer::StartError>(()) }).unwrap(); }
+    /// # Ok::<(), actix_informer::informer::StartError>(()) }).unwrap(); }
     /// ```
     pub fn on_error<F, Fut>(&self, mut closure: F)
     where

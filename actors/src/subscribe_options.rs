@@ -19,7 +19,8 @@ use informer_core::meta::Object;
 /// event is delivered, the panic is counted ([`SubscriptionStatus::filter_panics`]) and logged.
 ///
 /// ```
-/// use informer_actors::subscription::{ChangeFilter, SubscribeOptions};
+/// # use informer_actors::face as actix_informer;
+/// use actix_informer::subscription::{ChangeFilter, SubscribeOptions};
 ///
 /// let _long_ones = SubscribeOptions::<String>::new()
 ///     .name("long ones")

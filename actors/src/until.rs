@@ -87,10 +87,11 @@ impl<S: Body> Informer<S> {
     /// simulated one.
     ///
     /// ```
-    /// use informer_actors::informer::Informer;
-    /// use informer_actors::runtime::Runtime;
-    /// use informer_actors::testing::Server;
-    /// use informer_core::meta::Object;
+    /// # use informer_actors::face as actix_informer;
+    /// use actix_informer::informer::Informer;
+    /// use actix_informer::object::Object;
+    /// use actix_informer::runtime::Runtime;
+    /// use actix_informer::testing::Server;
     /// use std::time::Duration;
     ///
     /// Runtime::simulated(7).run(|runtime| async move {

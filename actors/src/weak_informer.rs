@@ -22,10 +22,11 @@ use crate::runtime::within;
 /// A reference to an informer that does not keep it running. Cloning it copies a few pointers.
 ///
 /// ```
+/// # use informer_actors::face as actix_informer;
 /// # #[cfg(feature = "testing")] {
-/// use informer_actors::informer::Informer;
-/// use informer_actors::runtime::Runtime;
-/// # use informer_actors::testing::Server;
+/// use actix_informer::informer::Informer;
+/// use actix_informer::runtime::Runtime;
+/// # use actix_informer::testing::Server;
 /// # Runtime::simulated(1).run(|runtime| async move {
 /// # let server = Server::<String>::new();
 /// let informer = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
@@ -34,7 +35,7 @@ use crate::runtime::within;
 /// assert!(weak.upgrade().is_some());
 /// drop(informer); // the last strong handle: the informer stops
 /// assert!(weak.upgrade().is_none());
-/// # Ok::<(), informer_actors::informer::StartError>(()) }).unwrap(); }
+/// # Ok::<(), actix_informer::informer::StartError>(()) }).unwrap(); }
 /// ```
 pub struct WeakInformer<S: Body> {
     running: Weak<Running<S>>,

@@ -75,8 +75,9 @@ pub struct NotDrained {
 /// its last item are dropped.
 ///
 /// ```
-/// use informer_actors::runtime::Runtime;
-/// use informer_actors::work_queue::WorkQueue;
+/// # use informer_actors::face as actix_informer;
+/// use actix_informer::runtime::Runtime;
+/// use actix_informer::work_queue::WorkQueue;
 /// # fn reconcile(_: &str) -> Result<(), ()> { Ok(()) }
 /// # async fn work() -> Result<(), Box<dyn std::error::Error>> {
 /// let runtime = Runtime::threads().start()?;

@@ -15,12 +15,13 @@
 //!
 //! use actix_informer::client::api::conditions;
 //! use actix_informer::prelude::*;
+//! use actix_informer::testing::ApiServer;
 //! use k8s_openapi::api::core::v1::ConfigMap;
 //! use serde_json::json;
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = informer_apiserver::ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
+//! let server = ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
 //! let maps = Client::new(Config::new(server.url())?)?.api::<ConfigMap>().namespaced("default");
 //!
 //! let mut map = ConfigMap::default();

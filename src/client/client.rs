@@ -130,7 +130,7 @@ impl Client {
     }
 
     /// The client of a server in this process, without a socket: `serve` is the server as a function from a request to
-    /// its answer, for example `informer_apiserver::ApiServer::service`. With a simulated `runtime` everything happens on
+    /// its answer, for example `testing::ApiServer::service`. With a simulated `runtime` everything happens on
     /// the one thread of the simulation and on its paused clock: hours of watches, timeouts and retries take
     /// milliseconds, and each run is like the other.
     ///
@@ -139,7 +139,7 @@ impl Client {
     ///
     /// ```
     /// use actix_informer::prelude::*;
-    /// use informer_apiserver::ApiServer;
+    /// use actix_informer::testing::ApiServer;
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use std::time::Duration;
     ///
@@ -149,7 +149,7 @@ impl Client {
     ///     let maps = client.resource::<ConfigMap>().informer(&runtime)?.start()?;
     ///     let map = br#"{"metadata": {"name": "a"}}"#.to_vec();
     ///     let path = "/api/v1/namespaces/default/configmaps";
-    ///     client.request(http::Method::POST, path, Some(("application/json", map))).await?;
+    ///     client.request(actix_informer::http::Method::POST, path, Some(("application/json", map))).await?;
     ///     maps.synced_within(Duration::from_secs(60)).await?;
     ///     tokio::time::sleep(Duration::from_secs(3600)).await; // takes no time
     ///     assert_eq!(maps.lister().snapshot().len(), 1);
@@ -298,7 +298,7 @@ impl Client {
     /// use futures_util::StreamExt;
     /// use std::time::Duration;
     ///
-    /// let log = http::Request::get("/api/v1/namespaces/shop/pods/web/log?follow=true").body(Vec::new())?;
+    /// let log = actix_informer::http::Request::get("/api/v1/namespaces/shop/pods/web/log?follow=true").body(Vec::new())?;
     /// let mut log = client.stream(log, Duration::MAX).await?.into_body();
     /// while let Some(chunk) = log.next().await {
     ///     print!("{}", String::from_utf8_lossy(&chunk?));

@@ -12,10 +12,11 @@
 //!
 //! ```
 //! use actix_informer::prelude::*;
+//! use actix_informer::testing::ApiServer;
 //!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = informer_apiserver::ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
+//! let server = ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
 //! let client = Client::new(Config::new(server.url())?)?;
 //!
 //! let found = client.discovery().resources().await?;

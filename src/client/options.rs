@@ -14,11 +14,11 @@ use std::time::Duration;
 /// use std::time::Duration;
 ///
 /// use actix_informer::client::RequestOptions;
-/// use http::Request;
+/// use actix_informer::http::Request;
 ///
 /// let mut request = Request::get("/version").body(Vec::<u8>::new())?;
 /// request.extensions_mut().insert(RequestOptions::new().timeout(Duration::from_secs(2)).max_retries(0));
-/// # Ok::<(), http::Error>(())
+/// # Ok::<(), actix_informer::http::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -25,11 +25,12 @@ use super::{advice, status};
 ///
 /// ```
 /// use actix_informer::client::{Client, Error};
+/// use actix_informer::http::Method;
 ///
 /// async fn is_absent(client: &Client, path: &str) -> Result<bool, Error> {
-///     match client.request(http::Method::GET, path, None).await {
+///     match client.request(Method::GET, path, None).await {
 ///         Err(Error::Refused(refused)) if refused.is_not_found() => {
-///             assert_eq!((refused.method(), refused.path()), (&http::Method::GET, path));
+///             assert_eq!((refused.method(), refused.path()), (&Method::GET, path));
 ///             Ok(true)
 ///         }
 ///         answer => answer.map(|_| false),

@@ -72,8 +72,8 @@ impl<K> ChildBody for K where
 /// }
 ///
 /// # #[tokio::main]
-/// # async fn main() -> anyhow::Result<()> {
-/// # let server = informer_apiserver::ApiServer::builder().start().await?;
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = actix_informer::testing::ApiServer::builder().start().await?;
 /// # let client = Client::new(Config::new(server.url())?)?;
 /// # let services = client.api::<Service>().namespaced("default");
 /// # let owner = serde_json::from_value(serde_json::json!({"metadata": {"name": "owner"}, "spec": {"ports": [{"port": 80}]}}))?;

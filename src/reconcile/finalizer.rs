@@ -103,7 +103,7 @@ pub enum FinalizerError {
 ///
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let server = informer_apiserver::ApiServer::builder().start().await?;
+/// # let server = actix_informer::testing::ApiServer::builder().start().await?;
 /// # let client = Client::new(Config::new(server.url())?)?;
 /// # let maps = client.api::<ConfigMap>().namespaced("default");
 /// # let metadata = kube_core::ObjectMeta { name: Some("prices".into()), ..Default::default() };

@@ -92,13 +92,13 @@ impl StatusError {
 /// # struct WebsiteStatus { ready: bool }
 ///
 /// // Website is a kind of `kube-derive`, with the status `WebsiteStatus { ready: bool }`.
-/// async fn report(client: &Client, site: &Object<Website>) -> anyhow::Result<bool> {
+/// async fn report(client: &Client, site: &Object<Website>) -> Result<bool, Box<dyn std::error::Error>> {
 ///     let written = update_status(client, site, site, |status: &mut WebsiteStatus| status.ready = true).await?;
 ///     Ok(written.is_changed())
 /// }
 /// # #[tokio::main]
-/// # async fn main() -> anyhow::Result<()> {
-/// # let server = informer_apiserver::ApiServer::builder().start().await?;
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = actix_informer::testing::ApiServer::builder().start().await?;
 /// # server.create(serde_json::json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 /// #     "metadata": {"name": "websites.example.org"}, "spec": {"group": "example.org", "scope": "Namespaced",
 /// #     "names": {"kind": "Website", "plural": "websites"}, "versions": [{"name": "v1", "served": true,

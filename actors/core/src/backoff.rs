@@ -31,7 +31,7 @@ impl Default for BackoffPolicy {
 /// The waits after the failures of one source or actor: how many there were, and how long the next one is.
 ///
 /// ```
-/// use informer_core::backoff::{Backoff, BackoffPolicy};
+/// # use informer_core::backoff::{Backoff, BackoffPolicy};
 /// use std::time::Duration;
 /// let mut backoff = Backoff::new(BackoffPolicy::default());
 /// assert_eq!(backoff.next_wait(0.0), Duration::from_millis(800));

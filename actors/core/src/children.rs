@@ -13,8 +13,8 @@ use crate::meta::Uid;
 /// What is known of an object that may be a child.
 ///
 /// ```
-/// use informer_core::children::Child;
-/// use informer_core::meta::Uid;
+/// # use informer_core::children::Child;
+/// # use informer_core::meta::Uid;
 ///
 /// let (owner, other) = (Uid::new("u").expect("a uid"), Uid::new("v").expect("a uid"));
 /// let child = Child { controller: Some("u"), is_ending: false, is_wanted: false };
@@ -41,8 +41,8 @@ impl Child<'_> {
 /// What the server has under the name of an owner.
 ///
 /// ```
-/// use informer_core::children::OwnerNow;
-/// use informer_core::meta::Uid;
+/// # use informer_core::children::OwnerNow;
+/// # use informer_core::meta::Uid;
 ///
 /// let owner = Uid::new("u").expect("a uid");
 /// let now = OwnerNow { uid: Some("u"), is_ending: false };

@@ -16,7 +16,7 @@ pub const CHUNK: usize = 250;
 /// A list in chunks.
 ///
 /// ```
-/// use informer_core::chunks::Chunks;
+/// # use informer_core::chunks::Chunks;
 /// let mut numbers: Chunks<usize> = (0..600).collect();
 /// numbers.push(600);
 /// assert_eq!((numbers.len(), numbers.get(599), numbers.get(601)), (601, Some(&599), None));

@@ -12,7 +12,8 @@ use crate::backoff::{Backoff, BackoffPolicy};
 /// The numbers of the attempts.
 ///
 /// ```
-/// use informer_core::conflict::ConflictPolicy;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::client::api::ConflictPolicy;
 /// let patient = ConflictPolicy { attempts: 20, ..ConflictPolicy::default() };
 /// assert_eq!(patient.backoff.base.as_millis(), 10);
 /// ```
@@ -34,7 +35,7 @@ impl Default for ConflictPolicy {
 /// The attempts of one write.
 ///
 /// ```
-/// use informer_core::conflict::{ConflictPolicy, Conflicts};
+/// # use informer_core::conflict::{ConflictPolicy, Conflicts};
 /// use std::time::Duration;
 /// let mut conflicts = Conflicts::new(ConflictPolicy { attempts: 2, ..ConflictPolicy::default() });
 /// assert_eq!(conflicts.handle_conflict(0.0), Some(Duration::from_millis(10)));

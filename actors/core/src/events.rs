@@ -108,8 +108,8 @@ pub enum Emitted {
 /// The recorder; the module's documentation describes it.
 ///
 /// ```
-/// use informer_core::events::{At, Emitted, Event, EventType, Recorder, RecorderConfig, Reference, Verb, Answer};
-/// use informer_core::reflector::Moment;
+/// # use informer_core::events::{At, Emitted, Event, EventType, Recorder, RecorderConfig, Reference, Verb, Answer};
+/// # use informer_core::reflector::Moment;
 /// use std::time::Duration;
 /// let mut recorder = Recorder::new(RecorderConfig::default());
 /// let at = At { moment: Moment { now: Duration::ZERO, chance: 0.0 }, wall: Duration::from_secs(1_700_000_000) };

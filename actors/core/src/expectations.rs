@@ -52,7 +52,7 @@ pub enum Progress {
 /// Expectations by key; the module's documentation describes them.
 ///
 /// ```
-/// use informer_core::expectations::Expectations;
+/// # use informer_core::expectations::Expectations;
 /// use std::time::Duration;
 /// let at = Duration::from_secs;
 /// let mut expectations = Expectations::new(at(300));

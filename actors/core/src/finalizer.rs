@@ -13,7 +13,7 @@
 /// What one observation of an object says of its finalizers.
 ///
 /// ```
-/// use informer_core::finalizer::{Observed, Refusal, Step};
+/// # use informer_core::finalizer::{Observed, Refusal, Step};
 ///
 /// let foreign = vec!["example.org/other".to_owned()];
 /// let tested =

@@ -31,16 +31,14 @@ pub type IndexFn<S, V> = Arc<dyn Fn(&Object<S>) -> Result<Vec<V>, IndexError> + 
 /// came from outside, and must not panic: a panic in it restarts the informer's store, each time anew.
 ///
 /// ```
-/// use informer_core::index::Index;
-/// use informer_core::indexer::Store;
-/// use informer_core::snapshot::Snapshot;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::informer::Index;
+/// use actix_informer::object::Snapshot;
 ///
-/// // An informer builds its store in this way.
 /// let by_length = Index::<String, usize>::new("length", |object| Some(object.body().len()));
 /// let snapshot = Snapshot::<String>::empty_with_indices([(&by_length).into()]);
 /// assert_eq!(by_length.get(&snapshot, &5)?.count(), 0);
-/// # let _ = Store::new(snapshot, vec![by_length.into()]);
-/// # Ok::<(), informer_core::index::UnknownIndex>(())
+/// # Ok::<(), actix_informer::informer::UnknownIndex>(())
 /// ```
 pub struct Index<S, V = String> {
     name: Arc<str>,
@@ -51,7 +49,8 @@ impl<S, V> Index<S, V> {
     /// An index by a function that cannot fail. It gives an object's values: a vector, an array, an `Option`.
     ///
     /// ```
-    /// use informer_core::index::Index;
+    /// # use informer_core::face as actix_informer;
+    /// use actix_informer::informer::Index;
     /// let by_body = Index::<String>::new("body", |object| [object.body().clone()]);
     /// assert_eq!(&**by_body.name(), "body");
     /// ```

@@ -40,7 +40,7 @@ mod tests;
 /// One candidate. It knows what the server has answered, and nothing of other candidates.
 ///
 /// ```
-/// use informer_core::leader_election::{Effect, LeaderElection, Moment, Read, Settings, Written};
+/// # use informer_core::leader_election::{Effect, LeaderElection, Moment, Read, Settings, Written};
 /// use std::time::Duration;
 /// let at = |seconds| Moment { now: Duration::from_secs(seconds), wall: Duration::ZERO, chance: 0.5 };
 /// let mut candidate = LeaderElection::new(Settings::new("me"));
@@ -259,7 +259,7 @@ pub const LONGEST_WORK: Duration = Duration::from_secs(600);
 /// time is no reason, whether the server answers or not: a restart of the process would not help.
 ///
 /// ```
-/// use informer_core::leader_election::{Leading, Settings, is_healthy};
+/// # use informer_core::leader_election::{Leading, Settings, is_healthy};
 /// use std::time::Duration;
 /// let (settings, second) = (Settings::new("me"), Duration::from_secs(1));
 /// let shown = Leading { fence: 0, until: 10 * second }; // its lease lasts five seconds longer

@@ -27,6 +27,8 @@ pub mod delta;
 pub mod delta_fifo;
 pub mod events;
 pub mod expectations;
+#[doc(hidden)]
+pub mod face;
 pub mod finalizer;
 pub mod index;
 pub mod indexer;

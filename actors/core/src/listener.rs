@@ -67,8 +67,8 @@ const CHUNK: usize = 250;
 /// The events of one subscription that wait to be delivered: single events, and cursors that stand for many.
 ///
 /// ```
-/// use informer_core::listener::{Backlog, Policy};
-/// use informer_core::snapshot::Snapshot;
+/// # use informer_core::listener::{Backlog, Policy};
+/// # use informer_core::snapshot::Snapshot;
 /// let backlog = Backlog::<()>::starting_from(Policy::Coalesce, [], Snapshot::empty());
 /// assert!(backlog.is_empty() && backlog.initial_delivered());
 /// ```

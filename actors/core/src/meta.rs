@@ -16,9 +16,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use key::{ClusterName, ObjectKey, ParseClusterError, ParseKeyError};
+pub use key_text::KeyText;
 pub use uid::Uid;
 
 mod key;
+mod key_text;
 mod uid;
 
 /// A live resource version: a decimal number of any length, compared numerically.
@@ -27,12 +29,13 @@ mod uid;
 /// leading zeros and every text that is not a number.
 ///
 /// ```
-/// use informer_core::meta::ResourceVersion;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::object::ResourceVersion;
 /// let nine: ResourceVersion = "9".parse()?;
 /// let huge: ResourceVersion = "340282366920938463463374607431768211456".parse()?;
 /// assert!(nine < "10".parse()? && nine < huge);
 /// assert!("007".parse::<ResourceVersion>().is_err());
-/// # Ok::<(), informer_core::meta::ParseVersionError>(())
+/// # Ok::<(), actix_informer::object::ParseVersionError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(Digits);
@@ -53,10 +56,11 @@ impl ResourceVersion {
     /// versions the newer one may have the smaller figure.
     ///
     /// ```
-    /// use informer_core::meta::ResourceVersion;
+    /// # use informer_core::face as actix_informer;
+    /// use actix_informer::object::ResourceVersion;
     /// assert_eq!("1065".parse::<ResourceVersion>()?.as_metric(), 1065);
     /// assert_eq!("9000000000000001065".parse::<ResourceVersion>()?.as_metric(), 1065);
-    /// # Ok::<(), informer_core::meta::ParseVersionError>(())
+    /// # Ok::<(), actix_informer::object::ParseVersionError>(())
     /// ```
     pub fn as_metric(&self) -> u64 {
         const BOUND: u64 = 1_000_000_000_000_000;
@@ -165,7 +169,8 @@ impl fmt::Debug for SourceId {
 /// All that the informer itself reads of an object: it never looks into the body.
 ///
 /// ```
-/// use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId, Uid};
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::object::{Meta, ObjectKey, ResourceVersion, SourceId, Uid};
 /// let version = ResourceVersion::from_number(7).expect("not zero");
 /// let meta = Meta::new(ObjectKey::namespaced("web", "a"), version, SourceId::default())
 ///     .uid(Uid::new("u-1"))
@@ -226,7 +231,8 @@ impl Meta {
 /// `Resource`.
 ///
 /// ```
-/// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::object::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 /// let version = ResourceVersion::from_number(1).expect("not zero");
 /// let meta = Meta::new(ObjectKey::cluster("greeting"), version, SourceId::default()).wire_bytes(5);
 /// let object = Object::new(meta, String::from("hello"));

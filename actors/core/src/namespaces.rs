@@ -119,7 +119,7 @@ impl Plan {
 /// source; `may_ask` is false while a refusal of it is younger than `retry_after`.
 ///
 /// ```
-/// use informer_core::namespaces::{ClusterWide, Followed, Names, plan};
+/// # use informer_core::namespaces::{ClusterWide, Followed, Names, plan};
 ///
 /// let wanted: Names = ["shop", "web"].map(Into::into).into_iter().collect::<std::collections::BTreeSet<_>>().into();
 /// let first = plan(&wanted, &Followed::default(), Some(ClusterWide::above(100)), true);

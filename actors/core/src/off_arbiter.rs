@@ -83,8 +83,8 @@ impl<E: Send + 'static> Freeing<Chunks<E>> {
 /// A value that another thread frees. It is used like the value itself.
 ///
 /// ```
-/// use informer_core::chunks::Chunks;
-/// use informer_core::off_arbiter::{Freeing, PendingFree, Release};
+/// # use informer_core::chunks::Chunks;
+/// # use informer_core::off_arbiter::{Freeing, PendingFree, Release};
 /// use std::sync::{Arc, Mutex};
 ///
 /// #[derive(Default)]

@@ -62,7 +62,7 @@ pub enum Action {
 /// The lifecycle of an operator; the module's documentation describes it. Times are since the start of the runtime.
 ///
 /// ```
-/// use informer_core::operator::{Action, DrainLimits, Lifecycle, PartState, Phase};
+/// # use informer_core::operator::{Action, DrainLimits, Lifecycle, PartState, Phase};
 /// use std::time::Duration;
 /// let now = Duration::ZERO;
 /// let phases = [Phase::Caches, Phase::Work];

@@ -115,9 +115,9 @@ pub struct OverlayFull {
 /// The answers that wait for the watch. It knows no clock: each call is told the time, in any unit that grows.
 ///
 /// ```
-/// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
-/// use informer_core::overlay::{Laid, Overlay, OverlayLimits};
-/// use informer_core::snapshot::Snapshot;
+/// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// # use informer_core::overlay::{Laid, Overlay, OverlayLimits};
+/// # use informer_core::snapshot::Snapshot;
 /// use std::time::Duration;
 ///
 /// let key = ObjectKey::namespaced("shop", "prices");

@@ -38,7 +38,7 @@ pub enum Page {
 /// The pages of one list.
 ///
 /// ```
-/// use informer_core::pager::{Page, Pager, WhenExpired};
+/// # use informer_core::pager::{Page, Pager, WhenExpired};
 ///
 /// let mut pager = Pager::new(0, WhenExpired::End);
 /// assert_eq!(pager.next_page(), Some(Page::First));

@@ -37,7 +37,7 @@ impl fmt::Display for ListenerId {
 /// The listeners in order of subscription; `T` is the handle of a listener.
 ///
 /// ```
-/// use informer_core::processor::{ListenerId, Roster};
+/// # use informer_core::processor::{ListenerId, Roster};
 /// let mut roster = Roster::new();
 /// roster.attach(ListenerId::new(2), "second");
 /// roster.attach(ListenerId::new(1), "first");

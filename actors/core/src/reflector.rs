@@ -72,7 +72,7 @@ pub struct Moment {
 /// Decides what to ask one source next; the module's documentation describes it.
 ///
 /// ```
-/// use informer_core::reflector::{Effect, ListWatchMachine, Moment, ReflectorConfig};
+/// # use informer_core::reflector::{Effect, ListWatchMachine, Moment, ReflectorConfig};
 /// use std::time::Duration;
 /// let config = ReflectorConfig { watch_list: false, ..ReflectorConfig::new("pods") };
 /// let mut machine = ListWatchMachine::<String>::new(config, None);

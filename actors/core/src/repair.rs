@@ -33,9 +33,9 @@ const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 /// The undecodable objects of one source, and when each is asked for.
 ///
 /// ```
-/// use informer_core::delta::{Undecodable, WatchPart};
-/// use informer_core::reflector::Moment;
-/// use informer_core::repair::RepairSchedule;
+/// # use informer_core::delta::{Undecodable, WatchPart};
+/// # use informer_core::reflector::Moment;
+/// # use informer_core::repair::RepairSchedule;
 /// use std::time::Duration;
 /// let mut schedule = RepairSchedule::new();
 /// let version = "7".parse().expect("a version");

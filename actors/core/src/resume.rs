@@ -38,8 +38,8 @@ pub enum Next {
 /// Where a watch is, and how often it has failed.
 ///
 /// ```
-/// use informer_core::list_watch_error::ErrorClass;
-/// use informer_core::resume::{Next, WatchResume};
+/// # use informer_core::list_watch_error::ErrorClass;
+/// # use informer_core::resume::{Next, WatchResume};
 /// use std::time::Duration;
 ///
 /// let mut watch = WatchResume::new("10", false);

@@ -44,7 +44,7 @@ impl StallWatch {
     /// Takes the next sample. Gives since when nothing was done, if that is a stall.
     ///
     /// ```
-    /// use informer_core::stall::{Sample, StallWatch, TURNS};
+    /// # use informer_core::stall::{Sample, StallWatch, TURNS};
     /// use std::time::Duration;
     /// let mut watch = StallWatch::new();
     /// let at = |second| (Duration::from_secs(second), Sample { has_work: true, done: 7, turn: second });

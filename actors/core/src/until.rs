@@ -82,8 +82,8 @@ pub enum Held {
 /// What a wait knows of its object.
 ///
 /// ```
-/// use informer_core::meta::Uid;
-/// use informer_core::until::{Held, Seen};
+/// # use informer_core::meta::Uid;
+/// # use informer_core::until::{Held, Seen};
 ///
 /// let mut seen = Seen::default();
 /// let mut absent = |object: Option<&&str>| object.is_none();

@@ -16,7 +16,8 @@ pub const QUOTED: usize = 300;
 ///
 /// ```
 /// let panic = std::panic::catch_unwind(|| panic!("lost the way")).expect_err("it panics");
-/// assert_eq!(informer_core::words::panic_text(&*panic), "lost the way");
+/// # use informer_core::words::panic_text;
+/// assert_eq!(panic_text(&*panic), "lost the way");
 /// ```
 pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
@@ -26,7 +27,7 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
 /// A duration for people: `0.8s`, `42s`, `3m12s`, `1h5m`.
 ///
 /// ```
-/// use informer_core::words::Brief;
+/// # use informer_core::words::Brief;
 /// use std::time::Duration;
 /// assert_eq!(Brief(Duration::from_millis(840)).to_string(), "0.8s");
 /// assert_eq!(Brief(Duration::from_millis(41_900)).to_string(), "42s");
@@ -57,7 +58,8 @@ impl fmt::Display for Brief {
 /// A foreign text on one line, cut after `most` characters.
 ///
 /// ```
-/// assert_eq!(informer_core::words::one_line("no\nsuch kind", 6), "no suc...");
+/// # use informer_core::words::one_line;
+/// assert_eq!(one_line("no\nsuch kind", 6), "no suc...");
 /// ```
 pub fn one_line(text: &str, most: usize) -> String {
     let mut line: String =

@@ -78,7 +78,7 @@ pub struct Taken<K> {
 /// The queue; the module's documentation describes it. Times are since the start of the runtime.
 ///
 /// ```
-/// use informer_core::work_queue::{Priority, WorkQueue};
+/// # use informer_core::work_queue::{Priority, WorkQueue};
 /// use std::time::Duration;
 /// let at = Duration::from_millis;
 /// let mut queue = WorkQueue::<&str>::new();

@@ -26,7 +26,8 @@ use crate::pipeline::messages::Body;
 /// It is a failure that is tried again with the delays of the rate limiter, unless it is [`Self::terminal`].
 ///
 /// ```
-/// use informer_actors::controller::ReconcileError;
+/// # use informer_actors::face as actix_informer;
+/// use actix_informer::controller::ReconcileError;
 /// fn port(text: &str) -> Result<u16, ReconcileError> {
 ///     let port = text.parse().map_err(ReconcileError::terminal)?; // a typing error does not go away by itself
 ///     if port == 0 { Err("port 0 is taken")? }

@@ -59,7 +59,8 @@ impl Term {
     /// minutes where the process could lead makes it unhealthy. `None` if the term does not last now. Cheap, does not block.
     ///
     /// ```
-    /// # use informer_actors::leader_election::{LeaderElection, ElectionOver};
+    /// # use informer_actors::face as actix_informer;
+    /// # use actix_informer::leader_election::{ElectionOver, LeaderElection};
     /// async fn lead(election: &LeaderElection) -> Result<(), ElectionOver> {
     ///     loop {
     ///         let term = election.acquired().await?;

@@ -19,8 +19,8 @@ impl<S: Send + Sync + 'static> Body for S {}
 /// Something happened to an object: the event that a subscriber receives.
 ///
 /// ```
-/// use informer_actors::subscription::Notify;
-/// use informer_core::delta::Cause;
+/// # use informer_actors::face as actix_informer;
+/// use actix_informer::subscription::{Cause, Notify};
 ///
 /// fn line(notify: &Notify<String>) -> String {
 ///     match notify {
@@ -108,8 +108,8 @@ impl<S: Body> Message for Notify<S> {
 /// looks up what there is now. Cheap to clone.
 ///
 /// ```
-/// use informer_actors::subscription::Touched;
-/// use informer_core::delta::Cause;
+/// # use informer_actors::face as actix_informer;
+/// use actix_informer::subscription::{Cause, Touched};
 ///
 /// /// After a start everything has to be looked at, which may wait.
 /// fn is_urgent(touched: &Touched) -> bool {
@@ -132,8 +132,9 @@ impl Message for Touched {
 /// Several events at once, in order, at least one: what a subscriber of batches receives.
 ///
 /// ```
+/// # use informer_actors::face as actix_informer;
 /// use actix::{Actor, Context, Handler};
-/// use informer_actors::subscription::Batch;
+/// use actix_informer::subscription::Batch;
 ///
 /// /// Writes a page of rows in one statement.
 /// struct Rows;

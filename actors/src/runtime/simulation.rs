@@ -21,8 +21,9 @@ use crate::runtime::faults::Faults;
 /// A simulation: one thread, a paused clock, and the [`Runtime`] for wiring.
 ///
 /// ```
+/// # use informer_actors::face as actix_informer;
 /// use std::time::Duration;
-/// use informer_actors::runtime::Runtime;
+/// use actix_informer::runtime::Runtime;
 /// let woken = Runtime::simulated(7).run(|runtime| async move {
 ///     tokio::time::sleep(Duration::from_secs(3600)).await; // takes no time
 ///     runtime.now()
@@ -131,7 +132,8 @@ impl Runtime {
     /// Outside of a simulation: where there is no `LocalSet`.
     ///
     /// ```
-    /// use informer_actors::runtime::Runtime;
+    /// # use informer_actors::face as actix_informer;
+    /// use actix_informer::runtime::Runtime;
     /// Runtime::simulated(7).run(|runtime| async move {
     ///     let other = runtime.simulate_another(8);
     ///     other.shutdown(std::time::Duration::from_secs(1)).await?;

@@ -78,7 +78,7 @@ where
     /// use actix_informer::client::api::ListParams;
     /// use futures_util::TryStreamExt;
     ///
-    /// # let server = informer_apiserver::ApiServer::builder().start().await?;
+    /// # let server = actix_informer::testing::ApiServer::builder().start().await?;
     /// # let maps = Client::new(Config::new(server.url())?)?.api::<ConfigMap>().namespaced("default");
     /// # for name in ["a", "b", "c"] {
     /// #     let metadata = kube_core::ObjectMeta { name: Some(name.to_owned()), ..Default::default() };

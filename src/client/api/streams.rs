@@ -69,7 +69,7 @@ impl Api<Pod> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use futures_util::StreamExt;
     /// use k8s_openapi::api::core::v1::Pod;
-    /// # let server = informer_apiserver::ApiServer::builder().start().await?;
+    /// # let server = actix_informer::testing::ApiServer::builder().start().await?;
     /// # let pod = serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
     /// #     "spec": {"nodeName": "n", "containers": [{"name": "main", "image": "example.org/web:1"}]}});
     /// # server.create(pod)?;
@@ -113,7 +113,7 @@ impl Api<Pod> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use k8s_openapi::api::core::v1::Pod;
     /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    /// # let server = informer_apiserver::ApiServer::builder().start().await?;
+    /// # let server = actix_informer::testing::ApiServer::builder().start().await?;
     /// # let pod = serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
     /// #     "spec": {"nodeName": "n", "containers": [{"name": "main", "image": "example.org/web:1"}]}});
     /// # server.create(pod)?;

@@ -30,11 +30,12 @@ impl Client {
     ///
     /// ```
     /// use actix_informer::prelude::*;
+    /// use actix_informer::testing::ApiServer;
     /// use std::time::Duration;
     ///
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = informer_apiserver::ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
+    /// let server = ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
     /// let client = Client::new(Config::new(server.url())?)?;
     /// let runtime = Runtime::threads().start()?;
     ///

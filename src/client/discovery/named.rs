@@ -22,11 +22,12 @@ use crate::representation::Dynamic;
 ///
 /// ```
 /// use actix_informer::prelude::*;
+/// use actix_informer::testing::ApiServer;
 /// use std::time::Duration;
 ///
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let server = informer_apiserver::ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
+/// let server = ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
 /// let client = Client::new(Config::new(server.url())?)?;
 ///
 /// let deployments = client.resource_named("deploy").await?;

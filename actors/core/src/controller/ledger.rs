@@ -142,8 +142,8 @@ struct Run<S> {
 /// What is known of all keys; the module's documentation describes it.
 ///
 /// ```
-/// use informer_core::controller::{Arrival, Ended, Ledger, Next, Reason};
-/// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// # use informer_core::controller::{Arrival, Ended, Ledger, Next, Reason};
+/// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 /// let key = ObjectKey::cluster("site");
 /// let site = |version| {
 ///     let version = ResourceVersion::from_number(version).expect("not zero");

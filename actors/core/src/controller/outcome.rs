@@ -51,7 +51,7 @@ impl Ended {
     /// What becomes of the key.
     ///
     /// ```
-    /// use informer_core::controller::{Ended, Next, Outcome};
+    /// # use informer_core::controller::{Ended, Next, Outcome};
     /// assert_eq!(Ended::With(Outcome::Done).next(), Next::Done);
     /// assert_eq!(Ended::Panicked.next(), Next::Backoff);
     /// assert_eq!(Ended::Terminal.next(), Next::Rest);

@@ -19,8 +19,8 @@ pub const MOST_WRITES: usize = 1_024;
 /// What a cache has to show of one object.
 ///
 /// ```
-/// use informer_core::controller::Awaited;
-/// use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
+/// # use informer_core::controller::Awaited;
+/// # use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
 /// let version = |number| ResourceVersion::from_number(number).expect("not zero");
 /// let at = |number| Meta::new(ObjectKey::cluster("map"), version(number), SourceId::default());
 /// let written = Awaited::written(&at(7));

@@ -18,16 +18,16 @@ impl<S> Snapshot<S> {
     /// O(n log n); the functions of the indices are called here.
     ///
     /// ```
-    /// use informer_core::index::Index;
-    /// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
-    /// use informer_core::snapshot::Snapshot;
+    /// # use informer_core::face as actix_informer;
+    /// use actix_informer::informer::Index;
+    /// use actix_informer::object::{Meta, Object, ObjectKey, ResourceVersion, Snapshot, SourceId};
     ///
     /// let version = ResourceVersion::from_number(7).expect("not zero");
     /// let meta = Meta::new(ObjectKey::namespaced("shop", "web"), version, SourceId::default());
     /// let by_text = Index::<String>::new("text", |object| [object.body().clone()]);
     /// let snapshot = Snapshot::of([Object::new(meta, "red".to_owned())], [(&by_text).into()]);
     /// assert_eq!(by_text.get(&snapshot, "red")?.count(), 1);
-    /// # Ok::<(), informer_core::index::UnknownIndex>(())
+    /// # Ok::<(), actix_informer::informer::UnknownIndex>(())
     /// ```
     pub fn of(
         objects: impl IntoIterator<Item = Object<S>>,

@@ -18,7 +18,8 @@ pub const JITTER: f64 = 1.2;
 /// What one candidate of an election is told. Checked by [`Settings::check`].
 ///
 /// ```
-/// use informer_core::leader_election::Settings;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::leader_election::Settings;
 /// use std::time::Duration;
 /// let settings = Settings::new("replica-1");
 /// assert!(settings.check().is_ok());

@@ -36,8 +36,9 @@ type OnPanic = Arc<dyn Fn(&ObjectKey, Box<dyn Any + Send>) + Send + Sync>;
 /// update, with the same state as old and new, as in controller-runtime: filters of values drop it.
 ///
 /// ```
-/// use informer_core::listener::ChangeFilter;
-/// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::subscription::ChangeFilter;
+/// # use actix_informer::object::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 /// # let text = |version, body: &str| {
 /// #     let version = ResourceVersion::from_number(version).expect("not zero");
 /// #     Object::new(Meta::new(ObjectKey::cluster("text"), version, SourceId::default()), body.to_owned())
@@ -97,7 +98,7 @@ impl<S> fmt::Debug for ChangeFilter<S> {
 /// Everything that one subscriber asked for. Several filters all have to pass.
 ///
 /// ```
-/// use informer_core::listener::Filter;
+/// # use informer_core::listener::Filter;
 /// let long = Filter::<String>::default().objects(|text| text.len() > 100);
 /// assert!(!long.is_empty() && Filter::<String>::default().is_empty());
 /// ```

@@ -19,8 +19,8 @@ use crate::snapshot::Snapshot;
 /// The state of a subscriber that applies every event it receives.
 ///
 /// ```
-/// use informer_core::listener::invariants::Replay;
-/// use informer_core::snapshot::Snapshot;
+/// # use informer_core::listener::invariants::Replay;
+/// # use informer_core::snapshot::Snapshot;
 /// let replay = Replay::<String>::default();
 /// assert_eq!(replay.equals(&Snapshot::empty()), Ok(()));
 /// ```

@@ -19,10 +19,10 @@ use crate::snapshot::Snapshot;
 /// The state up to which all changes were taken, and what was taken after it.
 ///
 /// ```
-/// use informer_core::delta::{Cause, Change};
-/// use informer_core::listener::Progress;
-/// use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
-/// use informer_core::snapshot::Snapshot;
+/// # use informer_core::delta::{Cause, Change};
+/// # use informer_core::listener::Progress;
+/// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+/// # use informer_core::snapshot::Snapshot;
 /// let version = ResourceVersion::from_number(1).expect("not zero");
 /// let object = Object::new(Meta::new(ObjectKey::cluster("a"), version, SourceId::default()), "body");
 /// let mut progress = Progress::default();

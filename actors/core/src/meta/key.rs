@@ -14,13 +14,16 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::key_text::KeyText;
+
 /// The name of an object within its kind: namespace (none for cluster-scoped kinds) and name; and the cluster, in an
 /// informer of several clusters.
 ///
 /// Ordered by cluster (none first), then namespace, then name. Cloning copies two pointers.
 ///
 /// ```
-/// use informer_core::meta::ObjectKey;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::object::ObjectKey;
 /// let key: ObjectKey = "default/web-0".parse()?;
 /// assert_eq!((key.namespace(), key.name()), (Some("default"), "web-0"));
 /// assert_eq!(key.to_string(), "default/web-0");
@@ -53,14 +56,14 @@ struct Clustered {
 
 impl ObjectKey {
     /// The key of a namespaced object.
-    pub fn namespaced(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
-        Self { scope: Scope::Namespace(namespace.into()), name: name.into() }
+    pub fn namespaced(namespace: impl KeyText, name: impl KeyText) -> Self {
+        Self { scope: Scope::Namespace(namespace.into_shared()), name: name.into_shared() }
     }
 
     /// The key of a cluster-scoped object, one without a namespace. The cluster itself is named by
     /// [`Self::in_cluster`].
-    pub fn cluster(name: impl Into<Arc<str>>) -> Self {
-        Self { scope: Scope::Other(None), name: name.into() }
+    pub fn cluster(name: impl KeyText) -> Self {
+        Self { scope: Scope::Other(None), name: name.into_shared() }
     }
 
     /// The same key in this cluster. Sources of an informer of several clusters give such keys; each call allocates one
@@ -74,8 +77,8 @@ impl ObjectKey {
 
     /// The key of this name in the same cluster and namespace. Their texts are shared with this key and stored once.
     #[must_use]
-    pub fn sibling(&self, name: impl Into<Arc<str>>) -> Self {
-        Self { scope: self.scope.clone(), name: name.into() }
+    pub fn sibling(&self, name: impl KeyText) -> Self {
+        Self { scope: self.scope.clone(), name: name.into_shared() }
     }
 
     /// The cluster; `None` in an informer of one cluster.
@@ -231,11 +234,12 @@ impl FromStr for ObjectKey {
 /// at least one. Cloning copies a pointer.
 ///
 /// ```
-/// use informer_core::meta::ClusterName;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::object::ClusterName;
 /// let name: ClusterName = "eu-1.example".parse()?;
 /// assert_eq!(name.as_str(), "eu-1.example");
 /// assert!("EU 1".parse::<ClusterName>().is_err() && "".parse::<ClusterName>().is_err());
-/// # Ok::<(), informer_core::meta::ParseClusterError>(())
+/// # Ok::<(), actix_informer::object::ParseClusterError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterName(Arc<str>);

@@ -21,7 +21,8 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// Read it with `to_string`, `Display`, or by comparing it with a text.
 ///
 /// ```
-/// use informer_core::meta::Uid;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::object::Uid;
 /// let uid = Uid::new("5c1b9c0e-7a1d-4d6e-9a52-0123456789ab").expect("not empty");
 /// assert_eq!(uid, "5c1b9c0e-7a1d-4d6e-9a52-0123456789ab");
 /// assert_eq!(uid.to_string(), "5c1b9c0e-7a1d-4d6e-9a52-0123456789ab");

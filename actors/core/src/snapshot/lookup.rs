@@ -19,15 +19,16 @@ use crate::tree::SortedSet;
 /// Index look-ups that are combined: [`Index::is`] is one, [`Self::and`] and [`Self::or`] join them.
 ///
 /// ```
-/// use informer_core::index::Index;
-/// use informer_core::snapshot::Snapshot;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::informer::Index;
+/// use actix_informer::object::Snapshot;
 ///
 /// let by_word = Index::<String>::new("word", |object| object.split(' ').map(str::to_owned).collect::<Vec<_>>());
 /// let by_length = Index::<String, usize>::new("length", |object| [object.len()]);
 /// let snapshot = Snapshot::<String>::empty_with_indices([(&by_word).into(), (&by_length).into()]);
 /// let short_and_red = by_length.is(&3).and(by_word.is("red"));
 /// assert_eq!(short_and_red.get(&snapshot)?.count(), 0);
-/// # Ok::<(), informer_core::index::UnknownIndex>(())
+/// # Ok::<(), actix_informer::informer::UnknownIndex>(())
 /// ```
 pub struct Lookup<S>(Node<S>);
 

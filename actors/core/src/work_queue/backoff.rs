@@ -26,8 +26,8 @@ pub struct KeyBackoffPolicy {
 /// The waits of many keys.
 ///
 /// ```
-/// use informer_core::reflector::Moment;
-/// use informer_core::work_queue::{KeyBackoff, KeyBackoffPolicy};
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::work_queue::{KeyBackoff, KeyBackoffPolicy, Moment};
 /// use std::time::Duration;
 /// let second = Duration::from_secs;
 /// let mut backoff = KeyBackoff::new(KeyBackoffPolicy { base: second(1), cap: second(50), jitter: 0.0 });

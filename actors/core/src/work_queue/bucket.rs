@@ -21,7 +21,8 @@ pub struct TooLong {
 /// The tokens of all keys together. Its memory does not grow.
 ///
 /// ```
-/// use informer_core::work_queue::Bucket;
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::work_queue::Bucket;
 /// use std::time::Duration;
 /// let second = Duration::from_secs;
 /// let mut bucket = Bucket::new(second(1), 3);

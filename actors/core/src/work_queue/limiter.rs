@@ -17,8 +17,8 @@ use crate::reflector::Moment;
 /// block.
 ///
 /// ```
-/// use informer_core::reflector::Moment;
-/// use informer_core::work_queue::{ExponentialPerKey, RateLimiter};
+/// # use informer_core::face as actix_informer;
+/// use actix_informer::work_queue::{ExponentialPerKey, Moment, RateLimiter};
 /// use std::time::Duration;
 /// let mut limiter = ExponentialPerKey::new(Duration::from_millis(1), Duration::from_secs(1));
 /// let moment = Moment { now: Duration::ZERO, chance: 0.0 };

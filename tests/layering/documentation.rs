@@ -1,0 +1,82 @@
+//! The house rules for examples in the documentation: whoever reads one can paste it.
+//!
+//! Answers "does an example name only what a program can name?" That each compiles in a program is checked by
+//! `tests/documentation`, whose list of examples is used here.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{ROOT, sources};
+
+#[path = "../documentation/src/extract.rs"]
+mod extract;
+
+#[test]
+fn newcomer_10_no_example_shows_a_crate_that_a_user_cannot_name() {
+    let examples = extract::examples(Path::new(ROOT));
+    for folder in extract::DOCUMENTATION {
+        assert!(examples.iter().any(|example| example.file.starts_with(folder)), "no example in {folder}");
+    }
+    for example in &examples {
+        for (_, text) in example.lines.iter().filter(|(is_hidden, _)| !is_hidden) {
+            let inner = ["informer_core", "informer_actors", "informer_apiserver"];
+            let named = inner.iter().find(|name| text.contains(**name));
+            assert!(named.is_none(), "{}:{}: {text}", example.file, example.line);
+        }
+    }
+}
+
+#[test]
+fn newcomer_10_every_example_of_what_a_user_can_name_is_compiled_as_a_user_would() {
+    let of_actors = exported("src", "informer_actors");
+    let of_core: BTreeSet<String> =
+        &exported("src", "informer_core") | &(&exported("actors/src", "informer_core") & &of_actors);
+    assert!(of_core.contains("ObjectKey") && of_core.contains("Priority") && of_actors.contains("Informer"));
+    let examples = extract::examples(Path::new(ROOT));
+    for example in examples.iter().filter(|example| example.is_inner()) {
+        let text = std::fs::read_to_string(Path::new(ROOT).join(&example.file)).expect("a source");
+        let subject = subject(&text.lines().collect::<Vec<_>>(), example.line);
+        let (file, line) = (&example.file, example.line);
+        let exported = if file.starts_with("actors/core") { &of_core } else { &of_actors };
+        assert!(
+            !exported.contains(&subject),
+            "{file}:{line}: begin with `# use {{crate}}::face as actix_informer;` and name {subject} by it"
+        );
+    }
+}
+
+/// The names that the sources in this folder export of one of our own crates. The test kit's are left out: it has a
+/// `Recorder` of its own, which is not the one of events.
+fn exported(folder: &str, name: &str) -> BTreeSet<String> {
+    let start = format!("\npub use {name}::");
+    let sources = sources(folder).into_iter().filter(|(file, _)| !file.contains("testing"));
+    let texts = sources.map(|(_, text)| text).collect::<String>();
+    let uses = texts.split(&start).skip(1).filter_map(|rest| rest.split(';').next());
+    let words = uses.flat_map(|names| names.split(|c: char| c != '_' && !c.is_alphanumeric()));
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// What the comment with this line documents: an item, or the type or trait that a method belongs to.
+fn subject(lines: &[&str], line: usize) -> String {
+    let is_item = |line: &&&str| {
+        let line = line.trim_start();
+        !line.is_empty() && !["//", "#[", ")]", "\""].iter().any(|other| line.starts_with(other))
+    };
+    let item = lines[line..].iter().find(is_item).expect("an item");
+    let head = match item.starts_with(' ') {
+        false => *item,
+        true => {
+            lines[..line].iter().rfind(|line| !line.starts_with([' ', '/', '#', '}', ')'])).expect("a head")
+        }
+    };
+    let head = head.rsplit_once(" for ").map_or(head, |(_, subject)| subject);
+    let word = head.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let keywords =
+        ["pub", "crate", "unsafe", "struct", "enum", "trait", "type", "fn", "const", "async", "impl"];
+    // Of `impl<S: Body> Informer<S>` the name is behind the parameters.
+    let word = match head.strip_prefix("impl<").and_then(|rest| rest.split_once("> ")) {
+        Some((_, name)) => return name.split(['<', ' ']).next().unwrap_or_default().to_owned(),
+        None => word,
+    };
+    word.into_iter().find(|word| !keywords.contains(word)).unwrap_or_default().to_owned()
+}
