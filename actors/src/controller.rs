@@ -32,7 +32,7 @@ pub use informer_core::controller::{
 };
 pub(crate) use registered::RegisteredController;
 pub use request::{Reconcile, ReconcileError, Request};
-pub use status::{ControllerState, ControllerStatus, Counts, Failure};
+pub use status::{ControllerState, ControllerStatus, Counts, Failure, HANGS_AFTER};
 pub use trigger::Trigger;
 
 use tokio_util::sync::CancellationToken;
@@ -95,6 +95,7 @@ mod worker;
 /// controller.drain(Duration::from_secs(10)).await?; // what waits is finished
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
 /// ```
+#[must_use = "a controller stops when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let controller = ..`"]
 pub struct Controller<S: Body>(Arc<Handle<S>>);
 
 /// What all handles share; its drop stops the controller.
@@ -168,6 +169,50 @@ impl<S: Body> Controller<S> {
         self.0.shared.end.clone()
     }
 }
+
+/// A controller, or an operator, that is dropped at once is a warning of the compiler.
+///
+/// ```
+/// # #![deny(unused_must_use)]
+/// # use informer_actors::controller::{Controller, Outcome, Request, StartControllerError};
+/// # use informer_actors::informer::Informer;
+/// fn start(texts: &Informer<String>) -> Result<(), StartControllerError> {
+///     let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
+///     let _controller = Controller::builder(texts).reconcile(reconcile).start()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # #![deny(unused_must_use)]
+/// # use informer_actors::controller::{Controller, Outcome, Request, StartControllerError};
+/// # use informer_actors::informer::Informer;
+/// fn start(texts: &Informer<String>) -> Result<(), StartControllerError> {
+///     let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
+///     Controller::builder(texts).reconcile(reconcile).start()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// ```
+/// # #![deny(unused_must_use)]
+/// # use informer_actors::{operator::{Operator, StartOperatorError}, runtime::Runtime};
+/// fn start(runtime: &Runtime) -> Result<(), StartOperatorError> {
+///     let _operator = Operator::builder(runtime).start()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # #![deny(unused_must_use)]
+/// # use informer_actors::{operator::{Operator, StartOperatorError}, runtime::Runtime};
+/// fn start(runtime: &Runtime) -> Result<(), StartOperatorError> {
+///     Operator::builder(runtime).start()?;
+///     Ok(())
+/// }
+/// ```
+#[cfg(doctest)]
+struct Newcomer9DroppedAtOnce;
 
 impl<S: Body> Drop for Handle<S> {
     fn drop(&mut self) {

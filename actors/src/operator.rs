@@ -73,6 +73,7 @@ mod status;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
 /// ```
 #[derive(Clone)]
+#[must_use = "an operator ends when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let operator = ..`"]
 pub struct Operator {
     view: OperatorView,
     _last: Arc<LastHandle>,

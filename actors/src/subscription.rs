@@ -71,7 +71,7 @@ pub enum SubscribeError {
 
 /// A live subscription; dropping it unsubscribes. Then no further callback begins; one that is running may go on, an
 /// async one for [`CALL_GRACE`]. [`Self::shutdown`] waits for it.
-#[must_use = "dropping a subscription unsubscribes"]
+#[must_use = "a subscription that is dropped unsubscribes, and `let _ = ..` drops it at once: keep it, as in `let _subscription = ..`"]
 pub struct Subscription<S: Body> {
     id: ListenerId,
     state: SubscriptionState,

@@ -111,9 +111,9 @@ pub struct WorkQueueBuilder<K: QueueKey> {
 
 impl<K: QueueKey> WorkQueue<K> {
     /// The builder of a queue with this name, which is shown in logs and reports; if a live queue of the runtime has it, a
-    /// number follows. Failures are delayed as client-go delays them (5 ms,
-    /// doubled with each failure of the key, at most 1,000 s; ten tries a second of all keys after a hundred at once), and
-    /// all keys are of one lane.
+    /// number follows. After a failure a key waits for 5 ms, doubled with
+    /// each further failure of it, at most 1,000 s, each wait shortened by up to a half at random; it does not wait for the
+    /// failures of others. All keys are of one lane.
     pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> WorkQueueBuilder<K> {
         WorkQueueBuilder {
             runtime: runtime.clone(),
@@ -153,6 +153,23 @@ impl<K: QueueKey> WorkQueue<K> {
     /// Forgets the failures of a key.
     pub fn forget(&self, key: &K) {
         self.shared.inside.content.with(|_, limiter, _| limiter.forget(key));
+    }
+
+    /// Forgets a key that waits or is delayed, with its failures: it is not handed out. False, and nothing happens, if it is
+    /// being processed.
+    pub(crate) fn discard(&self, key: &K) -> bool {
+        self.shared.inside.content.with(|queue, limiter, _| {
+            let is_discarded = queue.discard(key);
+            if is_discarded {
+                limiter.forget(key);
+            }
+            is_discarded
+        })
+    }
+
+    /// The key that has been processed for the longest time, and for how long.
+    pub fn longest_running(&self) -> Option<(K, Duration)> {
+        self.shared.inside.content.with(|queue, _, moment| queue.longest_running(moment.now))
     }
 
     /// Waits for the next key; `None` when the queue is shut down and nothing will be handed out any more, or when it has

@@ -72,6 +72,7 @@ mod queue_orders;
 mod reconcile;
 #[cfg(feature = "client")]
 mod reconcile_crashes;
+mod reconcile_log;
 mod reflector;
 mod repair;
 mod reports;

@@ -5,12 +5,14 @@
 //! - `causes.rs`: why a key is reconciled; a bounded number is kept.
 //! - `ledger.rs`: what is kept of a key: its causes, the last state of its object if that is gone, and whether it rests
 //!   after a terminal error.
+//! - `failing.rs`: which failures are warnings, and which are repeats.
 //! - `outcome.rs`: what becomes of a key after each result.
 //! - `writes.rs`: what the cache has to show before the key may be reconciled again.
 //!
 //! Read next: `ledger.rs`. The actors and tasks are in `controller.rs` of the crate above.
 
 pub use causes::{Causes, EventKind, MOST_CAUSES, Reason};
+pub use failing::{Failing, MOST_FAILING, Repeated, Telling, WARN_EVERY};
 pub use ledger::{
     Arrival, Arrived, Begun, Concluded, Ledger, LedgerFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING,
     MOST_WITH_CAUSES,
@@ -21,6 +23,7 @@ pub use writes::{Awaited, MOST_WRITES, Writes};
 mod answered;
 mod causes;
 mod deleted;
+mod failing;
 mod ledger;
 mod outcome;
 #[cfg(test)]

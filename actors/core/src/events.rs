@@ -6,12 +6,13 @@
 //! 1. What was accepted is told, dropped with a reason that is counted, or still waits.
 //! 2. At most as many events as the configuration says wait for their request or its answer, and so many are remembered.
 //! 3. An event has one request at a time; the next one says all that has happened until then.
-//! 4. A request is sent again a bounded number of times. While the server fails, nothing is sent until a wait is over.
+//! 4. A request is sent again a bounded number of times. While the server fails for a namespace, nothing of that namespace
+//!    is sent until a wait is over; others are not held up.
 //!
-//! Read next: `event.rs`, what is said; `record.rs`, what becomes of it; `sending.rs`, requests and answers; `series.rs`,
+//! Read next: `event.rs`, what is said; `record.rs`, what becomes of it; `sending.rs`, requests and answers; `lines.rs`, which is next; `series.rs`,
 //! when a series is told again; `similar.rs`.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +22,10 @@ pub use figures::{DropReason, Figures, LastError};
 pub use record::{Repeats, Request, RequestId, Verb};
 pub use sending::{Answer, WARN_EVERY, Warning};
 
-use crate::backoff::{Backoff, BackoffPolicy};
 use crate::reflector::Moment;
 use crate::work_queue::Bucket;
 use event::{Identity, cut, name_of};
+use lines::NamespaceLines;
 use lru::Lru;
 use record::{Record, State};
 use similar::Similar;
@@ -32,6 +33,7 @@ use similar::Similar;
 mod check;
 mod event;
 mod figures;
+mod lines;
 mod lru;
 mod record;
 mod sending;
@@ -129,12 +131,10 @@ pub struct Recorder {
     known: Lru<Arc<Identity>, u64>,
     similar: Similar,
     objects: Lru<String, Bucket>,
-    waiting: VecDeque<u64>,
+    lines: NamespaceLines,
     in_flight: BTreeSet<u64>,
     /// When each known series is looked at next.
     timers: BTreeSet<(Duration, u64)>,
-    hold: Option<Duration>,
-    backoff: Backoff,
     figures: Figures,
     warning: sending::Warnings,
     is_closed: bool,
@@ -159,11 +159,9 @@ impl Recorder {
             known: Lru::new(config.cached),
             similar: Similar::new(combined, config.combined_within, config.cached),
             objects: Lru::new(config.cached),
-            waiting: VecDeque::new(),
+            lines: NamespaceLines::default(),
             in_flight: BTreeSet::new(),
             timers: BTreeSet::new(),
-            hold: None,
-            backoff: Backoff::new(BackoffPolicy::default()),
             figures: Figures::default(),
             warning: sending::Warnings::default(),
             is_closed: false,
@@ -207,6 +205,12 @@ impl Recorder {
         let is_in_flight = record.is_some_and(|known| matches!(known.state, State::InFlight { .. }));
         if is_request && !is_in_flight && self.unsent() >= self.config.queue {
             self.note_loss(DropReason::Full, "the queue of events is full", at);
+            return Emitted::Dropped(DropReason::Full);
+        }
+        let namespace = &event.regarding.namespace;
+        if is_request && !is_in_flight && self.lines.is_crowded(namespace, self.config.queue) {
+            let why = format!("events of namespace {namespace:?} cannot be sent, and fill half of the queue");
+            self.note_loss(DropReason::Full, &why, at);
             return Emitted::Dropped(DropReason::Full);
         }
         let may_send = !is_request || self.has_token(spam_key, now);
@@ -288,14 +292,13 @@ impl Recorder {
 
     /// How many events wait for their request or its answer.
     pub fn unsent(&self) -> usize {
-        self.waiting.len() + self.in_flight.len()
+        self.lines.len() + self.in_flight.len()
     }
 
     /// Refuses events from here on. The repeats of series that were not told yet are told now, without a wait.
     pub fn close(&mut self) {
         self.is_closed = true;
-        self.hold = None;
-        self.backoff.reset();
+        self.lines.end_all_waits();
         self.tell_all();
     }
 
@@ -307,7 +310,7 @@ impl Recorder {
     /// What is measured.
     pub fn figures(&self) -> Figures {
         Figures {
-            waiting: self.waiting.len(),
+            waiting: self.lines.len(),
             in_flight: self.in_flight.len(),
             known: self.known.len(),
             ..self.figures.clone()

@@ -55,6 +55,23 @@ impl fmt::Display for Brief {
     }
 }
 
+/// As [`Brief`], with milliseconds below a second: `5ms`, `1.5s`.
+///
+/// ```
+/// # use informer_core::words::Short;
+/// use std::time::Duration;
+/// assert_eq!(Short(Duration::from_micros(5_400)).to_string(), "5ms");
+/// assert_eq!(Short(Duration::from_millis(1_500)).to_string(), "1.5s");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Short(pub Duration);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.as_secs() == 0 { write!(f, "{}ms", self.0.as_millis()) } else { Brief(self.0).fmt(f) }
+    }
+}
+
 /// A foreign text on one line, cut after `most` characters.
 ///
 /// ```

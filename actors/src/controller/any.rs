@@ -18,6 +18,7 @@ use crate::work_queue::{Added, NotDrained};
 
 /// A running controller of any kind. Cheap to clone; the last handle dropped stops the controller.
 #[derive(Clone)]
+#[must_use = "a controller stops when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let controller = ..`"]
 pub struct AnyController(Arc<dyn Erased>);
 
 trait Erased: Send + Sync {

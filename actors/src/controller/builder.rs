@@ -15,7 +15,7 @@ use informer_core::work_queue::{RateLimiter, default_limiter};
 use tokio_util::sync::CancellationToken;
 
 use super::by_actor::Asked;
-use super::cells::{Feeds, LastFailure, LedgerCell};
+use super::cells::{Failures, Feeds, LedgerCell};
 use super::end::ControllerEnd;
 use super::feed::{mapped, primary};
 use super::request::{Reconcile, Request};
@@ -70,9 +70,9 @@ pub struct StartControllerError {
 }
 
 impl<S: Body> Controller<S> {
-    /// The builder of a controller for the objects of this informer, with its runtime and its name. One worker, and the
-    /// delays that client-go has after failures: 5 ms, doubled with each failure of the key, at most 1,000 s; and ten
-    /// tries a second of all keys after a hundred at once.
+    /// The builder of a controller for the objects of this informer, with its runtime and its name. One worker. After a
+    /// failure a key waits for 5 ms, doubled with each further failure of it, at most 1,000 s, each wait shortened by up to
+    /// a half at random; it does not wait for the failures of others.
     pub fn builder(primary: &Informer<S>) -> ControllerBuilder<S> {
         ControllerBuilder {
             primary: primary.clone(),
@@ -313,7 +313,7 @@ impl<S: Body> ReadyController<S> {
             queue,
             ledger: LedgerCell::new(runtime.0.freeing.release()),
             counters: Counters::default(),
-            last_failure: LastFailure::default(),
+            failures: Failures::default(),
             fence: builder.fence,
             limits: builder.limits,
             no_intake: CancellationToken::new(),

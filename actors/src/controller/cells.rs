@@ -8,10 +8,12 @@
 //!
 //! Read next: `informer_core::controller`, which decides.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use informer_core::controller::{
-    Arrival, Awaited, Begun, Ended, Ledger, LedgerFigures, Next, Reason, Writes,
+    Arrival, Awaited, Begun, Ended, Failing, Ledger, LedgerFigures, Next, Reason, Repeated, Telling, Writes,
 };
 use informer_core::meta::{Meta, Object, ObjectKey};
 use informer_core::off_arbiter::{Freeing, Release};
@@ -56,6 +58,12 @@ impl<S: Body> LedgerCell<S> {
         let concluded = locked(&self.ledger).handle_end(key, ended);
         self.free(concluded.released);
         concluded.next
+    }
+
+    /// Nothing is known of this key any more, which is not being reconciled.
+    pub(super) fn forget(&self, key: &ObjectKey) {
+        let released = locked(&self.ledger).handle_forgotten(key);
+        self.free(released);
     }
 
     pub(super) fn figures(&self) -> LedgerFigures {
@@ -129,17 +137,39 @@ impl<T: Body> SubscriptionCell<T> {
     }
 }
 
-/// The failure that came last.
+/// What has failed: the failure that came last, and what was said of each key that fails.
 #[derive(Default)]
-pub(super) struct LastFailure(Mutex<Option<Failure>>);
+pub(super) struct Failures(Mutex<FailuresNow>);
 
-impl LastFailure {
+#[derive(Default)]
+struct FailuresNow {
+    last: Option<Failure>,
+    failing: Failing,
+    /// Writes that the cache of an informer did not show in time, by its number.
+    not_seen: BTreeMap<usize, Repeated>,
+}
+
+impl Failures {
     pub(super) fn set(&self, failure: Failure) {
-        let former = locked(&self.0).replace(failure);
+        let former = locked(&self.0).last.replace(failure);
         drop(former);
     }
 
-    pub(super) fn get(&self) -> Option<Failure> {
-        locked(&self.0).clone()
+    pub(super) fn last(&self) -> Option<Failure> {
+        locked(&self.0).last.clone()
+    }
+
+    /// How this failure of a key is told.
+    pub(super) fn tell(&self, key: &ObjectKey, why: &Arc<str>, now: Duration) -> Telling {
+        locked(&self.0).failing.handle_failure(key, why, now)
+    }
+
+    pub(super) fn succeeded(&self, key: &ObjectKey) {
+        locked(&self.0).failing.handle_success(key);
+    }
+
+    /// The cache of this informer did not show a write in time. Returns for how many writes that is to be logged now, if it is.
+    pub(super) fn not_seen(&self, informer: usize, now: Duration) -> Option<u64> {
+        locked(&self.0).not_seen.entry(informer).or_default().count(now)
     }
 }

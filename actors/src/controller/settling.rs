@@ -3,7 +3,8 @@
 //! Answers "for how long is a key held back after its reconcile?": until each object that it wrote or removed is seen
 //! by the cache that has it, for at most the bound. Meanwhile the key counts as being processed, and no worker waits.
 //! Invariants:
-//! 1. A write that is not seen in time is counted and logged, and the key goes on.
+//! 1. A write that is not seen in time is counted and logged, and the key goes on: as a warning at most once in ten minutes
+//!    for each informer.
 //! 2. The wait ends when the controller stops.
 //!
 //! Read next: `watched.rs`, one wait; `informer_core::controller::Awaited`.
@@ -40,9 +41,18 @@ pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mu
     for ((informer, object), awaited) in writes {
         shared.counters.writes_not_seen.add(1);
         shared.ledger.not_seen(informer, &object);
+        let told = shared.failures.not_seen(informer, shared.runtime.now());
         let informer = shared.watched[informer].any_informer();
-        let (controller, informer, version) = (&shared.name, informer.name(), &awaited.version);
-        tracing::warn!(target: "actix_informer::controller", %controller, %key, informer, %object, %version, "controller {controller}: informer {informer:?} has not shown within {} what the reconcile of {key} wrote to {object}, version {version}; {key} goes on without it", Brief(limit));
+        let (controller, informer, version, within) =
+            (&shared.name, informer.name(), &awaited.version, Brief(limit));
+        match told {
+            Some(count) => {
+                tracing::warn!(target: "actix_informer::controller", %controller, %key, informer, %object, %version, count, "controller {controller}: informer {informer:?} has not shown within {within} what the reconcile of {key} wrote to {object}, version {version}; {key} goes on without it ({count} writes since the last warning)");
+            }
+            None => {
+                tracing::debug!(target: "actix_informer::controller", %controller, %key, informer, %object, %version, "controller {controller}: informer {informer:?} has not shown within {within} what the reconcile of {key} wrote to {object}, version {version}");
+            }
+        }
     }
 }
 

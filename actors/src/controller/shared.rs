@@ -3,8 +3,9 @@
 //! Answers "how does an event become a key that waits, and when may a worker begin?". Invariants:
 //! 1. An event is noted in the ledger before its key is added, so the worker that takes the key finds it.
 //! 2. No worker takes a key before every informer of the controller is synced. No reconcile begins while the controller
-//!    is not the leader: a worker that has taken a key waits with it.
+//!    is not the leader: a worker that has taken a key puts it back, and waits.
 //! 3. After the shutdown nothing is added and no reconcile begins.
+//! 4. While it is not the leader, the keys of objects that are gone are forgotten: what waits is bounded by the objects.
 //!
 //! Read next: `feed.rs`, `worker.rs`.
 
@@ -19,7 +20,7 @@ use informer_core::meta::ObjectKey;
 use informer_core::work_queue::Priority;
 use tokio_util::sync::CancellationToken;
 
-use super::cells::{Feeds, LastFailure, LedgerCell};
+use super::cells::{Failures, Feeds, LedgerCell};
 use super::end::ControllerEnd;
 use super::status::{ControllerState, ControllerStatus, Counters};
 use super::watched::Watched;
@@ -28,11 +29,14 @@ use crate::pipeline::messages::Body;
 use crate::runtime::{Runtime, drop_payload, within};
 use crate::work_queue::{Added, NotDrained, WorkQueue};
 
-/// How often a worker that has a key asks whether its controller is the leader by now.
+/// How often a worker that waits for that asks whether its controller is the leader by now.
 const LEADER_POLL: Duration = Duration::from_secs(1);
 
 /// Gives the fencing number, or none while the controller is not the leader.
 pub(super) type Fence = Box<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// No reconcile may begin: this program is not the leader.
+pub(super) struct NotLeading;
 
 /// The settings of the workers.
 pub(super) struct Limits {
@@ -55,7 +59,7 @@ pub(super) struct Shared<S: Body> {
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) ledger: LedgerCell<S>,
     pub(super) counters: Counters,
-    pub(super) last_failure: LastFailure,
+    pub(super) failures: Failures,
     pub(super) fence: Option<Fence>,
     pub(super) limits: Limits,
     /// A Listener of it was given up: it does not follow one of its informers any more.
@@ -81,6 +85,10 @@ impl<S: Body> Shared<S> {
     /// An event leads to this key.
     pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, why: (Reason, Priority)) -> Added {
         let (reason, priority) = why;
+        if self.is_forgotten(key, &arrival) {
+            self.ledger.forget(key);
+            return Added::Merged;
+        }
         if self.ledger.arrive(key, arrival, reason) {
             self.queue.add_with(key.clone(), priority)
         } else {
@@ -107,20 +115,33 @@ impl<S: Body> Shared<S> {
         self.stop.run_until_cancelled(all).await.is_some()
     }
 
-    /// The fencing number of the next request; waits while there is none. An error if no request may begin any more.
-    pub(super) async fn fence(&self) -> Result<Option<u64>, ()> {
+    /// The fencing number of the next request. An error if no request may begin now.
+    pub(super) fn number(&self) -> Result<Option<u64>, NotLeading> {
         let Some(fence) = &self.fence else { return Ok(None) };
-        loop {
-            if let Some(number) = leads(fence) {
-                return Ok(Some(number));
+        leads(fence).map(Some).ok_or(NotLeading)
+    }
+
+    /// Waits until this program may be the leader, or the controller takes nothing new.
+    pub(super) async fn leading(&self) {
+        while self.number().is_err() && !self.is_draining() {
+            let wait = within(LEADER_POLL, self.no_intake.cancelled());
+            if self.stop.run_until_cancelled(wait).await.is_none() {
+                return;
             }
-            if self.is_draining() {
-                return Err(());
-            }
-            let drains = self.no_intake.cancelled();
-            let wait = within(LEADER_POLL, drains);
-            self.stop.run_until_cancelled(wait).await.ok_or(())?;
         }
+    }
+
+    /// Whether a standby forgets the key of this event: one whose object is gone, or belonged to an object that is gone. The
+    /// leader reconciles that. A program that leads from now on knows as much as one that starts now.
+    fn is_forgotten(&self, key: &ObjectKey, arrival: &Arrival<'_, S>) -> bool {
+        let concerns_what_is_gone = match arrival {
+            Arrival::Gone(_) => true,
+            Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => {
+                self.primary.0.pipeline.shared.published.get(key).is_none()
+            }
+            _ => false,
+        };
+        self.fence.is_some() && concerns_what_is_gone && self.number().is_err() && self.queue.discard(key)
     }
 
     /// Refuses keys, finishes what waits, and then the workers end.
@@ -167,8 +188,10 @@ impl<S: Body> Shared<S> {
             not_synced: not_synced.collect(),
             not_followed: stopped.chain(feeds.ended()).collect(),
             workers: self.counters.workers.load(Ordering::Relaxed),
+            time_limit: self.limits.time_limit,
             counts: self.counters.read(),
-            last_failure: self.last_failure.get(),
+            last_failure: self.failures.last(),
+            longest_running: self.queue.longest_running(),
             kept: self.ledger.figures(),
             queue: self.queue.figures(),
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use informer_core::controller::LedgerFigures;
 use informer_core::meta::ObjectKey;
+use informer_core::words::Brief;
 use informer_core::work_queue::Figures;
 
 use crate::informer::InformerSync;
@@ -30,10 +31,14 @@ pub struct ControllerStatus {
     pub not_followed: Vec<String>,
     /// How many workers there are. Fewer than were asked for once it has begun: what ran them has ended.
     pub workers: usize,
+    /// How long one reconcile may take, if there is a limit.
+    pub time_limit: Option<Duration>,
     /// What was counted.
     pub counts: Counts,
     /// The failure that came last.
     pub last_failure: Option<Failure>,
+    /// The key that has been reconciled for the longest time, and for how long.
+    pub longest_running: Option<(ObjectKey, Duration)>,
     /// What is kept of keys between their reconciles.
     pub kept: LedgerFigures,
     /// Its queue.
@@ -107,6 +112,27 @@ pub struct Failure {
     pub why: Arc<str>,
 }
 
+/// How much longer than its time limit a reconcile may be under way: the caches have to see what it wrote.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// A reconcile that has run for longer than this hangs, unless its controller has a longer time limit.
+pub const HANGS_AFTER: Duration = Duration::from_secs(600);
+
+impl ControllerStatus {
+    /// What hangs: a reconcile that has run for more than ten minutes, and for longer than the time limit of its controller
+    /// allows. Its key waits for it.
+    ///
+    /// A restart of the process ends it, and so does [`time_limit`](super::ControllerBuilder::time_limit).
+    pub fn hangs(&self) -> Option<String> {
+        let (key, time) = self.longest_running.as_ref()?;
+        let limit = self.time_limit.unwrap_or_default().saturating_add(GRACE).max(HANGS_AFTER);
+        (*time >= limit).then(|| {
+            let (controller, time) = (&self.name, Brief(*time));
+            format!("controller {controller}: the reconcile of {key} has not ended for {time}")
+        })
+    }
+}
+
 impl fmt::Display for ControllerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -135,6 +161,7 @@ impl fmt::Display for ControllerStatus {
         if self.counts.map_panics > 0 {
             write!(f, "; {} panics of functions that map objects to keys", self.counts.map_panics)?;
         }
+        self.hangs().iter().try_for_each(|what| write!(f, "; {what}"))?;
         match &self.last_failure {
             Some(Failure { key, why, .. }) => write!(f, "; last failure: {key}: {why}"),
             None => Ok(()),

@@ -25,6 +25,7 @@ mod feeding;
 mod own_writes;
 mod places;
 mod surviving;
+mod third_reading;
 
 /// A value that a test and the code that it starts share.
 type Cell<T> = Arc<Mutex<T>>;

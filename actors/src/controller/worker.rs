@@ -14,16 +14,17 @@
 //! Read next: `shared.rs`; `request.rs`, what the function is given; `informer_core::controller`, what follows.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use informer_core::controller::{Begun, Ended, Next, Outcome, Writes};
+use informer_core::controller::{Begun, Causes, Ended, MOST_FAILING, Next, Outcome, Telling, Writes};
 use informer_core::meta::{Object, ObjectKey};
-use informer_core::words::{Brief, QUOTED, one_line};
+use informer_core::words::{Brief, QUOTED, Short, one_line};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -99,9 +100,14 @@ where
     F: Future<Output = Answer>,
 {
     let shared = &present.shared;
-    let Ok(fence) = shared.fence().await else {
-        // Not the leader, and it ends: nobody reconciles this key here.
-        item.done();
+    let Ok(fence) = shared.number() else {
+        if shared.is_draining() {
+            // Not the leader, and it ends: nobody reconciles this key here.
+            item.done();
+        } else {
+            item.unused();
+            shared.leading().await;
+        }
         return;
     };
     if shared.stop.is_cancelled() {
@@ -124,6 +130,13 @@ struct Run<S: Body> {
     writes: Arc<WritesCell>,
     stopping: CancellationToken,
     span: tracing::Span,
+    causes: Causes,
+    attempt: u32,
+    began: Duration,
+    /// How long the function has run, when it has ended.
+    took: OnceLock<Duration>,
+    /// Why it has failed, if it has.
+    why: OnceLock<Arc<str>>,
     _task: Task,
 }
 
@@ -145,12 +158,13 @@ impl<S: Body> Run<S> {
         let controller = &*shared.name;
         let span = tracing::info_span!(target: "actix_informer::controller", "reconcile", controller, id, %key, cause = %causes);
         let (writes, stopping) = (Arc::<WritesCell>::default(), shared.stop.child_token());
+        let (attempt, began) = (item.failures(), shared.runtime.now());
         let request = Request {
             key: key.clone(),
             object,
             deleted,
-            causes,
-            attempt: item.failures(),
+            causes: causes.clone(),
+            attempt,
             fence,
             id,
             stopping: stopping.clone(),
@@ -159,7 +173,9 @@ impl<S: Body> Run<S> {
             task: task.clone(),
         };
         let (shared, item) = (Arc::clone(shared), Some(item));
-        let run = Self { shared, item, key, writes, stopping, span, _task: task.clone() };
+        let (took, why, _task) = (OnceLock::new(), OnceLock::new(), task.clone());
+        let run =
+            Self { shared, item, key, writes, stopping, span, causes, attempt, began, took, why, _task };
         Some((run, request))
     }
 
@@ -235,13 +251,53 @@ impl<S: Body> Run<S> {
         Ended::Panicked
     }
 
+    /// Notes why it has failed. The first reason counts; it is logged when the key is back.
     fn failed(&self, why: &str) {
         let why: Arc<str> = one_line(why, QUOTED).to_string().into();
-        let (controller, key) = (&self.shared.name, &self.key);
-        self.span.in_scope(|| {
-            tracing::warn!(target: "actix_informer::controller", "controller {controller}: {key} was not reconciled: {why}");
-        });
-        self.shared.last_failure.set(Failure { key: key.clone(), at: self.shared.runtime.now(), why });
+        let failure = Failure { key: self.key.clone(), at: self.shared.runtime.now(), why: Arc::clone(&why) };
+        self.shared.failures.set(failure);
+        let _ = self.why.set(why);
+    }
+
+    /// How its end is told. Asked before the key is back: what the next reconcile of it tells comes later.
+    fn telling(&self, next: Next) -> Telling {
+        match self.why.get() {
+            Some(why) => self.shared.failures.tell(&self.key, why, self.shared.runtime.now()),
+            None => {
+                if next != Next::Backoff {
+                    self.shared.failures.succeeded(&self.key);
+                }
+                Telling::Repeat
+            }
+        }
+    }
+
+    /// Says how it has ended, and what follows.
+    fn log(&self, telling: Telling, then: &Then) {
+        let (controller, key, cause) = (&self.shared.name, &self.key, &self.causes);
+        let since = || self.shared.runtime.now().saturating_sub(self.began);
+        let took = Short(self.took.get().copied().unwrap_or_else(since));
+        let _entered = self.span.enter();
+        let Some(why) = self.why.get() else {
+            if matches!(then, Then::InOrder) {
+                tracing::debug!(target: "actix_informer::controller", %cause, "controller {controller}: {key} was reconciled in {took}");
+            } else {
+                tracing::debug!(target: "actix_informer::controller", %cause, "controller {controller}: the reconcile of {key} was cancelled after {took}; {then}");
+            }
+            return;
+        };
+        let attempt = u64::from(self.attempt) + 1;
+        match telling {
+            Telling::Warning => {
+                tracing::warn!(target: "actix_informer::controller", %cause, attempt, "controller {controller}: {key} was not reconciled: {why} (attempt {attempt}, after {took}; {then})");
+            }
+            Telling::WarningOfMany(count) => {
+                tracing::warn!(target: "actix_informer::controller", %cause, attempt, count, "controller {controller}: more than {MOST_FAILING} keys fail, {key} too: {why} (attempt {attempt}, after {took}; {then}; {count} such failures since the last warning)");
+            }
+            _ => {
+                tracing::debug!(target: "actix_informer::controller", %cause, attempt, "controller {controller}: {key} was again not reconciled: {why} (attempt {attempt}, after {took}; {then})");
+            }
+        }
     }
 
     /// Counts what is not counted where it was found.
@@ -250,7 +306,7 @@ impl<S: Body> Run<S> {
         match ended {
             Ended::With(outcome) => {
                 counters.succeeded.add(1);
-                counters.requeued.add(u64::from(matches!(outcome, Outcome::RequeueAfter(_))));
+                counters.requeued.add(u64::from(matches!(Ended::With(outcome).next(), Next::After(_))));
             }
             Ended::Failed => drop(counters.errors.add(1)),
             Ended::Terminal => drop(counters.terminal.add(1)),
@@ -265,6 +321,7 @@ impl<S: Body> Run<S> {
 
     /// Gives the key back, as soon as its writes are seen.
     fn finish(self, ended: Ended) {
+        let _ = self.took.set(self.shared.runtime.now().saturating_sub(self.began));
         let writes = self.writes.take();
         if self.shared.answered(&self.key, &writes)
             && let Some(item) = &self.item
@@ -294,10 +351,41 @@ impl<S: Body> Run<S> {
         if ended == Ended::Cancelled {
             self.shared.counters.cancelled.add(1);
         }
-        match next {
-            Next::Done | Next::Rest => item.done(),
-            Next::After(delay) => item.retry_after(delay),
-            Next::Backoff => drop(item.retry()),
+        let telling = self.telling(next);
+        let then = match next {
+            Next::Done => {
+                item.done();
+                Then::InOrder
+            }
+            Next::Rest => {
+                item.done();
+                Then::Rests
+            }
+            Next::After(delay) => {
+                item.retry_after(delay);
+                Then::InOrder
+            }
+            Next::Backoff => Then::TriedAgain(item.retry()),
+        };
+        self.log(telling, &then);
+    }
+}
+
+/// What follows for a key that is back.
+enum Then {
+    InOrder,
+    Rests,
+    /// After this time; never if the queue is shut down.
+    TriedAgain(Option<Duration>),
+}
+
+impl fmt::Display for Then {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InOrder => f.write_str("it is in order"),
+            Self::Rests => f.write_str("it is tried again when its object changes"),
+            Self::TriedAgain(Some(after)) => write!(f, "next try in {}", Short(*after)),
+            Self::TriedAgain(None) => f.write_str("it is not tried again: the controller stops"),
         }
     }
 }

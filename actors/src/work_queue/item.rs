@@ -102,6 +102,11 @@ impl<K: QueueKey> WorkItem<K> {
         });
     }
 
+    /// Nobody has worked on the key, or will here: it waits again, and no failure is counted.
+    pub(crate) fn unused(mut self) {
+        self.put_back();
+    }
+
     /// The key is handed out once more when it comes back, for something that happened before: also while the queue is
     /// being drained.
     pub(crate) fn again(&self) {

@@ -62,6 +62,13 @@ impl<S> Deleted<S> {
         self.by_key.remove(key).map(|(_, object)| object)
     }
 
+    /// Keeps the state of this key no more, and returns it.
+    pub(super) fn take(&mut self, key: &ObjectKey) -> Option<Object<S>> {
+        let (number, object) = self.by_key.remove(key)?;
+        self.by_number.remove(&number);
+        Some(object)
+    }
+
     /// Forgets this state, which the caller still holds, unless a newer one is kept.
     pub(super) fn forget(&mut self, done: &Object<S>) {
         let Some((number, kept)) = self.by_key.get(done.key()) else { return };

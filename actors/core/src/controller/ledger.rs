@@ -305,6 +305,15 @@ impl<S> Ledger<S> {
         Concluded { next, released: run.deleted }
     }
 
+    /// Nothing leads to this key any more, which is not being reconciled. Returns its last state, as [`Arrived::released`].
+    #[must_use = "its drop is code of a user"]
+    pub fn handle_forgotten(&mut self, key: &ObjectKey) -> Option<Object<S>> {
+        self.causes.remove(key);
+        self.again.remove(key);
+        self.resting.remove(key);
+        self.deleted.take(key)
+    }
+
     /// What is kept.
     pub fn figures(&self) -> LedgerFigures {
         LedgerFigures {

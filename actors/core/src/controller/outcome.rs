@@ -11,7 +11,8 @@ pub enum Outcome {
     /// The key is in order. It is reconciled again when something happens to it.
     #[default]
     Done,
-    /// The key is in order for now. It is reconciled again after this time, or earlier when something happens to it.
+    /// The key is in order for now. It is reconciled again after this time, or earlier when something happens to it. A
+    /// time of zero is [`Self::Done`], as in controller-runtime: a reconcile that always asks for it does not spin.
     RequeueAfter(Duration),
 }
 
@@ -52,13 +53,15 @@ impl Ended {
     ///
     /// ```
     /// # use informer_core::controller::{Ended, Next, Outcome};
+    /// # use std::time::Duration;
     /// assert_eq!(Ended::With(Outcome::Done).next(), Next::Done);
+    /// assert_eq!(Ended::With(Outcome::RequeueAfter(Duration::ZERO)).next(), Next::Done);
     /// assert_eq!(Ended::Panicked.next(), Next::Backoff);
     /// assert_eq!(Ended::Terminal.next(), Next::Rest);
     /// ```
     pub const fn next(self) -> Next {
         match self {
-            Self::With(Outcome::Done) => Next::Done,
+            Self::With(Outcome::Done | Outcome::RequeueAfter(Duration::ZERO)) => Next::Done,
             Self::With(Outcome::RequeueAfter(delay)) => Next::After(delay),
             Self::Terminal => Next::Rest,
             Self::Failed | Self::Panicked | Self::TimedOut | Self::Cancelled => Next::Backoff,

@@ -39,7 +39,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
     let ended = prop_oneof![
         Just(Ended::With(Outcome::Done)),
-        Just(Ended::With(Outcome::RequeueAfter(Duration::ZERO))),
+        Just(Ended::With(Outcome::RequeueAfter(Duration::from_secs(1)))),
         Just(Ended::Failed),
         Just(Ended::Terminal),
         Just(Ended::Cancelled),

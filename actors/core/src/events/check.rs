@@ -22,12 +22,13 @@ impl Recorder {
         let is_timed = |(_, id): &(_, u64)| self.records.get(id).is_some_and(|record| record.is_known);
         let timers = if self.config.repeats == Repeats::Series { known } else { 0 };
         let rules = [
-            (self.waiting.iter().all(|id| is(id, waits)), "what waits is marked"),
+            (self.lines.ids().all(|id| is(id, waits)), "what waits is marked"),
             (self.in_flight.iter().all(|id| is(id, flies)), "what is in flight is marked"),
-            (count(waits) == self.waiting.len(), "each waits once"),
+            (count(waits) == self.lines.len(), "each waits once"),
             (count(flies) == self.in_flight.len(), "each is in flight once"),
             (self.is_closed || self.unsent() <= self.config.queue, "the queue is bounded"),
             (self.in_flight.len() <= self.config.at_once, "requests are bounded"),
+            (self.lines.check(self.in_flight.len()), "the lines of the namespaces are in order"),
             (self.known.len() <= self.config.cached, "what is known is bounded"),
             (known == self.known.len(), "each known event is found"),
             (self.known.values().all(|id| self.records.contains_key(id)), "what is found is there"),

@@ -3,7 +3,7 @@
 //! Answers "is this event sent again, and when?". Invariants:
 //! 1. A repeat of an event that is gone on the server creates it anew, with its count.
 //! 2. Answers that may be different later are tried again, at most as often as the configuration says. After the first of
-//!    them nothing is sent until a wait is over, which grows until something succeeds.
+//!    them nothing of that namespace is sent until a wait is over, which grows until something of it succeeds.
 //! 3. A create that got no clear answer is not made twice: if the event is there at the next try, it is ours.
 //! 4. Of losses, at most one warning is given in [`WARN_EVERY`]; it counts the others.
 //!
@@ -68,29 +68,40 @@ impl Recorder {
     /// The next request to send. It must be answered by [`Self::handle_answer`].
     pub fn next_request(&mut self, at: At) -> Option<Request> {
         self.look_at_series(at);
-        if self.in_flight.len() >= self.config.at_once || self.hold.is_some_and(|end| at.moment.now < end) {
+        if self.in_flight.len() >= self.config.at_once {
             return None;
         }
-        self.hold = None;
-        let id = self.waiting.pop_front()?;
+        let id = self.lines.pop(at.moment.now)?;
         self.in_flight.insert(id);
         self.records.get_mut(&id).map(|record| record.request(id))
     }
 
     /// When [`Self::next_request`] may give one without any event or answer before it. May be in the past.
     pub fn next_due(&self) -> Option<Duration> {
-        let held = self.hold.filter(|_| !self.waiting.is_empty());
         let series = self.timers.first().filter(|_| !self.is_closed).map(|(at, _)| *at);
-        held.into_iter().chain(series).min()
+        self.lines.next_due().into_iter().chain(series).min()
     }
 
     /// Takes the answer to a request.
-    pub fn handle_answer(&mut self, id: RequestId, answer: Answer, at: At) {
-        let RequestId(id) = id;
+    pub fn handle_answer(&mut self, RequestId(id): RequestId, answer: Answer, at: At) {
+        self.handle(id, answer, true, at);
+    }
+
+    /// Takes an answer; `is_of_server` says whether a failure is the server's.
+    fn handle(&mut self, id: u64, answer: Answer, is_of_server: bool, at: At) {
         let Some(record) = self.records.get_mut(&id) else { return };
         let State::InFlight { count, again } = record.state else { return };
         self.in_flight.remove(&id);
         record.state = State::Idle;
+        let event = Arc::clone(&record.event);
+        let namespace = &*event.regarding.namespace;
+        self.lines.landed(namespace);
+        match &answer {
+            Answer::Later { after, .. } if is_of_server => self.lines.failed(namespace, *after, at.moment),
+            Answer::Later { .. } => {}
+            // The server works.
+            _ => self.lines.succeeded(namespace),
+        }
         match answer {
             Answer::Done => self.told(id, count, again, at),
             Answer::NotFound if record.told.is_some() => {
@@ -101,22 +112,21 @@ impl Recorder {
                 Some(found) => self.told(id, found, again || found < count, at),
                 None => self.name_taken(id, again, at),
             },
-            Answer::Later { after, why } => self.failed(id, (count, after, again), why, at),
+            Answer::Later { why, .. } => self.failed(id, (count, again), why, at),
             Answer::NotFound => {
                 self.refused(id, ("NotFound", "the server has no such namespace or kind"), again, at);
             }
             Answer::Refused { word, why } => self.refused(id, (&word, &why), again, at),
         }
+        self.lines.tidy(namespace);
     }
 
     /// All requests under way will not be answered: they are to be sent again.
     pub fn reclaim(&mut self, at: At) {
-        let hold = self.hold;
         for id in self.in_flight.clone() {
             let why = "the actor that sent it has died".to_owned();
-            self.handle_answer(RequestId(id), Answer::Later { after: None, why }, at);
+            self.handle(id, Answer::Later { after: None, why }, false, at);
         }
-        self.hold = hold;
     }
 
     /// The warning that is to be logged, if there is one.
@@ -131,7 +141,7 @@ impl Recorder {
             State::InFlight { again, .. } => *again = true,
             State::Idle => {
                 record.state = State::Waiting;
-                self.waiting.push_back(id);
+                self.lines.push(&record.event.regarding.namespace, id);
             }
             State::Waiting => {}
         }
@@ -140,7 +150,7 @@ impl Recorder {
     fn put_first(&mut self, id: u64) {
         if let Some(record) = self.records.get_mut(&id) {
             record.state = State::Waiting;
-            self.waiting.push_front(id);
+            self.lines.push_first(&record.event.regarding.namespace, id);
         }
     }
 
@@ -153,7 +163,6 @@ impl Recorder {
         }
         (record.tries, record.unclear) = (0, None);
         let again = again || (self.is_closed && record.untold() > 0);
-        self.backoff.reset();
         self.rest(id, again);
     }
 
@@ -170,7 +179,7 @@ impl Recorder {
         self.put_first(id);
     }
 
-    fn failed(&mut self, id: u64, (count, after, again): (u32, Option<Duration>, bool), why: String, at: At) {
+    fn failed(&mut self, id: u64, (count, again): (u32, bool), why: String, at: At) {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.tries += 1;
         if record.told.is_none() {
@@ -188,11 +197,6 @@ impl Recorder {
             self.figures.last_error = Some(LastError { text: format!("{about}: {why}"), wall: at.wall });
             self.enqueue(id);
         }
-        if self.hold.is_none() {
-            let drawn = self.backoff.next_wait(at.moment.chance);
-            let wait = after.map_or(drawn, |asked| asked.max(drawn));
-            self.hold = Some(at.moment.now.saturating_add(wait));
-        }
     }
 
     fn refused(&mut self, id: u64, (word, why): (&str, &str), again: bool, at: At) {
@@ -202,8 +206,6 @@ impl Recorder {
         self.figures.drop_one(DropReason::Refused);
         self.figures.refuse(word.to_owned());
         self.note_loss(DropReason::Refused, &format!("{about}: {why}"), at);
-        // The server works.
-        self.backoff.reset();
         self.rest(id, again);
     }
 

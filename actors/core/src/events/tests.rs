@@ -2,6 +2,7 @@
 
 mod answers;
 mod bounds;
+mod namespaces;
 mod props;
 mod series;
 

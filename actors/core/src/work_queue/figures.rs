@@ -29,7 +29,7 @@ pub struct Figures {
     pub retries: u64,
     /// Adds after the shutdown.
     pub refused: u64,
-    /// Keys and delayed adds that were discarded by a shutdown.
+    /// Keys and delayed adds that were discarded: by a shutdown, or since their object is gone and another process leads.
     pub discarded: u64,
     /// How long keys have waited that were handed out.
     pub waited: Measured,
@@ -86,6 +86,13 @@ impl Measured {
 }
 
 impl<K: Ord + Clone> WorkQueue<K> {
+    /// The key that has been processed for the longest time, and for how long.
+    pub fn longest_running(&self, now: Duration) -> Option<(K, Duration)> {
+        let (since, id) = self.processing.first()?;
+        let key = self.slots.get(*id)?.key.clone();
+        Some((key, now.saturating_sub(Duration::from_nanos(*since))))
+    }
+
     /// The figures at this time. O(keys that are being processed).
     pub fn figures(&self, now: Duration) -> Figures {
         let Cells { adds, retries, refused, discarded, waited, worked } = self.cells;

@@ -5,12 +5,11 @@
 //!    actor does when a key is done, so a limiter holds at most the keys that the queue knows.
 //! 2. No number of failures and no duration overflows: a wait is at most the limiter's bound.
 //!
-//! Read next: `bucket.rs`, a limit for all keys together; `backoff.rs`, waits with jitter, which no queue needs.
+//! Read next: `bucket.rs`, a limit for all keys together; `backoff.rs`, waits of keys that are in no queue.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::bucket::Bucket;
 use crate::reflector::Moment;
 
 /// Decides how long a key waits after a failure. A queue calls it while it is locked: it must not use that queue, nor
@@ -53,11 +52,31 @@ impl<K, L: RateLimiter<K> + ?Sized> RateLimiter<K> for Box<L> {
     }
 }
 
-/// The limiter of client-go's controllers: 5 ms, doubled with each failure of the key, at most 1,000 s; and ten tries a
-/// second of all keys together, after a hundred at once.
+/// The limiter that is used unless another one is set: 5 ms, doubled with each failure of the key, at most 1,000 s. Each
+/// wait is shortened by up to a half, drawn at random, so that keys that failed together are not all tried together.
+///
+/// No key waits for the failures of others. client-go's older controllers also have a [`Bucket`](super::Bucket) of ten tries a second:
+/// its debt has no bound, so the keys of an outage of seconds wait for minutes after it.
 pub fn default_limiter<K: Ord + Clone + Send + 'static>() -> impl RateLimiter<K> + Send {
-    let per_key = ExponentialPerKey::new(Duration::from_millis(5), Duration::from_secs(1_000));
-    MaxOf::new(per_key, Bucket::new(Duration::from_millis(100), 100))
+    Jittered(ExponentialPerKey::new(Duration::from_millis(5), Duration::from_secs(1_000)))
+}
+
+/// A limiter whose waits are shortened by up to a half, drawn at random: its longest wait stays the longest.
+struct Jittered<L>(L);
+
+impl<K, L: RateLimiter<K>> RateLimiter<K> for Jittered<L> {
+    fn when(&mut self, key: &K, moment: Moment) -> Duration {
+        let whole = self.0.when(key, moment);
+        whole.saturating_sub((whole / 2).mul_f64(moment.chance.clamp(0.0, 1.0)))
+    }
+
+    fn forget(&mut self, key: &K) {
+        self.0.forget(key);
+    }
+
+    fn failures(&self, key: &K) -> u32 {
+        self.0.failures(key)
+    }
 }
 
 /// Failures by key.

@@ -52,6 +52,26 @@ impl<K: Ord + Clone> WorkQueue<K> {
         usize::try_from(self.cells.discarded - before).unwrap_or(usize::MAX)
     }
 
+    /// Forgets a key that waits or is delayed: it is not handed out. False, and nothing happens, if it is being processed.
+    pub fn discard(&mut self, key: &K) -> bool {
+        let Ok((place, id)) = self.search(key) else { return true };
+        let Some(slot) = self.slots.get(id) else { return true };
+        if matches!(slot.state, State::Processing(_)) {
+            return false;
+        }
+        if let Some(delay) = slot.delay {
+            self.delays.remove(&(delay.due, id));
+        }
+        self.retrying.remove(&id);
+        self.lines.remove(&mut self.slots, id);
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.delay = None;
+        }
+        self.cells.discarded += 1;
+        self.free_if_idle(place, id);
+        true
+    }
+
     /// Whether adds are refused.
     pub fn is_shut_down(&self) -> bool {
         self.phase != Phase::Open

@@ -64,7 +64,7 @@ fn ctl_01_a_key_that_was_requeued_or_has_failed_says_so_and_each_reason_is_given
         drop(ledger.handle_end(&key("one"), ended));
         begun.causes.to_string()
     };
-    assert_eq!(causes(Ended::With(Outcome::RequeueAfter(Duration::ZERO))), "not kept");
+    assert_eq!(causes(Ended::With(Outcome::RequeueAfter(Duration::from_secs(1)))), "not kept");
     assert_eq!(causes(Ended::Failed), "requeued");
     assert_eq!(causes(Ended::With(Outcome::Done)), "failed before");
     assert_eq!(causes(Ended::With(Outcome::Done)), "not kept");
@@ -90,7 +90,7 @@ fn ctl_18_keys_that_wait_to_be_tried_again_take_no_place_of_the_cause_of_an_even
     let mut ledger = Ledger::<u64>::default();
     for number in 0..2 * MOST_WITH_CAUSES as u64 {
         ledger.handle_begin(&key(number), None).expect("it does not rest");
-        drop(ledger.handle_end(&key(number), Ended::With(Outcome::RequeueAfter(Duration::ZERO))));
+        drop(ledger.handle_end(&key(number), Ended::With(Outcome::RequeueAfter(Duration::from_secs(1)))));
     }
     assert!(ledger.handle_arrival(&key(0), Arrival::Input, event(7)).is_added);
     assert!(ledger.handle_arrival(&key("one"), Arrival::Input, event(8)).is_added);

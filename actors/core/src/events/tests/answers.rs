@@ -21,7 +21,7 @@ fn rec_07_a_patch_that_is_answered_404_is_followed_by_a_create_with_the_count() 
 }
 
 #[test]
-fn rec_07_a_server_that_fails_is_tried_twelve_times_and_meanwhile_nothing_else_is_sent() {
+fn rec_07_a_server_that_fails_is_tried_twelve_times_and_meanwhile_nothing_else_of_the_namespace_is_sent() {
     let mut world = World::of(Repeats::Series);
     world.emit(event("Pulled", "it"));
     let mut waits = Vec::new();

@@ -1,11 +1,12 @@
 //! The rate limiters, by the numbers of client-go's own tests.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::reflector::Moment;
 use crate::work_queue::{
-    Bucket, ExponentialPerKey, FastSlow, KeyBackoff, KeyBackoffPolicy, MaxOf, MaxWait, RateLimiter, TooLong,
-    default_limiter,
+    Bucket, ExponentialPerKey, FastSlow, KeyBackoff, KeyBackoffPolicy, MaxOf, MaxWait, Priority, RateLimiter,
+    TooLong, WorkQueue, default_limiter,
 };
 
 const START: Moment = Moment { now: Duration::ZERO, chance: 0.0 };
@@ -73,12 +74,57 @@ fn the_longer_wait_of_two_limiters_counts_and_both_count() {
     let mut first_counts = MaxOf::new(ExponentialPerKey::new(ms(1), s(1)), Bucket::new(ms(1), 9));
     waits(&mut first_counts, "x", 2);
     assert_eq!(RateLimiter::failures(&first_counts, &"x"), 2, "the larger count");
+}
+
+#[test]
+fn the_usual_waits_double_from_5_ms_to_1000_s_and_are_shortened_by_up_to_a_half() {
+    for (chance, part) in [(0.0, 1.0), (0.5, 0.75), (1.0, 0.5)] {
+        let mut usual = default_limiter();
+        let waits: Vec<_> = (0..20).map(|_| usual.when(&7, Moment { chance, ..START })).collect();
+        let whole = |failures: u32| (ms(5) * 2_u32.pow(failures)).min(s(1_000));
+        assert_eq!(waits, (0..20).map(|failures| whole(failures).mul_f64(part)).collect::<Vec<_>>());
+        assert_eq!(usual.failures(&7), 20);
+        usual.forget(&7);
+        assert_eq!(usual.failures(&7), 0);
+    }
+}
+
+/// 3,000 keys fail for ten seconds. When each of them is in order, and how many tries there were.
+fn outage(limiter: &mut impl RateLimiter<u32>) -> (BTreeMap<u32, Duration>, u64) {
+    let mut queue = WorkQueue::<u32>::new();
+    for key in 0..3_000 {
+        queue.add(key, Priority::Normal, Duration::ZERO);
+    }
+    let (mut now, mut in_order, mut tries) = (Duration::ZERO, BTreeMap::new(), 0_u64);
+    while in_order.len() < 3_000 {
+        while let Some(taken) = queue.take(now) {
+            tries += 1;
+            if now < s(10) {
+                let chance = f64::from(u32::try_from(tries * 7_919 % 1_000).unwrap_or(0)) / 1_000.0;
+                queue.retry(&taken.key, limiter, Moment { now, chance });
+            } else {
+                queue.done(&taken.key, now);
+                limiter.forget(&taken.key);
+                in_order.insert(taken.key, now);
+            }
+        }
+        now = queue.next_due().map_or(now, |due| due.max(now));
+    }
+    (in_order, tries)
+}
+
+#[test]
+fn operator_a3_after_an_outage_of_ten_seconds_the_last_of_3000_keys_is_in_order_within_as_long_and_a_later_failure_is_tried_again_at_once()
+ {
     let mut usual = default_limiter();
-    let all: Vec<_> = (0..102_u32).map(|key| usual.when(&key, START)).collect();
-    assert!(all[..100].iter().all(|wait| *wait == ms(5)), "a hundred keys fail at once");
-    assert_eq!(all[100..], [ms(100), ms(200)], "then ten a second");
-    let waits = (0..20).map(|_| usual.when(&7, START));
-    assert_eq!(waits.last(), Some(s(1_000)), "the longest wait");
+    let (in_order, tries) = outage(&mut usual);
+    let last = in_order.values().max().expect("all are in order");
+    assert!(*last <= s(20), "the last key is in order after {last:?}");
+    assert!(tries < 3_000 * 16, "{tries} tries: each key doubles its wait");
+    let half = in_order.values().filter(|at| **at <= s(15)).count();
+    assert!(half > 1_000, "keys that failed together are not all tried together: {half} within five seconds");
+    let later = usual.when(&7, Moment { now: s(30), chance: 0.0 });
+    assert_eq!(later, ms(5), "nobody waits for the failures of others");
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! Faults that a reading of the operator half found: defaults of the queue, standbys, reconciles that hang.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use tokio::time::sleep;
+
+use super::*;
+
+#[test]
+fn operator_b_a_reconcile_that_always_asks_to_run_again_after_no_time_is_done_and_does_not_spin() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let always = |_: Request<String>| async { Ok(Outcome::RequeueAfter(Duration::ZERO)) };
+        let controller = world.builder().reconcile(always).start().expect("it starts");
+        sleep(secs(1)).await;
+        let counts = controller.status().counts;
+        assert_eq!((counts.reconciles, counts.succeeded, counts.requeued), (1, 1, 0));
+    });
+}
+
+#[test]
+fn operator_b_a_standby_forgets_keys_that_are_gone_and_reconciles_what_is_there_when_it_leads() {
+    run(|world| async move {
+        let leads = Arc::new(AtomicBool::new(false));
+        let fence = Arc::clone(&leads);
+        let builder = world.builder().workers(4).fenced_by(move || fence.load(Relaxed).then_some(1));
+        let controller = world.logging(builder.owns_with(&world.children, Default::default(), text_of));
+        for number in 0..500 {
+            let key = format!("a/{number}");
+            world.apply(&key, "1");
+            world.numbers.apply(&format!("a/{number}-x"), number);
+            sleep(secs(1)).await;
+            world.texts.delete(&key);
+            sleep(secs(1)).await;
+            world.numbers.delete(&format!("a/{number}-x"));
+        }
+        world.apply("a/one", "1");
+        sleep(secs(60)).await;
+        let status = controller.status();
+        let known = status.queue.depth.iter().sum::<usize>() + status.queue.processing + status.queue.delayed;
+        assert_eq!((known, status.kept.deleted), (1, 0), "{status}");
+        assert_eq!(world.lines().await, [""; 0]);
+        leads.store(true, Relaxed);
+        sleep(secs(2)).await;
+        assert_eq!(world.lines().await, ["a/one=1"]);
+        world.texts.delete("a/one");
+        assert_eq!(world.lines().await, ["a/one gone, was 1"], "the leader is shown what is gone");
+    });
+}
+
+#[test]
+fn operator_b_a_reconcile_that_hangs_is_named_in_the_status_after_ten_minutes() {
+    run(|world| async move {
+        world.apply("a/one", "1");
+        let hangs = |_: Request<String>| std::future::pending::<Answer>();
+        let controller = world.builder().reconcile(hangs).start().expect("it starts");
+        sleep(secs(599)).await;
+        assert_eq!(controller.status().hangs(), None);
+        sleep(secs(3_001)).await;
+        let status = controller.status();
+        let hangs = "controller texts: the reconcile of a/one has not ended for 1h";
+        assert_eq!(status.hangs().as_deref(), Some(hangs));
+        assert!(status.to_string().contains(hangs), "{status}");
+        let longer = world.builder().name("longer").time_limit(2 * LONG);
+        let longer = longer.reconcile(|_| std::future::pending::<Answer>()).start().expect("it starts");
+        sleep(LONG).await;
+        assert_eq!(longer.status().hangs(), None, "so long it may take");
+    });
+}
