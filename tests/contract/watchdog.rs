@@ -127,6 +127,29 @@ fn inf_47_a_stuck_arbiter_and_its_actor_are_named_in_the_log() {
 }
 
 #[test]
+fn newcomer_11_the_log_of_a_blocked_arbiter_says_what_to_call_instead() {
+    let log = everywhere();
+    on_threads(async {
+        let (runtime, server) = (start(), Server::new());
+        server.apply("a/one", String::new());
+        let informer = informer(&runtime, &server);
+        let (gate, held) = Gate::new();
+        let named = SubscribeOptions::new().name("blocks-and-is-advised");
+        let subscription = informer.for_each_with(named, move |_| {
+            held.wait();
+            std::future::ready(())
+        });
+        stuck_by(&informer, "texts/blocks-and-is-advised").await;
+        let lines = log.with("texts/blocks-and-is-advised");
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        assert!(line.message.contains("belongs in for_each_blocking"), "{}", line.message);
+        drop(gate);
+        turns_again(&informer).await;
+        subscription.expect("it runs").shutdown(LIMIT).await.expect("it comes back");
+    });
+}
+
+#[test]
 fn inf_47_a_shutdown_of_the_runtime_ends_at_its_limit_and_names_what_blocks_which_thread() {
     on_threads(async {
         let (runtime, server) = (start(), Server::new());

@@ -5,8 +5,10 @@
 //! 1. Jobs start in the order in which they were handed over. A job that never starts is dropped, which ends every wait
 //!    for it.
 //! 2. `stop` drops the futures that still run; `ended` returns when the thread has ended.
-//! 3. The heartbeat ("pulse") is younger than two seconds unless something blocks the thread. The watchdog reads it.
+//! 3. A job that panics, or whose future does, ends alone: it is logged and counted, and the thread goes on.
+//! 4. The heartbeat ("pulse") is younger than two seconds unless something blocks the thread. The watchdog reads it.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,11 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::labels::{Label, Labelled, Labels};
-use super::{Clock, RuntimeError, Stuck, StuckKind, panic_text};
+use super::{Clock, RuntimeError, Stuck, StuckKind, drop_payload, panic_text};
 use crate::runtime::locked::locked;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -39,6 +42,7 @@ struct Shared {
     stop: CancellationToken,
     ended: CancellationToken,
     pulse: AtomicU64,
+    panics: AtomicU64,
     labels: Arc<Labels>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
@@ -53,6 +57,10 @@ pub struct ArbiterHealth {
     pub since_pulse: Duration,
     /// The actor that is being polled now, as `informer/actor`, if any.
     pub running: Option<String>,
+    /// How many jobs of this thread have panicked, those of [`Runtime::spawn_local`](super::Runtime::spawn_local) among
+    /// them. Each has ended alone. Panics of actors and of subscribers' closures are not among them: the informers count
+    /// those.
+    pub panics: u64,
 }
 
 impl ArbiterHandle {
@@ -106,6 +114,7 @@ impl ArbiterHandle {
             stop: CancellationToken::new(),
             ended: CancellationToken::new(),
             pulse,
+            panics: AtomicU64::new(0),
             labels: Arc::default(),
             thread: Mutex::new(None),
         };
@@ -113,12 +122,21 @@ impl ArbiterHandle {
         (Self(Arc::clone(&shared)), Inbox { shared, jobs })
     }
 
-    /// Builds a future on the arbiter and runs it there. After the stop `make` is dropped instead.
+    /// Builds a future on the arbiter and runs it there. After the stop `make` is dropped instead. A panic in either ends
+    /// this job alone.
     pub(crate) fn spawn<F>(&self, make: impl FnOnce() -> F + Send + 'static)
     where
         F: Future<Output = ()> + 'static,
     {
-        let job: Job = Box::new(move || drop(actix_rt::spawn(make())));
+        let shared = Arc::clone(&self.0);
+        let job: Job = Box::new(move || match catch_unwind(AssertUnwindSafe(make)) {
+            Ok(future) => drop(actix_rt::spawn(async move {
+                if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
+                    shared.note_panic(panic);
+                }
+            })),
+            Err(panic) => shared.note_panic(panic),
+        });
         let refused = match &*self.0.jobs() {
             Some(jobs) => jobs.send(job).err().map(|refused| refused.0),
             None => Some(job),
@@ -147,6 +165,12 @@ impl ArbiterHandle {
 
     pub(super) fn stop(&self) {
         self.0.stop.cancel();
+    }
+
+    /// Ends the thread, which the runtime does not know of.
+    #[cfg(test)]
+    pub(crate) fn end_thread(&self) {
+        self.stop();
     }
 
     /// Waits for the thread's end, and joins it unless the caller runs on it.
@@ -192,6 +216,7 @@ impl ArbiterHandle {
             name: self.0.name.clone(),
             since_pulse: self.0.clock.now().saturating_sub(self.last_pulse()),
             running: self.0.labels.running(),
+            panics: self.0.panics.load(Ordering::Relaxed),
         }
     }
 }
@@ -199,6 +224,14 @@ impl ArbiterHandle {
 impl Shared {
     fn jobs(&self) -> MutexGuard<'_, Option<mpsc::UnboundedSender<Job>>> {
         locked(&self.jobs)
+    }
+
+    /// Counts and logs a job that has panicked.
+    fn note_panic(&self, panic: Box<dyn Any + Send>) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+        let (arbiter, text) = (&self.name, panic_text(&*panic));
+        tracing::error!(target: "actix_informer::runtime", %arbiter, panic = text, "a job on the arbiter {arbiter} has panicked and is over; the others go on");
+        drop_payload(panic);
     }
 }
 
@@ -283,4 +316,43 @@ async fn pulse(shared: Arc<Shared>) {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::informer::Informer;
+    use crate::runtime::Runtime;
+    use crate::testing::Server;
+
+    /// How many jobs of this runtime's arbiters have panicked.
+    fn panics(runtime: &Runtime) -> u64 {
+        runtime.report().arbiters.iter().map(|arbiter| arbiter.panics).sum()
+    }
+
+    #[test]
+    fn informer_2_a_panic_in_a_job_of_the_callbacks_arbiter_ends_that_job_alone_and_is_counted() {
+        const LIMIT: Duration = Duration::from_secs(60);
+        let main = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        main.block_on(async {
+            let (runtime, server) = (Runtime::threads().start().expect("threads"), Server::<String>::new());
+            let connected = server.clone();
+            let texts = Informer::builder(&runtime, "texts").source(move || connected.clone());
+            let texts = texts.start().expect("the spec is valid");
+            let early = texts.for_each(|_| std::future::ready(())).expect("it runs");
+            early.synced_within(LIMIT).await.expect("it syncs");
+            let never = || -> std::future::Ready<()> { panic!("make panics on purpose") };
+            runtime.spawn_local(never);
+            runtime.spawn_local(|| async { panic!("the future panics on purpose") });
+            let (done, next) = tokio::sync::oneshot::channel();
+            runtime.spawn_local(|| async move { assert_eq!(done.send(42), Ok(())) });
+            assert_eq!(next.await, Ok(42), "the arbiter runs the next job");
+            assert_eq!(panics(&runtime), 2);
+            let late = texts.for_each(|_| std::future::ready(())).expect("it runs");
+            late.synced_within(LIMIT).await.expect("a new subscription is served");
+            assert_eq!(early.ended(), None, "and the earlier one goes on");
+            runtime.shutdown(LIMIT).await.expect("nothing blocks it");
+        });
+    }
 }

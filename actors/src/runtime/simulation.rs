@@ -161,7 +161,7 @@ impl SimulationBuilder {
         actix_rt::spawn(callback_work);
         let mut watchdog = Watchdog::none();
         if self.watched {
-            let (looks, look) = Watchdog::here(clock.clone(), vec![pipeline.clone(), callbacks.clone()]);
+            let (looks, look) = Watchdog::here(clock.clone(), (std::slice::from_ref(&pipeline), &callbacks));
             actix_rt::spawn(look);
             watchdog = looks;
         }

@@ -31,6 +31,13 @@ const ROUND: Duration = Duration::from_secs(1);
 /// How often one stuck arbiter or pipeline is logged.
 const LOG_EVERY: Duration = Duration::from_secs(600);
 
+/// What to do about a closure that blocks the thread of the async closures.
+const BLOCKING_CLOSURE: &str =
+    "a closure that blocks belongs in for_each_blocking, which gives it a thread of its own";
+
+/// What to do about what blocks a thread of informers.
+const BLOCKING_PIPELINE: &str = "what an informer calls itself (an index, a filter, a source) must not block";
+
 /// Something that is stuck: the thread, the actor and the kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -102,19 +109,21 @@ pub(crate) struct Watched {
 /// One watched arbiter, and when it was last logged as stuck.
 struct WatchedArbiter {
     arbiter: ArbiterHandle,
+    /// What to do about what blocks it.
+    advice: &'static str,
     logged_at: Option<Duration>,
 }
 
 impl Watchdog {
-    /// Starts the thread that watches these arbiters.
+    /// Starts the thread that watches these arbiters: those of informers, and that of async closures.
     pub(super) fn thread(
         name: &str,
         clock: Clock,
-        arbiters: Vec<ArbiterHandle>,
+        (pipelines, callbacks): (&[ArbiterHandle], &ArbiterHandle),
     ) -> Result<Self, RuntimeError> {
         let name = format!("{name}-watchdog");
         let shared = Shared::new(clock);
-        let arbiters = WatchedArbiter::all(arbiters);
+        let arbiters = WatchedArbiter::all(pipelines, callbacks);
         let watching = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name(name.clone()).spawn(move || watching.watch(arbiters));
         let thread = thread.map_err(|source| RuntimeError::Thread { name, source })?;
@@ -131,10 +140,10 @@ impl Watchdog {
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn here(
         clock: Clock,
-        arbiters: Vec<ArbiterHandle>,
+        (pipelines, callbacks): (&[ArbiterHandle], &ArbiterHandle),
     ) -> (Self, impl Future<Output = ()> + 'static) {
         let shared = Shared::new(clock);
-        let (mut arbiters, watching) = (WatchedArbiter::all(arbiters), Arc::clone(&shared));
+        let (mut arbiters, watching) = (WatchedArbiter::all(pipelines, callbacks), Arc::clone(&shared));
         let look = async move {
             while !watching.state().closed {
                 tokio::time::sleep(ROUND).await;
@@ -245,8 +254,10 @@ impl Watched {
 }
 
 impl WatchedArbiter {
-    fn all(arbiters: Vec<ArbiterHandle>) -> Vec<Self> {
-        arbiters.into_iter().map(|arbiter| Self { arbiter, logged_at: None }).collect()
+    fn all(pipelines: &[ArbiterHandle], callbacks: &ArbiterHandle) -> Vec<Self> {
+        let pipelines = pipelines.iter().map(|arbiter| (arbiter.clone(), BLOCKING_PIPELINE));
+        let arbiters = pipelines.chain([(callbacks.clone(), BLOCKING_CLOSURE)]);
+        arbiters.map(|(arbiter, advice)| Self { arbiter, advice, logged_at: None }).collect()
     }
 
     fn look(&mut self, now: Duration) {
@@ -254,7 +265,8 @@ impl WatchedArbiter {
             Some(stuck) if is_due(self.logged_at, now) => {
                 let Stuck { arbiter, actor, since, .. } = stuck;
                 let (actor, silent_for) = (actor.as_deref().unwrap_or("unknown"), now.saturating_sub(since));
-                tracing::error!(target: "actix_informer::runtime", %arbiter, actor, ?silent_for, "an arbiter is blocked: none of its actors can run until the blocking code returns");
+                let advice = self.advice;
+                tracing::error!(target: "actix_informer::runtime", %arbiter, actor, ?silent_for, "the arbiter {arbiter} is blocked by {actor}: nothing else on it can run until the blocking code returns; {advice}");
                 self.logged_at = Some(now);
             }
             _ => {}
