@@ -28,6 +28,7 @@ pub use incident::{DataCounters, Incident, Reason, Reported};
 use building::Building;
 use draft::Draft;
 use keyed::PartsByKey;
+use machine::UnderWay;
 use replace::Replacing;
 
 mod building;
@@ -186,9 +187,15 @@ impl<S> Store<S> {
         if self.advance_building(budget) { Progress::Done(self.publish()) } else { Progress::More }
     }
 
-    /// Whether something is under way, so that [`Self::advance`] has work.
-    pub fn is_busy(&self) -> bool {
-        self.keyed.is_some() || self.is_replacing() || !self.building.is_empty()
+    /// What is under way, so that [`Self::advance`] has work.
+    pub fn under_way(&self) -> UnderWay {
+        if self.keyed.is_some() || self.is_replacing() {
+            UnderWay::InOrder
+        } else if self.building.is_empty() {
+            UnderWay::Nothing
+        } else {
+            UnderWay::Index
+        }
     }
 
     /// Whether a Replace, or the removal of a source, is under way: parts have to wait for it.

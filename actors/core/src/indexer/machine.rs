@@ -2,8 +2,8 @@
 //!
 //! Answers "ask for a batch, apply the one that came, continue the work under way, or wait?". The actor reports what
 //! happened with `handle_*`; [`IndexerMachine::poll_effect`] gives what to do now. The actor sends the messages and
-//! owns the store. An ask to the queue may be open while an index is built or published: its answer is held until the
-//! step is over.
+//! owns the store. While an index is built, a batch that has come is applied before the next slice of the index; a batch
+//! that comes while something else is under way is held until that is over.
 //!
 //! ```text
 //!            ┌─ Advance ──▶ Advancing ──slice, turn──▶ Idle
@@ -13,8 +13,10 @@
 //! Invariants:
 //! 1. One step at a time: no slice begins and no batch is applied while another step has not ended.
 //! 2. One question is open at a time, and none while a batch is held.
-//! 3. Every batch is handed out once, in the order in which they came, and only when the store has nothing under way.
-//! 4. Whenever nothing is under way, the next batch has been asked for, so a later batch always arrives.
+//! 3. Every batch is handed out once, in the order in which they came, and only when the store has nothing under way but
+//!    an index.
+//! 4. Whenever nothing is under way but an index, the next batch has been asked for, so a later batch always arrives.
+//! 5. Between two batches there is at most one slice of an index, and at least one while a batch is asked for.
 
 /// The Indexer's present step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,18 @@ pub enum Effect<B> {
     /// Let the store advance by one slice. If that publishes, call [`IndexerMachine::handle_published`]; otherwise call
     /// [`IndexerMachine::handle_turn`] after other actors have had a turn.
     Advance,
+}
+
+/// What the store has under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the machine must decide for every kind of work")]
+pub enum UnderWay {
+    /// Nothing.
+    Nothing,
+    /// An index alone is being built: parts and lists may come in between.
+    Index,
+    /// A list, the removal of a source or parts by key: what comes later has to wait.
+    InOrder,
 }
 
 /// The state of the next batch.
@@ -87,23 +101,27 @@ impl<B> IndexerMachine<B> {
         }
     }
 
-    /// What to do now. Call it until it gives `None` after each call of a `handle_*` method. `is_busy` says whether the
-    /// store has something under way.
-    pub fn poll_effect(&mut self, is_busy: bool) -> Option<Effect<B>> {
+    /// What to do now. Call it until it gives `None` after each call of a `handle_*` method, with what the store has
+    /// under way.
+    pub fn poll_effect(&mut self, under_way: UnderWay) -> Option<Effect<B>> {
         if self.work != Work::Nothing {
             return None;
         }
-        if is_busy {
+        if under_way == UnderWay::InOrder {
             self.work = Work::Advancing;
             return Some(Effect::Advance);
         }
         match std::mem::replace(&mut self.intake, Intake::Asked) {
             Intake::Empty => Some(Effect::Ask),
-            Intake::Asked => None,
             Intake::Held(batch) => {
                 self.intake = Intake::Empty;
                 Some(Effect::Apply(batch))
             }
+            Intake::Asked if under_way == UnderWay::Index => {
+                self.work = Work::Advancing;
+                Some(Effect::Advance)
+            }
+            Intake::Asked => None,
         }
     }
 

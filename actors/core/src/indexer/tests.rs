@@ -5,6 +5,7 @@
 
 use crate::delta::{Cause, Change, Replacement, Undecodable, WatchPart};
 use crate::index::Index;
+use crate::indexer::machine::UnderWay;
 use crate::indexer::{Progress, Publish, Reported, Store, invariants};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
@@ -17,6 +18,11 @@ mod props;
 mod queued;
 mod replace;
 mod sources;
+
+/// Whether something is under way.
+fn is_busy<S>(store: &Store<S>) -> bool {
+    store.under_way() != UnderWay::Nothing
+}
 
 /// A store, and all that it has published.
 struct Play {
@@ -88,7 +94,7 @@ impl Play {
     /// Advances to the next publish; nothing of it is seen before.
     fn finish(&mut self) -> Publish<String> {
         loop {
-            assert!(self.store.is_busy());
+            assert!(is_busy(&self.store));
             match self.store.advance(250) {
                 Progress::More => assert!(self.store.snapshot().ptr_eq(self.now()), "published half of it"),
                 Progress::Done(applied) => return self.note(applied),

@@ -5,7 +5,7 @@
 
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::index::Index;
-use crate::indexer::machine::{Effect, IndexerMachine, Step};
+use crate::indexer::machine::{Effect, IndexerMachine, Step, UnderWay};
 use crate::indexer::{Progress, Store};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
@@ -97,7 +97,7 @@ impl Driven {
     }
 
     fn drive(&mut self) {
-        while let Some(effect) = self.machine.poll_effect(self.store.is_busy()) {
+        while let Some(effect) = self.machine.poll_effect(self.store.under_way()) {
             match effect {
                 Effect::Ask => self.questions += 1,
                 Effect::Apply((number, batch)) => self.apply(number, batch),
@@ -112,7 +112,7 @@ impl Driven {
     }
 
     fn apply(&mut self, number: u64, batch: Batch) {
-        assert!(!self.store.is_busy(), "applied in the middle of something");
+        assert_ne!(self.store.under_way(), UnderWay::InOrder, "applied in the middle of something");
         assert_eq!(number, self.applied + 1, "batches are applied in order, each once");
         self.applied = number;
         match batch {
@@ -146,7 +146,8 @@ impl Driven {
         }
         (0..self.turns).for_each(|_| self.machine.handle_turn());
         (0..self.fan_outs).for_each(|_| self.machine.handle_fanned_out());
-        assert!(self.machine.poll_effect(true).is_none() && self.machine.poll_effect(false).is_none());
+        let all = [UnderWay::Nothing, UnderWay::Index, UnderWay::InOrder];
+        assert!(all.into_iter().all(|under_way| self.machine.poll_effect(under_way).is_none()));
         assert_eq!(self.machine.step(), Step::Ended);
     }
 
@@ -215,8 +216,8 @@ fn idx_27_in_every_order_of_events_one_step_runs_at_a_time_and_the_next_batch_is
 /// It has asked for a batch, and builds an index meanwhile.
 fn building() -> IndexerMachine<&'static str> {
     let mut machine = IndexerMachine::new();
-    assert_eq!(machine.poll_effect(false), Some(Effect::Ask));
-    assert_eq!(machine.poll_effect(true), Some(Effect::Advance));
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Ask));
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Advance));
     machine
 }
 
@@ -225,15 +226,17 @@ fn idx_27_a_batch_that_comes_while_an_index_is_handed_on_waits_until_that_is_tak
     let mut machine = building();
     machine.handle_published();
     machine.handle_batch("a list");
-    assert_eq!((machine.poll_effect(false), machine.step()), (None, Step::FanningOut));
-    // A second index is added: it waits, too.
-    assert_eq!(machine.poll_effect(true), None);
+    assert_eq!((machine.poll_effect(UnderWay::Nothing), machine.step()), (None, Step::FanningOut));
+    // A second index is added: the list goes before it.
+    assert_eq!(machine.poll_effect(UnderWay::Index), None);
     machine.handle_fanned_out();
-    assert_eq!(machine.poll_effect(true), Some(Effect::Advance));
-    assert_eq!(machine.poll_effect(true), None, "one slice at a time");
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Apply("a list")));
+    assert_eq!(machine.poll_effect(UnderWay::InOrder), Some(Effect::Advance));
+    assert_eq!(machine.poll_effect(UnderWay::InOrder), None, "one slice at a time");
     machine.handle_published();
     machine.handle_fanned_out();
-    assert_eq!(machine.poll_effect(false), Some(Effect::Apply("a list")));
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Ask));
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Advance), "and the index goes on");
 }
 
 #[test]
@@ -242,6 +245,25 @@ fn after_the_end_of_its_epoch_nothing_is_begun_whatever_still_comes() {
     machine.handle_end();
     machine.handle_batch("late");
     machine.handle_turn();
-    assert_eq!((machine.poll_effect(true), machine.poll_effect(false)), (None, None));
+    assert_eq!(machine.poll_effect(UnderWay::Index), None);
+    assert_eq!(machine.poll_effect(UnderWay::Nothing), None);
     assert_eq!(machine.step(), Step::Ended);
+}
+
+#[test]
+fn informer_7_while_an_index_of_a_million_objects_is_built_an_event_waits_for_one_slice_and_the_index_for_one_event()
+ {
+    let (mut machine, mut slices) = (building(), 1);
+    // The index takes 4,000 slices; an event comes in the turn behind each of them.
+    for _ in 1..4_000 {
+        machine.handle_turn();
+        machine.handle_batch("an event");
+        assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Apply("an event")));
+        machine.handle_published();
+        machine.handle_fanned_out();
+        assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Ask));
+        assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Advance));
+        slices += 1;
+    }
+    assert_eq!(slices, 4_000);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::indices::by_word;
-use super::{Play, gone, put, text_of, texts};
+use super::{Play, gone, is_busy, put, text_of, texts};
 use crate::delta::{Cause, Change, Replacement, Undecodable, WatchPart};
 use crate::indexer::{Progress, Publish, invariants};
 use crate::meta::{Object, ObjectKey, SourceId, Uid};
@@ -303,7 +303,7 @@ proptest! {
         for (at, deed, slice) in &history {
             world.play(*at, deed, *slice);
         }
-        while world.play.store.is_busy() {
+        while is_busy(&world.play.store) {
             world.build_on(1);
         }
         prop_assert_eq!(world.play.now().by_index("word", "red").is_ok(), world.asked_for_index);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Play, bookmark, gone, put, reported, texts};
+use super::{Play, bookmark, gone, is_busy, put, reported, texts};
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::delta_fifo::{Batch, Bounds, DeltaQueue, QueueOrder};
 use crate::indexer::{Publish, invariants};
@@ -58,7 +58,7 @@ impl Pipeline {
             Some(Batch::PartsByKey { parts, reached }) => {
                 self.play.store.begin_keyed(parts, reached);
                 let mut applied = self.play.finish();
-                while self.play.store.is_busy() {
+                while is_busy(&self.play.store) {
                     self.changes.push(applied);
                     applied = self.play.finish();
                 }
@@ -163,7 +163,7 @@ fn keyed_parts_are_applied_in_slices_and_reach_their_version_with_the_last() {
     let parts: Vec<_> = (6..1_006).map(|number| (SourceId::default(), put(object("a", number)))).collect();
     pipeline.play.store.begin_keyed(parts, vec![(SourceId::default(), version(1_005))]);
     let mut slices = Vec::new();
-    while pipeline.play.store.is_busy() {
+    while is_busy(&pipeline.play.store) {
         assert_eq!(pipeline.version(), "5");
         slices.push(invariants::changes_of(&pipeline.play.finish()).len());
     }
