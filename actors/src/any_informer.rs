@@ -21,6 +21,7 @@ use crate::observed::Observed;
 use crate::pipeline::messages::Body;
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::subscription_state::SubscriptionStatus;
+use crate::waiting::{Looked, wait};
 
 /// A running informer of any kind. Cheap to clone; the last handle dropped stops the informer.
 ///
@@ -101,8 +102,17 @@ impl<S: Body> Erased for Informer<S> {
 
     fn failure(&self) -> BoxFuture<'static, Option<Arc<str>>> {
         let board = self.0.pipeline.shared.board.clone();
-        let failed =
-            async move { board.settled(|status| status.failed.is_some() || status.stopped).await.failed };
+        let ending = Arc::clone(&self.0.ending);
+        let failed = async move {
+            let look = || {
+                let seen = board.settled().count();
+                match board.failed() {
+                    Some(failure) => Looked::Decided(failure),
+                    None => Looked::NotYet(board.settled().since(seen)),
+                }
+            };
+            wait(ending.over.cancelled(), Duration::MAX, look).await.ok()
+        };
         failed.boxed()
     }
 

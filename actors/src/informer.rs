@@ -11,6 +11,7 @@
 
 mod namespaces;
 mod sources;
+mod waits;
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,12 +36,12 @@ pub use crate::pipeline::messages::Body;
 use crate::pipeline::messages::{AddIndex, IndexCall};
 use crate::pipeline::sources::{Refused, Sources};
 use crate::pipeline::status::InformerStatus;
-use crate::pipeline::subscription_state::{EndReason, SubscriptionStatus};
+use crate::pipeline::subscription_state::SubscriptionStatus;
 use crate::pipeline::wiring::{self, InformerSpec};
 use crate::running::Running;
 pub use crate::running::ShutdownReport;
 use crate::runtime::mailbox::ask;
-use crate::runtime::{Named, Runtime, within};
+use crate::runtime::{Named, Runtime};
 pub use crate::snapshots::{NotAllReached, Snapshots, Versions};
 pub use crate::source_failures::SourceFailure;
 pub use crate::until::{NotMet, UntilError};
@@ -180,109 +181,6 @@ impl<S: Body> Informer<S> {
     /// The newest failure of its worst source, or of any.
     pub fn last_error(&self) -> Option<ListWatchError> {
         self.status().last_error().cloned()
-    }
-
-    /// Waits until the status satisfies `enough` and gives it. `enough` is called with a copy, once for each change
-    /// that is seen: it may be slow, and may call any method of this informer.
-    ///
-    /// # Errors
-    /// [`WaitError::Stopped`] if the informer stops first.
-    pub async fn wait_until(
-        &self,
-        mut enough: impl FnMut(&InformerStatus) -> bool,
-    ) -> Result<InformerStatus, WaitError> {
-        let board = &self.0.pipeline.shared.board;
-        loop {
-            let seen = board.changed().count();
-            let status = board.read();
-            if enough(&status) {
-                return Ok(status);
-            }
-            if status.stopped {
-                return Err(self.stopped());
-            }
-            tokio::select! {
-                biased;
-                () = board.changed().since(seen) => {}
-                () = self.0.ending.abandoned() => return Err(self.stopped()),
-            }
-        }
-    }
-
-    /// Waits until the first list of every source is published. Latched.
-    ///
-    /// # Errors
-    /// [`WaitError::Stopped`] if the informer stops first; [`WaitError::SourceGivenUp`] if a source is given up
-    /// before it has listed.
-    pub async fn synced(&self) -> Result<(), WaitError> {
-        let board = &self.0.pipeline.shared.board;
-        let settled = board.settled(|status| status.synced || status.stopped || status.lost().is_some());
-        let synced = tokio::select! {
-            biased;
-            status = settled => status.synced,
-            () = self.0.ending.abandoned() => false,
-        };
-        if synced { Ok(()) } else { Err(self.lost().unwrap_or_else(|| self.stopped())) }
-    }
-
-    /// As [`Self::synced`], for at most `limit`.
-    ///
-    /// # Errors
-    /// As there; at the limit [`WaitError::Deadline`] with the worst source, its state, and what blocks a thread.
-    pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
-        match within(limit, self.synced()).await {
-            Some(result) => result,
-            None => Err(self.deadline(limit, None)),
-        }
-    }
-
-    /// Waits until it is certain that the informer will never be synced although it runs; perhaps for ever.
-    pub(crate) async fn lost_source(&self) -> WaitError {
-        let board = &self.0.pipeline.shared.board;
-        drop(board.settled(|status| status.lost().is_some() && !status.stopped).await);
-        self.lost().unwrap_or_else(|| self.stopped())
-    }
-
-    /// Why a wait has ended at its deadline.
-    pub(crate) fn deadline(&self, waited: Duration, subscription: Option<&Arc<str>>) -> WaitError {
-        let status = self.status();
-        let source = status.worst().map(|source| source.source.clone()).unwrap_or_default();
-        let (state, last_error) = (status.state(), status.last_error().cloned());
-        let next_try_in = state.next_try().map(|at| at.saturating_sub(self.runtime().now()));
-        WaitError::Deadline(Box::new(NotSynced {
-            informer: status.name,
-            subscription: subscription.cloned(),
-            waited,
-            informer_synced: status.synced,
-            source,
-            state,
-            next_try_in,
-            last_error,
-            stuck: status.stuck,
-        }))
-    }
-
-    /// The error of a wait for a subscription that ended for this reason.
-    pub(crate) fn ended(&self, subscription: &Arc<str>, reason: EndReason) -> WaitError {
-        if reason == EndReason::InformerStopped {
-            return self.stopped();
-        }
-        let informer = Arc::clone(&self.0.pipeline.parent.name);
-        WaitError::Ended { informer, subscription: Arc::clone(subscription), reason }
-    }
-
-    pub(crate) fn stopped(&self) -> WaitError {
-        WaitError::Stopped {
-            informer: Arc::clone(&self.0.pipeline.parent.name),
-            reason: self.0.ending.reason(),
-        }
-    }
-
-    fn lost(&self) -> Option<WaitError> {
-        let status = self.status();
-        let (lost, reason) = status.lost().filter(|_| !status.stopped)?;
-        let (lost, reason) = (lost.as_str().into(), Arc::clone(reason));
-        Some(WaitError::SourceGivenUp { informer: Arc::clone(&status.name), lost, reason })
     }
 
     /// A handle for reading the store.

@@ -57,6 +57,7 @@ mod supervision;
 pub mod testing;
 mod until;
 mod wait_error;
+mod waiting;
 mod weak_informer;
 pub mod work_queue;
 

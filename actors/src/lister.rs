@@ -6,22 +6,23 @@
 //! 2. Before the first list it is empty; a missing name is `None`, never an error and never a wait.
 //! 3. It keeps the informer running; a [`Snapshot`] does not.
 //!
-//! Read next: `informer_core::snapshot`, what it reads.
+//! Read next: `informer_core::snapshot`, what it reads; `lister/waits.rs`, its waits.
+
+mod waits;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
 use informer_core::index::{AnyIndex, UnknownIndex};
-use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::messages::Body;
 use crate::pipeline::published::Published;
 use crate::pipeline::shared::IndexRegistry;
 use crate::running::Running;
-use crate::runtime::{Stuck, within};
+use crate::runtime::Stuck;
 
 /// A read handle; cheap to clone, `Send` and `Sync`.
 pub struct Lister<S: Body> {
@@ -192,123 +193,6 @@ impl<S: Body> Lister<S> {
     /// The published state at one moment.
     pub fn snapshot(&self) -> Snapshot<S> {
         self.published.snapshot()
-    }
-
-    /// Waits until the only source has reached `version`: by event, bookmark or list. With the version in the server's
-    /// answer to a write, a program reads its own writes.
-    ///
-    /// Two things to know about that:
-    /// - A write to an object that the informer's namespace or selectors leave out brings no event. Then only a later
-    ///   event, a bookmark (about once a minute) or a renewed watch (up to 90 s) reaches its version: give such waits
-    ///   that time, or do not wait for them.
-    /// - Ok means that the store is at least as new as the write, not that it still holds what was written. Another
-    ///   client may have changed or deleted the object since, and a list shows only the result. Look with
-    ///   [`Self::get`].
-    ///
-    /// # Errors
-    /// At the deadline, with the version reached; when the informer stops; when there are several sources.
-    pub async fn wait_for(&self, version: &ResourceVersion, limit: Duration) -> Result<(), WaitForError> {
-        match self.sources().as_slice() {
-            [only] => self.wait_for_source(only, version, limit).await,
-            several => Err(WaitForError::SeveralSources {
-                informer: self.informer_name(),
-                sources: several.iter().cloned().collect(),
-            }),
-        }
-    }
-
-    /// Waits until the cache has what a write of ours has returned, or something newer: until the object of its key is at
-    /// its version or above, or every source that may follow the key is. It needs no name of a source.
-    ///
-    /// Of a plain body the front door's `meta_of` gives the argument. What is said at [`Self::wait_for`] holds here, too.
-    ///
-    /// # Errors
-    /// As [`Self::wait_for_source`]; and [`WaitForError::NotFollowed`] if no source covers the key.
-    pub async fn wait_for_write(&self, written: &Meta, limit: Duration) -> Result<(), WaitForError> {
-        let Meta { key, version, .. } = written;
-        let sources = self.sources_of(key);
-        if sources.is_empty() {
-            let (informer, key) = (self.informer_name(), key.clone());
-            return Err(WaitForError::NotFollowed { informer, key });
-        }
-        let object = async {
-            let mut known = None;
-            loop {
-                let changed = self.published.changing(key, known);
-                let cached = self.published.get(key).map(|object| object.version().clone());
-                if cached.as_ref().is_some_and(|cached| cached >= version) {
-                    return;
-                }
-                // This handle holds what wakes it.
-                drop(changed.await);
-                known = cached;
-            }
-        };
-        let all = try_join_all(sources.iter().map(|source| self.wait_for_source(source, version, limit)));
-        tokio::select! {
-            biased;
-            () = object => Ok(()),
-            reached = all => reached.map(drop),
-        }
-    }
-
-    /// As [`Self::wait_for`], for one source of several.
-    ///
-    /// # Errors
-    /// As there, and when no source has this name, or it is removed meanwhile.
-    pub async fn wait_for_source(
-        &self,
-        source: &SourceId,
-        version: &ResourceVersion,
-        limit: Duration,
-    ) -> Result<(), WaitForError> {
-        let reached = || self.published.snapshot().version(source).cloned();
-        let Origin::Running(keep) = &self.origin else {
-            // Nobody brings what a fake has not reached.
-            let is_there = reached().is_some_and(|reached| reached >= *version);
-            return if is_there { Ok(()) } else { Err(self.not_reached(source, version, Duration::ZERO)) };
-        };
-        let is_gone = || !keep.pipeline.shared.sources.contains(source);
-        let arrival = async {
-            loop {
-                let woken = self.published.reaching(source, version);
-                if is_gone() {
-                    return Err(WaitForError::UnknownSource {
-                        informer: self.informer_name(),
-                        name: source.as_str().into(),
-                    });
-                }
-                if reached().is_some_and(|reached| reached >= *version) {
-                    return Ok(());
-                }
-                // This handle holds what wakes it.
-                drop(woken.await);
-            }
-        };
-        tokio::select! {
-            biased;
-            arrived = within(limit, arrival) => {
-                arrived.unwrap_or_else(|| Err(self.not_reached(source, version, limit)))
-            }
-            () = keep.ending.stop.cancelled() => {
-                Err(WaitForError::Stopped { informer: self.informer_name(), wanted: version.clone() })
-            }
-        }
-    }
-
-    fn not_reached(&self, source: &SourceId, wanted: &ResourceVersion, waited: Duration) -> WaitForError {
-        let stuck = match &self.origin {
-            Origin::Running(keep) => keep.pipeline.shared.board.read().stuck,
-            Origin::Fake(_) => None,
-        };
-        WaitForError::Deadline(Box::new(NotReached {
-            informer: self.informer_name(),
-            source: source.clone(),
-            waited,
-            wanted: wanted.clone(),
-            reached: self.published.snapshot().version(source).cloned(),
-            stuck,
-        }))
     }
 
     fn sources(&self) -> Vec<SourceId> {

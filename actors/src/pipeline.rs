@@ -34,4 +34,5 @@ pub(crate) mod status_text;
 pub(crate) mod subscription_state;
 pub(crate) mod subscriptions;
 pub(crate) mod unexpected_data;
+pub(crate) mod waits;
 pub(crate) mod wiring;

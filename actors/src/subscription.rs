@@ -26,6 +26,7 @@ use informer_core::restart::Verdict;
 
 pub use crate::event_stream::{Events, Marked, MarkedEvents};
 use crate::informer::{Informer, WaitError};
+use crate::pipeline::board::SyncState;
 use crate::pipeline::callback_host::{count_filter_panic, is_inside};
 use crate::pipeline::listener::{Delivery, Listener, ListenerSpec, WINDOW};
 use crate::pipeline::messages::{Body, Detach, Drain};
@@ -42,6 +43,7 @@ use crate::runtime::{Label, within};
 pub use crate::subscribe_options::SubscribeOptions;
 use crate::supervision::child::Mailbox;
 use crate::supervision::parent::{ChildContext, StopOn};
+use crate::waiting::{Looked, wait};
 
 /// Why there is no subscription.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -198,11 +200,7 @@ impl<S: Body> Subscription<S> {
     /// [`WaitError::Ended`] when the subscription ends before, or [`WaitError::Stopped`] if that is because its
     /// informer has; [`WaitError::SourceGivenUp`] when a source that has never listed is given up.
     pub async fn synced(&self) -> Result<(), WaitError> {
-        tokio::select! {
-            biased;
-            synced = self.state.synced() => synced.map_err(|reason| self.informer.ended(self.state.name(), reason)),
-            lost = self.informer.lost_source() => Err(lost),
-        }
+        self.synced_within(Duration::MAX).await
     }
 
     /// As [`Self::synced`], for at most `limit`.
@@ -210,10 +208,25 @@ impl<S: Body> Subscription<S> {
     /// # Errors
     /// As there; at the limit [`WaitError::Deadline`] with what keeps it from being synced.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
-        match within(limit, self.synced()).await {
-            Some(result) => result,
-            None => Err(self.informer.deadline(limit, Some(self.state.name()))),
-        }
+        let (informer, state) = (&self.informer, &self.state);
+        let board = &informer.0.pipeline.shared.board;
+        let look = || {
+            let (changed, settled) = (state.changed(), board.settled().count());
+            if let Some(outcome) = state.sync_outcome() {
+                return Looked::Decided(outcome.map_err(|reason| informer.ended(state.name(), reason)));
+            }
+            if let SyncState::Lost(source, reason) = board.sync() {
+                return Looked::Decided(Err(informer.source_given_up(&source, reason)));
+            }
+            Looked::NotYet(async move {
+                tokio::select! {
+                    () = changed => {}
+                    () = board.settled().since(settled) => {}
+                }
+            })
+        };
+        let synced = wait(informer.0.ending.stop.cancelled(), limit, look).await;
+        synced.unwrap_or_else(|undecided| Err(informer.undecided(undecided, limit, Some(state.name()))))
     }
 
     /// Why it has ended, if it has.

@@ -20,8 +20,9 @@ use informer_core::until::{Held, LastSeen, Seen, Verdict};
 
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
-use crate::runtime::{Stuck, within};
+use crate::runtime::Stuck;
 use crate::wait_error::WaitError;
+use crate::waiting::{Looked, Undecided, wait};
 
 /// Why a condition was not seen to hold. `E` is the error of a condition that can fail.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -82,8 +83,7 @@ impl<S: Body> Informer<S> {
     /// The condition is asked after the first list, and then about the newest state after each publish that changes the
     /// object; it may answer `bool`, or `Result<bool, E>`, whose error ends the wait. As every look at a cache it can miss
     /// a state that lasted for a moment; it does not miss that the object was deleted, also where another one has its
-    /// name by now. It asks nothing of the server. Each publish of the informer compares one version for it; only a change
-    /// of the object asks the condition. It waits without blocking, on the clock of the runtime of its caller, also a
+    /// name by now. It asks nothing of the server. Only a publish that changes the object, or a list, looks at this wait. It waits without blocking, on the clock of the runtime of its caller, also a
     /// simulated one.
     ///
     /// ```
@@ -112,59 +112,56 @@ impl<S: Body> Informer<S> {
     pub async fn until<V: Verdict>(
         &self,
         key: &ObjectKey,
-        condition: impl FnMut(Option<&Object<S>>) -> V,
+        mut condition: impl FnMut(Option<&Object<S>>) -> V,
         limit: Duration,
     ) -> Result<Option<Object<S>>, UntilError<V::Error>> {
+        let begun = self.runtime().now();
+        let left = || limit.saturating_sub(self.runtime().now().saturating_sub(begun));
         let mut seen = Seen::default();
-        match within(limit, self.observe(key, condition, &mut seen)).await {
-            Some(outcome) => outcome,
-            None => {
-                let status = self.status();
-                let (state, last_error) = (status.state(), status.last_error().cloned());
-                Err(UntilError::Deadline(Box::new(NotMet {
-                    informer: status.name,
-                    key: key.clone(),
-                    waited: limit,
-                    seen: seen.last().clone(),
-                    state,
-                    last_error,
-                    stuck: status.stuck,
-                })))
-            }
+        match self.synced_within(limit).await {
+            Ok(()) => {}
+            Err(WaitError::Deadline(_)) => return Err(self.not_met(key, &seen, limit)),
+            Err(why) => return Err(why.into()),
         }
-    }
-
-    async fn observe<V: Verdict>(
-        &self,
-        key: &ObjectKey,
-        mut condition: impl FnMut(Option<&Object<S>>) -> V,
-        seen: &mut Seen,
-    ) -> Result<Option<Object<S>>, UntilError<V::Error>> {
-        self.synced().await?;
         let published = &self.0.pipeline.shared.published;
         let mut known = None;
-        loop {
+        let look = || loop {
             // Before the look: no publish is missed.
             let changed = published.changing(key, known.clone());
             let object = published.get(key);
             let version = object.as_ref().map(|object| object.version().clone());
             match seen.handle_state(object.as_ref(), identity, &mut condition) {
-                Err(error) => return Err(UntilError::Condition(error)),
-                Ok(Held::ByState) => return Ok(object),
-                Ok(Held::ByAbsence) => return Ok(None),
+                Err(error) => return Looked::Decided(Err(UntilError::Condition(error))),
+                Ok(Held::ByState) => return Looked::Decided(Ok(object)),
+                Ok(Held::ByAbsence) => return Looked::Decided(Ok(None)),
                 Ok(_) => {}
             }
-            if version != known {
-                // What is awaited is a change of an older state.
-                known = version;
-                continue;
+            if version == known {
+                return Looked::NotYet(changed);
             }
-            tokio::select! {
-                biased;
-                woken = changed => drop(woken),
-                () = self.0.ending.stop.cancelled() => return Err(self.stopped().into()),
-            }
+            // What is awaited is a change of an older state.
+            known = version;
+        };
+        match wait(self.0.ending.stop.cancelled(), left(), look).await {
+            Ok(decided) => decided,
+            Err(Undecided::Ended) => Err(self.stopped().into()),
+            Err(Undecided::Deadline) => Err(self.not_met(key, &seen, limit)),
         }
+    }
+
+    /// What was known of the object at the limit.
+    fn not_met<E>(&self, key: &ObjectKey, seen: &Seen, waited: Duration) -> UntilError<E> {
+        let status = self.status();
+        let (state, last_error) = (status.state(), status.last_error().cloned());
+        UntilError::Deadline(Box::new(NotMet {
+            informer: status.name,
+            key: key.clone(),
+            waited,
+            seen: seen.last().clone(),
+            state,
+            last_error,
+            stuck: status.stuck,
+        }))
     }
 }
 

@@ -92,6 +92,7 @@ mod threads;
 mod unexpected_data;
 mod until;
 mod views;
+mod wait_ends;
 mod waits;
 mod watchdog;
 mod windows;

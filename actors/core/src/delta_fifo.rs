@@ -112,6 +112,18 @@ pub enum Batch<S> {
     },
 }
 
+impl<S> Batch<S> {
+    /// Names the source of each part; of each list, each removal and each version, too.
+    pub fn for_each_source(&self, mut name: impl FnMut(&SourceId)) {
+        match self {
+            Self::Parts(parts) => parts.iter().for_each(|(source, _)| name(source)),
+            Self::PartsByKey { reached, .. } => reached.iter().for_each(|(source, _)| name(source)),
+            Self::Replace { source, .. } | Self::RemoveSource { source } => name(source),
+            Self::Resync { .. } => {}
+        }
+    }
+}
+
 /// The queue of one informer.
 pub struct DeltaQueue<S> {
     bounds: Bounds,

@@ -10,9 +10,11 @@ use std::time::Duration;
 use actix::{Actor, Context, Handler, ResponseFuture};
 use futures_util::FutureExt;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::reflector::ReflectorConfig;
 
 use super::{Controller, ControllerBuilder, Outcome, Reconcile, ReconcileError, Request};
 use crate::informer::Informer;
+use crate::list_watch::SourceSpec;
 use crate::runtime::Runtime;
 use crate::runtime::faults::Faults;
 use crate::runtime::locked::locked;

@@ -24,7 +24,7 @@ use informer_core::namespaces::{ClusterWide, Followed, Names, plan};
 
 use self::follower::Follower;
 pub use self::selection::Selection;
-use super::{AddSourceError, Informer, WaitError};
+use super::{AddSourceError, Informer};
 use crate::pipeline::messages::Body;
 use crate::pipeline::namespace_set::{Makers, NamespaceSet};
 pub use crate::pipeline::namespace_set::{OfCluster, OfNamespace};
@@ -262,25 +262,6 @@ impl<S: Body> Informer<S> {
         let sets = self.0.pipeline.shared.namespaces.all();
         let wanted = sets.iter().filter_map(|set| set.wanted());
         wanted.flat_map(|wanted| wanted.names.iter().cloned().collect::<Vec<_>>()).collect()
-    }
-
-    /// Waits until the last change of the namespaces is carried out: every new one has listed, and of every other one
-    /// nothing is left. At once if the informer has no set of namespaces.
-    ///
-    /// # Errors
-    /// [`WaitError::Stopped`] if the informer stops before.
-    pub async fn namespaces_synced(&self) -> Result<(), WaitError> {
-        let (pipeline, ending) = (&self.0.pipeline, &self.0.ending);
-        let all = async {
-            for set in pipeline.shared.namespaces.all() {
-                set.synced(set.newest_change()).await;
-            }
-        };
-        tokio::select! {
-            biased;
-            () = ending.stop.cancelled() => Err(self.stopped()),
-            () = all => Ok(()),
-        }
     }
 
     /// Changes the set of a cluster, if the namespaces in `new` can be followed.

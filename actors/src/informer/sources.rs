@@ -13,7 +13,6 @@
 use std::sync::Arc;
 
 use informer_core::meta::{ClusterName, SourceId};
-use informer_core::reflector::SourceState;
 use tokio_util::sync::CancellationToken;
 
 use super::{Informer, WaitError};
@@ -202,9 +201,12 @@ impl<S: Body> Informer<S> {
     /// after the other. Nothing of another cluster is touched. If there is none, it returns at once.
     ///
     /// # Errors
-    /// As there: the last source stays.
+    /// As there: the last source stays; and when the informer has stopped.
     pub async fn remove_cluster(&self, cluster: &ClusterName) -> Result<(), RemoveSourceError> {
-        let shared = &self.0.pipeline.shared;
+        let (shared, informer) = (&self.0.pipeline.shared, || Arc::clone(&self.0.pipeline.parent.name));
+        if self.0.ending.stop.is_cancelled() {
+            return Err(RemoveSourceError::Stopped { informer: informer() });
+        }
         for source in shared.sources.of_cluster(cluster) {
             match self.remove_source(&source).await {
                 Err(RemoveSourceError::UnknownSource { .. }) | Ok(()) => {}
@@ -212,45 +214,10 @@ impl<S: Body> Informer<S> {
             }
         }
         for set in shared.namespaces.all().iter().filter(|set| set.cluster.as_ref() == Some(cluster)) {
-            let change = set.remove();
-            tokio::select! {
-                biased;
-                () = self.0.ending.stop.cancelled() => {}
-                () = set.synced(change) => {}
-            }
+            let removed = self.set_synced(set, set.remove(), |_| false).await;
+            removed.map_err(|_| RemoveSourceError::Stopped { informer: informer() })?;
         }
         Ok(())
-    }
-
-    /// Waits until the first list of this source is published.
-    ///
-    /// # Errors
-    /// [`WaitError::UnknownSource`] if there is none of this name, or it is removed before;
-    /// [`WaitError::SourceGivenUp`] if it is given up before; [`WaitError::Stopped`] if the informer stops before.
-    pub async fn source_synced(&self, source: &SourceId) -> Result<(), WaitError> {
-        let informer = || Arc::clone(&self.0.pipeline.parent.name);
-        let unknown = || WaitError::UnknownSource { informer: informer(), name: source.clone() };
-        let status = self
-            .wait_until(|status| match status.source(source) {
-                None => true,
-                Some(status) => {
-                    let is_given_up = matches!(status.state, SourceState::GivenUp { .. });
-                    status.version.is_some() || is_given_up
-                }
-            })
-            .await?;
-        match status.source(source) {
-            Some(status) if status.version.is_some() => Ok(()),
-            Some(status) => match &status.state {
-                SourceState::GivenUp { reason } => Err(WaitError::SourceGivenUp {
-                    informer: informer(),
-                    lost: source.as_str().into(),
-                    reason: Arc::clone(reason),
-                }),
-                _ => Err(unknown()),
-            },
-            None => Err(unknown()),
-        }
     }
 
     /// Lets the sources `add` take over from the sources `remove`: adds them, waits until each has listed, and removes

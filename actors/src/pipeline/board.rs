@@ -11,6 +11,8 @@
 //!
 //! Read next: `status.rs`, the values; `informer.rs`, which waits.
 
+mod sync;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,6 +28,7 @@ use crate::pipeline::source_cells::SourceCells;
 use crate::pipeline::status::{DataCounters, InformerStatus, NamespacesStatus, SourceStatus};
 use crate::runtime::Stuck;
 use crate::runtime::locked::locked;
+pub(crate) use sync::SyncState;
 
 /// The cells of one informer. Cloning copies a pointer.
 #[derive(Debug, Clone)]
@@ -166,18 +169,6 @@ impl StatusBoard {
         self.0.changed.raise();
     }
 
-    /// Waits for a status that is enough: one in which the sync, a source that is given up, or the stop is decided.
-    pub(crate) async fn settled(&self, enough: impl Fn(&InformerStatus) -> bool) -> InformerStatus {
-        loop {
-            let seen = self.0.settled.count();
-            let status = self.read();
-            if enough(&status) {
-                return status;
-            }
-            self.0.settled.since(seen).await;
-        }
-    }
-
     /// The informer has stopped.
     pub(crate) fn stop(&self) {
         self.0.stopped.store(true, Ordering::Release);
@@ -276,7 +267,7 @@ impl StatusBoard {
     /// Publishes and shows the figures in one step; false if `publish` refuses. Wakes the waits only if the number of
     /// objects or undecodable objects or `synced` has changed, or a source has listed for the first time.
     pub(crate) fn publish<S>(&self, figures: &Figures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
-        let (news, has_listed) = {
+        let (news, has_listed, is_settled) = {
             let mut store = locked(&self.0.store);
             if !publish() {
                 return false;
@@ -292,13 +283,18 @@ impl StatusBoard {
                     status.version = version.cloned();
                 }
             });
-            (store.show(figures) || has_listed, has_listed)
+            let was_synced = store.synced;
+            let news = store.show(figures) || has_listed;
+            (news, has_listed, has_listed || store.synced != was_synced)
         };
         if has_listed {
             self.0.sources_moved.raise();
         }
         if news {
-            self.wake();
+            self.0.changed.raise();
+        }
+        if is_settled {
+            self.0.settled.raise();
         }
         true
     }
@@ -317,7 +313,7 @@ impl StatusBoard {
             news
         };
         if news {
-            self.wake();
+            self.0.changed.raise();
         }
         true
     }

@@ -61,6 +61,8 @@ pub(crate) struct Indexer<S: Body> {
     answers: Answers<S>,
     /// The emptied vector of the last batch: the next ask for a batch gives it back to the queue.
     spare: Vec<(SourceId, WatchPart<S>)>,
+    /// The sources of the last batch: its publish shows other versions of these, and of no other.
+    touched: Vec<SourceId>,
 }
 
 /// The answers that the Indexer waits for: one field for each kind, since a spawned future for each wait would
@@ -105,6 +107,7 @@ impl<S: Body> Child for Indexer<S> {
             machine: IndexerMachine::new(),
             answers: Answers { batch: None, taken: None, turn: None },
             spare: Vec::new(),
+            touched: Vec::new(),
         }
     }
 }
@@ -112,7 +115,7 @@ impl<S: Body> Child for Indexer<S> {
 impl<S: Body> Indexer<S> {
     /// Carries out the machine's effects. Called after every event; returns when the next event must be awaited.
     fn drive(&mut self) {
-        while let Some(effect) = self.machine.poll_effect(self.store.is_busy()) {
+        while let Some(effect) = self.machine.poll_effect(self.store.under_way()) {
             match effect {
                 Effect::Ask => self.ask_for_batch(),
                 // A test-only fault: the batch is lost, and nothing is asked for again.
@@ -166,6 +169,12 @@ impl<S: Body> Indexer<S> {
 
     fn apply(&mut self, batch: Batch<S>) {
         self.spec.shared.fail_point(Site::IndexerApply);
+        self.touched.clear();
+        batch.for_each_source(|source| {
+            if self.touched.last() != Some(source) {
+                self.touched.push(source.clone());
+            }
+        });
         match batch {
             Batch::Parts(mut parts) => {
                 let applied = self.store.apply_parts(parts.drain(..));
@@ -201,13 +210,16 @@ impl<S: Body> Indexer<S> {
     }
 
     fn publish(&mut self, applied: Publish<S>) {
-        let Publish { snapshot, before, changes, replaced, replaced_bytes, reported, .. } = applied;
-        self.spec.shared.report(&reported);
-        self.is_synced = self.is_synced || self.spec.shared.sources.have_all_listed(&snapshot);
-        if !self.spec.shared.publish(self.epoch, snapshot, self.is_synced) {
+        self.spec.shared.report(&applied.reported);
+        self.is_synced = self.is_synced || self.spec.shared.sources.have_all_listed(&applied.snapshot);
+        if !self.spec.shared.publish(self.epoch, &applied, &self.touched, self.is_synced) {
             return self.machine.handle_end();
         }
+        let Publish { before, changes, replaced, replaced_bytes, .. } = applied;
         let replaced = Freeing::by_chunks(self.spec.shared.runtime.0.freeing.release()).keep(replaced);
+        if replaced.is_empty() {
+            before.weigh(replaced_bytes);
+        }
         replaced.weigh(replaced_bytes);
         self.spec.shared.fail_point(Site::IndexerPublished);
         self.fan_out(changes, None, Some((before, replaced)));

@@ -196,9 +196,9 @@ impl<S> NamespaceSet<S> {
         self.reached(|state| state.joined, generation).await;
     }
 
-    /// Waits until everything of this change is exchanged and has listed.
-    pub(crate) async fn synced(&self, generation: u64) {
-        self.reached(|state| state.synced, generation).await;
+    /// Whether everything of this change is exchanged and has listed.
+    pub(crate) fn is_synced(&self, generation: u64) -> bool {
+        self.state().synced >= generation
     }
 
     fn advance(&self, mark: impl FnOnce(&mut State) -> &mut u64, generation: u64) {

@@ -5,16 +5,22 @@
 //! 1. Reading takes no lock and no mailbox; a reader never waits for the writer, nor the writer for a reader.
 //! 2. Only the Indexer of the current epoch publishes: a publish of an older epoch is refused, so that what a
 //!    restarted group reads here at its birth stays the newest until it publishes itself.
-//! 3. A wait for a version is woken after a snapshot is readable that has reached it, and by no other publish, as long
-//!    as the store holds its source. A wait for a change of one object is woken by the publish that shows it.
+//! 3. A wait for a version is woken after a snapshot is readable that has reached it, and by no other publish that moves
+//!    its source, as long as the store holds its source. A wait for a change of one object is woken by the publish that
+//!    shows it.
+//! 4. A publish wakes at most [`AT_ONCE`] waits in its turn; the others follow in later ones.
 //!
-//! Read next: `indexer.rs`, the writer; `lister.rs`, the readers' handle.
+//! Read next: `waits.rs`, the waits; `indexer.rs`, the writer; `lister.rs`, the readers' handle.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use arc_swap::ArcSwap;
+use futures_util::FutureExt;
+use informer_core::delta::Changes;
 use informer_core::index::AnyIndex;
 use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::off_arbiter::Release;
@@ -22,38 +28,40 @@ use informer_core::snapshot::{Kept, Snapshot};
 use tokio::sync::oneshot;
 
 use crate::pipeline::messages::Body;
+use crate::pipeline::waits::{NewObjects, News, Place, Waits};
 use crate::runtime::locked::locked;
 use crate::supervision::group::{Epoch, EpochCell};
+
+/// How many waits are woken, or looked at, in one turn.
+const AT_ONCE: usize = 250;
 
 /// The newest snapshot of one informer, and the waits for newer ones.
 pub(crate) struct Published<S> {
     newest: ArcSwap<Kept<S>>,
     epoch: AtomicU64,
-    waits: Mutex<Vec<Wait>>,
+    waits: Mutex<Waits>,
 }
 
-/// A task waits for a newer snapshot.
-struct Wait {
-    awaited: Awaited,
-    reached: oneshot::Sender<()>,
+/// Ready when the publish has come that it waits for. Its drop forgets the wait.
+#[must_use = "a wait that is dropped is over"]
+pub(crate) struct Woken<S> {
+    published: Arc<Published<S>>,
+    place: Place,
+    reached: oneshot::Receiver<()>,
 }
 
-/// What a snapshot has to show.
-enum Awaited {
-    /// This source has reached this version.
-    Version(SourceId, ResourceVersion),
-    /// The object of this key is at another version than this one; absent objects have none.
-    Change(ObjectKey, Option<ResourceVersion>),
+impl<S> Future for Woken<S> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // The waker is dropped only when it is used.
+        self.reached.poll_unpin(cx).map(drop)
+    }
 }
 
-impl Awaited {
-    fn is_in<S>(&self, snapshot: &Snapshot<S>) -> bool {
-        match self {
-            Self::Version(source, version) => {
-                snapshot.version(source).is_none_or(|reached| *reached >= *version)
-            }
-            Self::Change(key, known) => snapshot.get(key).map(|object| object.version()) != known.as_ref(),
-        }
+impl<S> Drop for Woken<S> {
+    fn drop(&mut self) {
+        locked(&self.published.waits).remove(&self.place);
     }
 }
 
@@ -95,36 +103,50 @@ impl<S> Published<S> {
         true
     }
 
-    /// Wakes who waits for what is in this snapshot, or for a source that is not in it. Not done by [`Self::publish`],
-    /// since that is called under the status board's lock, and waking may run code of others.
-    pub(crate) fn wake(&self, snapshot: &Snapshot<S>) {
-        let ends = |wait: &mut Wait| wait.awaited.is_in(snapshot) || wait.reached.is_closed();
-        let ended: Vec<Wait> = locked(&self.waits).extract_if(.., ends).collect();
-        for wait in ended {
+    /// What a publish of this snapshot means to waits: `sources` have reached other versions or are gone, and these are
+    /// its changes.
+    pub(crate) fn news(
+        snapshot: Snapshot<S>,
+        sources: Vec<SourceId>,
+        changes: Option<&Changes<S>>,
+    ) -> News<S> {
+        let objects = match changes {
+            None => NewObjects::These(Vec::new()),
+            Some(Changes::Parts(changes)) => {
+                NewObjects::These(changes.iter().map(|change| change.key().clone()).collect())
+            }
+            Some(Changes::Listed { .. }) => NewObjects::Any(None),
+        };
+        News { snapshot, sources, objects }
+    }
+
+    /// Wakes who waits for this news, at most [`AT_ONCE`] waits; true if there may be more. Not done by
+    /// [`Self::publish`], since that is called under the status board's lock, and waking may run code of others.
+    pub(crate) fn wake(&self, news: &mut News<S>) -> bool {
+        let woken = locked(&self.waits).take(news, AT_ONCE);
+        for waker in woken {
             // A wait that is over has dropped its receiver.
-            let _woken = wait.reached.send(());
+            let _woken = waker.send(());
         }
+        !news.is_over()
     }
 
     /// Ready after the next publish with which the source has reached the version, or without the source. To be called
     /// before the look at the newest snapshot.
-    pub(crate) fn reaching(&self, source: &SourceId, version: &ResourceVersion) -> oneshot::Receiver<()> {
-        self.awaiting(Awaited::Version(source.clone(), version.clone()))
+    pub(crate) fn reaching(self: &Arc<Self>, source: &SourceId, version: &ResourceVersion) -> Woken<S> {
+        self.awaiting(|waits, waker| waits.for_version(source, version, waker))
     }
 
     /// Ready after the next publish in which the object of this key is at another version than `known`, or is absent
     /// or there where it was not. To be called before the look at the newest snapshot.
-    pub(crate) fn changing(&self, key: &ObjectKey, known: Option<ResourceVersion>) -> oneshot::Receiver<()> {
-        self.awaiting(Awaited::Change(key.clone(), known))
+    pub(crate) fn changing(self: &Arc<Self>, key: &ObjectKey, known: Option<ResourceVersion>) -> Woken<S> {
+        self.awaiting(|waits, waker| waits.for_change(key, known, waker))
     }
 
-    fn awaiting(&self, awaited: Awaited) -> oneshot::Receiver<()> {
-        let (reached, woken) = oneshot::channel();
-        let wait = Wait { awaited, reached };
-        let mut waits = locked(&self.waits);
-        waits.retain(|wait| !wait.reached.is_closed());
-        waits.push(wait);
-        woken
+    fn awaiting(self: &Arc<Self>, add: impl FnOnce(&mut Waits, oneshot::Sender<()>) -> Place) -> Woken<S> {
+        let (waker, reached) = oneshot::channel();
+        let place = add(&mut locked(&self.waits), waker);
+        Woken { published: Arc::clone(self), place, reached }
     }
 
     /// The epoch that may publish.
@@ -156,56 +178,11 @@ impl<S> fmt::Debug for Published<S> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use informer_core::delta::WatchPart;
-    use informer_core::indexer::Store;
-    use informer_core::meta::{ResourceVersion, SourceId};
-    use informer_core::off_arbiter::{PendingFree, Release};
-    use informer_core::snapshot::Snapshot;
-    use tokio::sync::oneshot::error::TryRecvError;
-
-    use super::{Epoch, Published};
-
-    struct Here;
-
-    impl Release for Here {
-        fn release(&self, pending: PendingFree) {
-            drop(pending);
-        }
-    }
-
-    #[test]
-    fn a_wait_for_a_version_is_woken_by_the_publish_that_reaches_it_and_by_none_before() {
-        let published = Published::<()>::new([], Arc::new(Here));
-        let mut store = Store::new(published.snapshot(), Vec::new());
-        let (here, other) = (SourceId::new("here"), SourceId::new("other"));
-        let version = |number| ResourceVersion::from_number(number).expect("not zero");
-        let mut reach = |source: &SourceId, number| -> Snapshot<()> {
-            let part = WatchPart::Bookmark { version: version(number), initial_events_end: false };
-            let snapshot = store.apply_parts([(source.clone(), part)]).snapshot;
-            assert!(published.publish(Epoch(0), snapshot.clone()));
-            published.wake(&snapshot);
-            snapshot
-        };
-        reach(&here, 1);
-        let (mut five, mut seven) =
-            (published.reaching(&here, &version(5)), published.reaching(&here, &version(7)));
-        reach(&here, 4);
-        reach(&other, 9);
-        assert_eq!(five.try_recv(), Err(TryRecvError::Empty));
-        reach(&here, 6);
-        assert_eq!((five.try_recv(), seven.try_recv()), (Ok(()), Err(TryRecvError::Empty)));
-        drop(seven);
-        let mut gone = published.reaching(&SourceId::new("gone"), &version(1));
-        assert_eq!(
-            published.waits.lock().expect("no panic").len(),
-            1,
-            "a wait that was dropped is forgotten"
-        );
-        reach(&here, 7);
-        assert_eq!(gone.try_recv(), Ok(()), "the wait looks again whether its source is still there");
+impl<S> fmt::Debug for Woken<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Woken").field("place", &self.place).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

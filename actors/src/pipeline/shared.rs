@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer_core::index::AnyIndex;
-use informer_core::indexer::Reported;
+use informer_core::indexer::{Publish, Reported};
 use informer_core::listener::Policy;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::off_arbiter::{Freeing, OffArbiter};
@@ -78,19 +78,36 @@ impl<S: Body> PipelineShared<S> {
     }
 
     /// Publishes a snapshot and shows its figures in one step, unless a newer epoch has begun. A thread that has seen
-    /// the snapshot also sees its figures, and the other way round.
-    pub(crate) fn publish(&self, epoch: Epoch, snapshot: Snapshot<S>, synced: bool) -> bool {
-        let newest = snapshot.clone();
+    /// the snapshot also sees its figures, and the other way round. Then wakes who waits for it: `sources` have reached
+    /// other versions, or are gone.
+    pub(crate) fn publish(
+        &self,
+        epoch: Epoch,
+        applied: &Publish<S>,
+        sources: &[SourceId],
+        synced: bool,
+    ) -> bool {
+        let newest = &applied.snapshot;
         let figures = Figures {
             objects: newest.len(),
             undecodable: newest.undecodable_len(),
-            versions: &newest,
+            versions: newest,
             synced,
             now: self.runtime.now(),
         };
-        let published = self.board.publish(&figures, || self.published.publish(epoch, snapshot));
+        let published = self.board.publish(&figures, || self.published.publish(epoch, newest.clone()));
         if published {
-            self.published.wake(&newest);
+            let mut news = Published::news(newest.clone(), sources.to_vec(), applied.changes.as_ref());
+            if self.published.wake(&mut news) {
+                let published = Arc::clone(&self.published);
+                // Not a part of the actor, whose restart must not keep anybody waiting.
+                actix_rt::spawn(async move {
+                    tokio::task::yield_now().await;
+                    while published.wake(&mut news) {
+                        tokio::task::yield_now().await;
+                    }
+                });
+            }
         }
         published
     }

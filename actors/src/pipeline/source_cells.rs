@@ -66,6 +66,11 @@ impl SourceCells {
         locked(&self.0).in_order.iter().find_map(|cell| result(&locked(&cell.status)))
     }
 
+    /// The results for all sources that have one, in order.
+    pub(crate) fn all<T>(&self, mut result: impl FnMut(&SourceStatus) -> Option<T>) -> Vec<T> {
+        locked(&self.0).in_order.iter().filter_map(|cell| result(&locked(&cell.status))).collect()
+    }
+
     pub(crate) fn for_each(&self, mut change: impl FnMut(&mut SourceStatus)) {
         locked(&self.0).in_order.iter().for_each(|cell| change(&mut locked(&cell.status)));
     }

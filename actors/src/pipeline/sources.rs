@@ -160,6 +160,11 @@ impl Sources {
         entries.iter().filter(is_of).map(|entry| entry.id.clone()).collect()
     }
 
+    /// Whether it is a source of this cluster, or names none where none is given.
+    pub(crate) fn is_in_cluster(&self, id: &SourceId, cluster: Option<&ClusterName>) -> bool {
+        self.entries().iter().any(|entry| entry.id == *id && entry.cluster.as_ref() == cluster)
+    }
+
     /// The names of those that may follow the object of this key.
     pub(crate) fn following(&self, key: &ObjectKey) -> Vec<SourceId> {
         let is_in = |coverage: &Coverage| {

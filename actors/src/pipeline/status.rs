@@ -216,15 +216,6 @@ impl InformerStatus {
         self.sources.iter().max_by_key(|source| severity(&source.state))
     }
 
-    /// A source that is given up without having listed: because of it the informer will never be synced.
-    pub(crate) fn lost(&self) -> Option<(&SourceId, &Arc<str>)> {
-        let lost = |source: &'_ SourceStatus| !self.synced && source.version.is_none();
-        self.sources.iter().find_map(|source| match &source.state {
-            SourceState::GivenUp { reason } if lost(source) => Some((&source.source, reason)),
-            _ => None,
-        })
-    }
-
     /// The error of the worst source, or of any other source if that has none.
     pub fn last_error(&self) -> Option<&ListWatchError> {
         self.worst()

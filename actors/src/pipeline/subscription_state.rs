@@ -9,6 +9,7 @@
 mod blocking_call;
 mod end_reason;
 mod status;
+mod sync;
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -344,15 +345,6 @@ impl SubscriptionState {
     /// Waits until its Listener and closure are dropped.
     pub(crate) fn left(&self) -> impl Future<Output = ()> {
         self.until(|figures| (figures.present == 0).then_some(()))
-    }
-
-    /// Waits until it is synced, which is Ok, or ends before.
-    pub(crate) fn synced(&self) -> impl Future<Output = Result<(), EndReason>> {
-        self.until(|figures| match &figures.ended {
-            _ if figures.synced => Some(Ok(())),
-            Some(reason) => Some(Err(reason.clone())),
-            None => None,
-        })
     }
 
     async fn until<T>(&self, outcome: impl Fn(&Figures) -> Option<T>) -> T {

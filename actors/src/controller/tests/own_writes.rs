@@ -266,3 +266,25 @@ fn made_again(change: impl FnOnce(ControllerBuilder<String>) -> ControllerBuilde
         assert!((301..=most).contains(&counts.reconciles), "{counts:?}");
     });
 }
+
+#[test]
+fn informer_3_a_key_waits_for_its_own_write_also_when_a_source_of_the_cache_is_removed_meanwhile() {
+    run(|world| async move {
+        let (spare, name) = (Server::<u32>::named(SourceId::new("spare")), SourceId::new("spare"));
+        let source = SourceSpec::new(name.clone(), spare.connect(), ReflectorConfig::new("numbers"));
+        world.children.add_source(source).expect("a new name");
+        world.children.source_synced(&name).await.expect("it lists");
+        world.apply("a/one", "1");
+        let controller = makes_number(&world, world.builder());
+        assert_eq!(world.lines().await, ["a/one makes"]);
+        world.apply("a/one", "2");
+        world.children.remove_source(&name).await.expect("it is there");
+        sleep(Duration::from_millis(1_500)).await;
+        assert_eq!(world.lines().await, [""; 0], "the cache has not its write");
+        sleep(LAG).await;
+        let mut lines = world.lines().await;
+        lines.dedup();
+        assert_eq!(lines, ["a/one has"]);
+        assert_eq!(controller.status().counts.writes_not_seen, 0);
+    });
+}

@@ -177,7 +177,7 @@ async fn is_clean<S: Body>(
             if shared.published.snapshot().version(&source).is_some_and(|version| *version >= newest) {
                 break;
             }
-            reached.await.map_err(|_| Closed)?;
+            reached.await;
         }
     }
     let snapshot = shared.published.snapshot();

@@ -1,0 +1,72 @@
+//! What a wait for the sync looks at: a few words, never a copy of the whole status.
+//!
+//! Answers "is it synced, or will it never be?". That nothing is given up is one look, whatever the number of sources.
+
+use std::sync::Arc;
+
+use informer_core::meta::SourceId;
+use informer_core::reflector::SourceState;
+
+use super::StatusBoard;
+use crate::pipeline::signal::Signal;
+use crate::pipeline::status::SourceStatus;
+use crate::runtime::Stuck;
+use crate::runtime::locked::locked;
+
+/// How far an informer is from its sync.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SyncState {
+    /// It is not synced yet.
+    Pending,
+    /// The first list of every source is published.
+    Reached,
+    /// It has stopped before.
+    Stopped,
+    /// This source is given up, for this reason, and has never listed.
+    Lost(SourceId, Arc<str>),
+}
+
+impl StatusBoard {
+    /// Raised by what may decide a wait for the sync. To wait: read its count, then look, then wait.
+    pub(crate) fn settled(&self) -> &Signal {
+        &self.0.settled
+    }
+
+    /// How far it is from its sync.
+    pub(crate) fn sync(&self) -> SyncState {
+        if self.is_synced() {
+            return SyncState::Reached;
+        }
+        if self.is_stopped() {
+            return SyncState::Stopped;
+        }
+        self.given_up_unlisted(|_| true)
+            .map_or(SyncState::Pending, |(source, reason)| SyncState::Lost(source, reason))
+    }
+
+    /// The first of these sources that is given up and has never listed, and why.
+    pub(crate) fn given_up_unlisted(
+        &self,
+        is_one: impl Fn(&SourceId) -> bool,
+    ) -> Option<(SourceId, Arc<str>)> {
+        self.failed()?;
+        let given_up = |status: &SourceStatus| match &status.state {
+            SourceState::GivenUp { reason } if status.version.is_none() => {
+                Some((status.source.clone(), Arc::clone(reason)))
+            }
+            _ => None,
+        };
+        // The check asks others, so it is not made under the lock of the sources.
+        self.0.sources.all(given_up).into_iter().find(|(source, _)| is_one(source))
+    }
+
+    /// Why a part of it is not restarted any more, if that is so.
+    pub(crate) fn failed(&self) -> Option<Arc<str>> {
+        locked(&self.0.health).failed.clone()
+    }
+
+    /// What blocks it, if something does.
+    pub(crate) fn stuck(&self) -> Option<Stuck> {
+        locked(&self.0.health).stuck.clone()
+    }
+}

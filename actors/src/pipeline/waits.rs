@@ -1,0 +1,212 @@
+//! The waits for a newer snapshot, sorted by what wakes them.
+//!
+//! Answers "which tasks wait for what this publish shows?" without a look at any other wait. Invariants:
+//! 1. To add and to remove a wait costs O(log W). A publish costs O(log W) for each source and each object that it
+//!    changed, and for each wait that it wakes; only a list looks at every wait for an object.
+//! 2. A wait that is dropped is removed by its drop.
+//! 3. No call takes more than its bound; what is left is taken by the next one.
+//!
+//! Read next: `published.rs`, which has them.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::snapshot::Snapshot;
+use tokio::sync::oneshot;
+
+/// Wakes one task.
+type Waker = oneshot::Sender<()>;
+
+/// Who waits for what.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    next: u64,
+    /// By source: the versions that are waited for, each with the number of its wait.
+    versions: BTreeMap<SourceId, BTreeMap<(ResourceVersion, u64), Waker>>,
+    /// By key, and by number.
+    changes: BTreeMap<ObjectKey, BTreeMap<u64, ForChange>>,
+}
+
+/// A wait until the object is at another version than this one; absent objects have none.
+#[derive(Debug)]
+struct ForChange {
+    known: Option<ResourceVersion>,
+    waker: Waker,
+}
+
+/// Where a wait is.
+#[derive(Debug)]
+pub(super) enum Place {
+    Version(SourceId, (ResourceVersion, u64)),
+    Change(ObjectKey, u64),
+}
+
+/// What a publish has changed, as far as its waits were not looked at yet.
+#[derive(Debug)]
+pub(crate) struct News<S> {
+    pub(super) snapshot: Snapshot<S>,
+    /// Sources that have reached another version, or are gone.
+    pub(super) sources: Vec<SourceId>,
+    pub(super) objects: NewObjects,
+}
+
+/// Which objects are at another version.
+#[derive(Debug)]
+pub(crate) enum NewObjects {
+    These(Vec<ObjectKey>),
+    /// A list was applied: any may be, behind this key, or all.
+    Any(Option<ObjectKey>),
+}
+
+impl Waits {
+    /// Adds a wait until the source has reached the version, or is gone.
+    pub(super) fn for_version(
+        &mut self,
+        source: &SourceId,
+        version: &ResourceVersion,
+        waker: Waker,
+    ) -> Place {
+        let at = (version.clone(), self.number());
+        self.versions.entry(source.clone()).or_default().insert(at.clone(), waker);
+        Place::Version(source.clone(), at)
+    }
+
+    /// Adds a wait until the object of this key is at another version than `known`.
+    pub(super) fn for_change(
+        &mut self,
+        key: &ObjectKey,
+        known: Option<ResourceVersion>,
+        waker: Waker,
+    ) -> Place {
+        let number = self.number();
+        self.changes.entry(key.clone()).or_default().insert(number, ForChange { known, waker });
+        Place::Change(key.clone(), number)
+    }
+
+    /// Removes a wait, if it is still there.
+    pub(super) fn remove(&mut self, place: &Place) {
+        match place {
+            Place::Version(source, at) => {
+                let Some(waits) = self.versions.get_mut(source) else { return };
+                waits.remove(at);
+                if waits.is_empty() {
+                    self.versions.remove(source);
+                }
+            }
+            Place::Change(key, number) => {
+                let Some(waits) = self.changes.get_mut(key) else { return };
+                waits.remove(number);
+                if waits.is_empty() {
+                    self.changes.remove(key);
+                }
+            }
+        }
+    }
+
+    /// Takes at most `most` waits that end with this news. What is left of the news was not looked at yet, and
+    /// [`News::is_over`] says whether there is something left.
+    pub(super) fn take<S>(&mut self, news: &mut News<S>, most: usize) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        while let Some(source) = news.sources.last() {
+            if !self.take_reached(source, news.snapshot.version(source), most, &mut woken) {
+                return woken;
+            }
+            news.sources.pop();
+        }
+        let version = |key: &ObjectKey| news.snapshot.get(key).map(Object::version);
+        match &mut news.objects {
+            NewObjects::These(keys) => {
+                while let Some(key) = keys.last() {
+                    if !self.take_changed(key, version(key), most, &mut woken) {
+                        return woken;
+                    }
+                    keys.pop();
+                }
+            }
+            NewObjects::Any(passed) => {
+                let mut looked_at = 0;
+                loop {
+                    let behind = passed.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                    let Some(key) = self.changes.range((behind, Bound::Unbounded)).next() else {
+                        news.objects = NewObjects::These(Vec::new());
+                        return woken;
+                    };
+                    let key = key.0.clone();
+                    looked_at += 1;
+                    if looked_at > most || !self.take_changed(&key, version(&key), most, &mut woken) {
+                        return woken;
+                    }
+                    *passed = Some(key);
+                }
+            }
+        }
+        woken
+    }
+
+    /// Takes the waits for versions that the source has reached, or for all if it has none; false if there may be more.
+    fn take_reached(
+        &mut self,
+        source: &SourceId,
+        reached: Option<&ResourceVersion>,
+        most: usize,
+        woken: &mut Vec<Waker>,
+    ) -> bool {
+        let Some(waits) = self.versions.get_mut(source) else { return true };
+        while let Some(first) = waits.first_entry() {
+            if reached.is_some_and(|reached| first.key().0 > *reached) {
+                return true;
+            }
+            if woken.len() >= most {
+                return false;
+            }
+            woken.push(first.remove());
+        }
+        self.versions.remove(source);
+        true
+    }
+
+    /// Takes the waits for an object that do not know this version of it; false if there may be more.
+    fn take_changed(
+        &mut self,
+        key: &ObjectKey,
+        version: Option<&ResourceVersion>,
+        most: usize,
+        woken: &mut Vec<Waker>,
+    ) -> bool {
+        let Some(waits) = self.changes.get_mut(key) else { return true };
+        let room = most.saturating_sub(woken.len());
+        let ends = waits.iter().filter(|(_, wait)| wait.known.as_ref() != version);
+        let mut ends: Vec<u64> = ends.map(|(number, _)| *number).take(room + 1).collect();
+        let is_all = ends.len() <= room;
+        ends.truncate(room);
+        woken.extend(ends.iter().filter_map(|number| waits.remove(number)).map(|wait| wait.waker));
+        if waits.is_empty() {
+            self.changes.remove(key);
+        }
+        is_all
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        let versions = self.versions.values().map(BTreeMap::len).sum::<usize>();
+        versions + self.changes.values().map(BTreeMap::len).sum::<usize>()
+    }
+}
+
+impl<S> News<S> {
+    /// Whether every wait was looked at that it may end.
+    pub(crate) fn is_over(&self) -> bool {
+        let has_keys = match &self.objects {
+            NewObjects::These(keys) => !keys.is_empty(),
+            NewObjects::Any(_) => true,
+        };
+        self.sources.is_empty() && !has_keys
+    }
+}
