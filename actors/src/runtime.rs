@@ -153,7 +153,8 @@ impl Runtime {
 
     /// Runs a future that need not be `Send` on the thread of the async callbacks, in simulation on the only one, until it
     /// is done or the runtime ends, whichever comes first; then it is dropped there. `make` runs there too. After the
-    /// runtime's end nothing runs. It must not block. Does not keep the runtime alive.
+    /// runtime's end nothing runs. It must not block. Does not keep the runtime alive. A panic in `make` or in the future
+    /// ends this future alone; it is logged, and counted in [`ArbiterHealth::panics`].
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -372,16 +373,16 @@ impl RuntimeBuilder {
         let pipelines: Vec<_> =
             (0..self.arbiters).map(|n| arbiter(format!("{}-{n}", self.name))).collect::<Result<_, _>>()?;
         let callbacks = arbiter(format!("{}-calls", self.name))?;
-        let watched = pipelines.iter().cloned().chain([callbacks.clone()]).collect();
+        let freeing = Freeing::thread(&self.name)?;
         Ok(Runtime(Arc::new(Inner {
-            watchdog: Watchdog::thread(&self.name, clock.clone(), watched)?,
+            watchdog: Watchdog::thread(&self.name, clock.clone(), (&pipelines, &callbacks))?,
             pipelines,
             callbacks,
             others: Mutex::default(),
             next: AtomicUsize::new(0),
-            pool: DecodePool::threads(&self.name, self.decoders)?,
+            pool: DecodePool::threads(&self.name, self.decoders, &freeing)?,
             blocking: CallbackPool::threads(&self.name),
-            freeing: Freeing::thread(&self.name)?,
+            freeing,
             lists: ListBudget::new(self.lists),
             clock,
             faults: self.faults,

@@ -245,7 +245,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             let size = bytes.len();
             let job =
                 move || decoder.decoding(wire, &KnownObjects::nothing()).observe(&Encoded::new(wire, &bytes));
-            match place.run(size, job).await? {
+            match place.run((size, 1), job).await? {
                 Observed::Object(object) => Ok(Some(object)),
                 Observed::Passed(_) => Ok(None),
                 Observed::Undecodable(undecodable) => {

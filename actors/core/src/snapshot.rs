@@ -127,6 +127,11 @@ impl<S> Snapshot<S> {
         self.frame().objects().wire_bytes()
     }
 
+    /// Says roughly how many bytes are freed with its last handle: those of objects that no newer snapshot holds. O(1).
+    pub fn weigh(&self, bytes: usize) {
+        self.0.0.weigh(bytes);
+    }
+
     /// Notes that no newer snapshot shares its objects: the drop of its last handle hands all of them over to be freed,
     /// and as many bytes as [`Self::wire_bytes`] says. O(1).
     pub fn weigh_whole(&self) {

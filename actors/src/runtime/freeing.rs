@@ -3,14 +3,18 @@
 //! Answers "which thread frees the value of an [`OffArbiter`](informer_core::off_arbiter::OffArbiter), and how much is
 //! still to be freed?". Each runtime has one such thread, so that freeing delays neither an actor nor the decode pool.
 //! Invariants:
-//! 1. Every value is freed exactly once: by the thread, or by the caller in simulation and after the runtime's end.
+//! 1. Every value is freed exactly once: by the thread, by a thread that makes objects while much waits, or by the
+//!    caller at the bound, in simulation and after the runtime's end.
 //! 2. A hand-over is one push. The thread is woken at most once in [`GATHER`], unless [`MANY`] values or [`MUCH`] bytes
 //!    wait.
-//! 3. At the end the thread frees the values it has, then ends.
-//! 4. A panic in a destructor of a user's body is logged; the values after it are freed.
+//! 3. Of what a watch leaves no more than [`MOST`] bytes wait. Large values, which are lists and informers that have
+//!    ended, are freed piece by piece between the others; while they are more than [`TOO_MUCH`], no list begins.
+//! 4. At the end the thread frees the values it has, then ends.
+//! 5. A panic in a destructor of a user's body is logged; the values after it are freed.
 //!
 //! Read next: `informer_core::off_arbiter`; `pipeline/reflector/session.rs`, whose next list waits for this thread.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -34,6 +38,15 @@ const MANY: usize = 64;
 /// So many bytes are freed without a wait.
 const MUCH: usize = 4 << 20;
 
+/// While more bytes than this wait, not counting large values, the threads that decode free some before each job.
+const HELP_AT: usize = 2 << 20;
+
+/// At so many bytes, not counting large values, a value is freed by whoever drops it.
+const MOST: usize = 8 << 20;
+
+/// What a value is counted for besides its bytes: nodes of trees, a box.
+const EACH: usize = 4 << 10;
+
 /// While more bytes than this are still to be freed, no list begins.
 const TOO_MUCH: usize = 256 << 20;
 
@@ -46,13 +59,17 @@ struct Shared {
     wake: Condvar,
     /// Bytes that were handed over and are not freed yet.
     pending: AtomicUsize,
+    /// Those of values that are not large and wait, with [`EACH`] for each.
+    waiting: AtomicUsize,
     /// Notified when `pending` falls below [`TOO_MUCH`].
     below_limit: Notify,
     thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
 }
 
 struct State {
-    values: Vec<PendingFree>,
+    values: VecDeque<PendingFree>,
+    /// Those of at least [`MUCH`] bytes.
+    large: VecDeque<PendingFree>,
     thread: ThreadState,
     closed: bool,
 }
@@ -71,7 +88,7 @@ enum ThreadState {
 impl State {
     /// Whether enough waits to wake the thread at once.
     fn is_enough(&self, pending: usize) -> bool {
-        self.values.len() >= MANY || pending >= MUCH
+        self.values.len() >= MANY || !self.large.is_empty() || pending >= MUCH
     }
 }
 
@@ -98,11 +115,13 @@ impl Freeing {
     }
 
     fn new(closed: bool) -> Self {
-        let state = State { values: Vec::new(), thread: ThreadState::Busy, closed };
+        let state =
+            State { values: VecDeque::new(), large: VecDeque::new(), thread: ThreadState::Busy, closed };
         let shared = Shared {
             state: Mutex::new(state),
             wake: Condvar::new(),
             pending: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             below_limit: Notify::new(),
             thread: Mutex::new(None),
         };
@@ -117,6 +136,14 @@ impl Freeing {
     /// Roughly how many bytes have been handed over and are not freed yet.
     pub(crate) fn pending_bytes(&self) -> usize {
         self.0.pending.load(Ordering::Relaxed)
+    }
+
+    /// Frees values that wait, as long as there are many. For a thread that is about to make as many.
+    pub(super) fn help(&self) {
+        while self.0.waiting.load(Ordering::Relaxed) > HELP_AT {
+            let Some(value) = self.0.state().values.pop_front() else { return };
+            self.0.free_waiting(value);
+        }
     }
 
     /// Whether a list has to wait until more is freed.
@@ -158,43 +185,59 @@ impl Shared {
     }
 
     fn work(&self) {
-        while let Some(values) = self.next() {
-            values.into_iter().for_each(|value| self.free(value));
+        while let Some((values, large)) = self.next() {
+            values.into_iter().for_each(|value| self.free_waiting(value));
+            if let Some(mut large) = large {
+                if self.free_piece(&mut large) {
+                    self.state().large.push_front(large);
+                } else {
+                    self.count_freed(large.bytes());
+                }
+            }
         }
     }
 
-    /// Waits for something to free, and a little longer for more of it; `None` at the end.
-    fn next(&self) -> Option<Vec<PendingFree>> {
+    /// Waits for something to free, and a little longer for more of it; `None` at the end. A large value comes back
+    /// until its last piece is freed.
+    fn next(&self) -> Option<(Vec<PendingFree>, Option<PendingFree>)> {
         let mut state = self.state();
         state.thread = ThreadState::Idle;
-        let nothing = |state: &mut State| state.values.is_empty() && !state.closed;
+        let nothing = |state: &mut State| state.values.is_empty() && state.large.is_empty() && !state.closed;
         let mut state = self.wake.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
         state.thread = ThreadState::Gathering;
         let few = |state: &mut State| !state.closed && !state.is_enough(self.pending.load(Ordering::Relaxed));
         let (mut state, _timed_out) =
             self.wake.wait_timeout_while(state, GATHER, few).unwrap_or_else(PoisonError::into_inner);
         state.thread = ThreadState::Busy;
-        let values = std::mem::take(&mut state.values);
-        (!values.is_empty() || !state.closed).then_some(values)
+        let few = state.values.len().min(MANY);
+        let (values, large) = (state.values.drain(..few).collect::<Vec<_>>(), state.large.pop_front());
+        (!values.is_empty() || large.is_some() || !state.closed).then_some((values, large))
+    }
+
+    /// Frees a value that was counted as waiting.
+    fn free_waiting(&self, value: PendingFree) {
+        let bytes = value.bytes() + EACH;
+        self.free(value);
+        self.waiting.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Frees a value piece by piece, and counts each piece as freed.
     fn free(&self, mut value: PendingFree) {
-        loop {
-            match catch_unwind(AssertUnwindSafe(|| value.free_piece())) {
-                Ok(Some(bytes)) => self.count_freed(bytes),
-                Ok(None) => break,
-                Err(panic) => {
-                    let panic = panic_text(&*panic);
-                    tracing::error!(
-                        target: "actix_informer::runtime",
-                        panic,
-                        "an object has panicked while it was dropped; the others are freed"
-                    );
-                }
+        while self.free_piece(&mut value) {}
+        self.count_freed(value.bytes());
+    }
+
+    /// Frees one piece of a value, and counts it as freed; false if nothing is left.
+    fn free_piece(&self, value: &mut PendingFree) -> bool {
+        match catch_unwind(AssertUnwindSafe(|| value.free_piece())) {
+            Ok(Some(bytes)) => self.count_freed(bytes),
+            Ok(None) => return false,
+            Err(panic) => {
+                let panic = panic_text(&*panic);
+                tracing::error!(target: "actix_informer::runtime", panic, "an object has panicked while it was dropped; the others are freed");
             }
         }
-        self.count_freed(value.bytes());
+        true
     }
 
     fn count_freed(&self, bytes: usize) {
@@ -208,14 +251,19 @@ impl Shared {
 impl Release for Shared {
     fn release(&self, value: PendingFree) {
         let bytes = value.bytes();
+        let is_large = bytes >= MUCH;
+        let sum = self.pending.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let mut state = self.state();
-        if state.closed {
+        if state.closed || (!is_large && self.waiting.load(Ordering::Relaxed) >= MOST) {
             drop(state);
-            self.pending.fetch_add(bytes, Ordering::Relaxed);
             return self.free(value);
         }
-        let sum = self.pending.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        state.values.push(value);
+        if is_large {
+            state.large.push_back(value);
+        } else {
+            self.waiting.fetch_add(bytes + EACH, Ordering::Relaxed);
+            state.values.push_back(value);
+        }
         let wakes = match state.thread {
             ThreadState::Idle => true,
             ThreadState::Gathering => state.is_enough(sum),

@@ -2,9 +2,14 @@
 //!
 //! Answers "which thread decodes objects?": in production a few threads, shared by all informers of a runtime; in
 //! simulation the caller itself, so that everything stays on one thread and in one order. Invariants:
-//! 1. A job runs exactly once, or its answer is [`JobPanicked`]. Jobs start in the order in which they came.
+//! 1. A job runs exactly once, or its answer is [`JobPanicked`]. Jobs of one thread start in the order in which they came.
 //! 2. A panic in a job reaches only its caller.
-//! 3. A thread without a job sleeps and never spins. A job wakes one thread, if one sleeps.
+//! 3. A thread without a job sleeps and never spins. A job wakes the thread that it is for, if that sleeps.
+//! 4. Each job is for one thread ([`DecodePool::run_by`]), and another one takes it only if that thread has begun no job
+//!    for [`PATIENCE`]. For what a thread allocates comes from a part of the heap of its own: if each thread makes the
+//!    same share of a cache for ever, what is freed of its share is what it uses again. If not, each part grows to the
+//!    most that its thread ever held.
+//! 5. Before its job a thread frees what waits to be freed, if that is much: who makes objects frees others.
 //!
 //! The caller decides whether a job is large enough to be sent here. Read next: `freeing.rs`, the thread that frees.
 
@@ -13,13 +18,16 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
-use super::RuntimeError;
 use super::locked::locked;
-use super::panic_text;
+use super::{Freeing, RuntimeError, panic_text};
+
+/// For so long a thread may begin no job before another one takes its next.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 const GONE: &str = "the pool is closed";
 
@@ -39,17 +47,30 @@ struct Threads {
 }
 
 /// The jobs that have not started.
-#[derive(Default)]
 struct Line {
     state: Mutex<State>,
-    wake: Condvar,
+    /// One for each thread.
+    wakes: Vec<Condvar>,
+    freeing: Freeing,
 }
 
-#[derive(Default)]
 struct State {
-    jobs: VecDeque<Job>,
-    asleep: usize,
+    /// The jobs for each thread, with their numbers.
+    jobs: Vec<VecDeque<(u64, Job)>>,
+    threads: Vec<Doing>,
+    next: u64,
     closed: bool,
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    /// A job.
+    Works,
+    /// It waits for a job.
+    Sleeps,
+    /// It waits for a job, and whether another thread begins its next one in time.
+    Watches,
 }
 
 /// The job panicked, or the pool is closed; with the panic's text where there is one.
@@ -58,8 +79,8 @@ struct State {
 pub struct JobPanicked(pub String);
 
 impl DecodePool {
-    pub(crate) fn threads(name: &str, width: usize) -> Result<Self, RuntimeError> {
-        let (line, running) = (Arc::<Line>::default(), TaskTracker::new());
+    pub(super) fn threads(name: &str, width: usize, freeing: &Freeing) -> Result<Self, RuntimeError> {
+        let (line, running) = (Arc::new(Line::new(width, freeing.clone())), TaskTracker::new());
         let threads = Threads {
             line: Arc::clone(&line),
             width,
@@ -69,7 +90,7 @@ impl DecodePool {
         for n in 0..width {
             let (name, line, token) = (format!("{name}-decode-{n}"), Arc::clone(&line), running.token());
             let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
-                line.work();
+                line.work(n);
                 drop(token);
             });
             let thread = thread.map_err(|source| RuntimeError::Thread { name, source })?;
@@ -89,12 +110,33 @@ impl DecodePool {
         self.0.as_ref().map_or(1, |threads| threads.width)
     }
 
-    /// Runs `job` and gives its result. Jobs of one caller may end in any order.
+    /// Runs `job` and gives its result, on the thread with the fewest jobs. Jobs of one caller may end in any order.
     ///
     /// # Errors
     /// [`JobPanicked`] with the panic's text.
     pub async fn run<T: Send + 'static>(
         &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JobPanicked> {
+        self.run_on(None, job).await
+    }
+
+    /// The same on the thread of this number, modulo [`Self::width`]. For objects that live long: see the head of the
+    /// file for what depends on it that each thread makes the same share of them.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn run_by<T: Send + 'static>(
+        &self,
+        thread: usize,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JobPanicked> {
+        self.run_on(Some(thread), job).await
+    }
+
+    async fn run_on<T: Send + 'static>(
+        &self,
+        thread: Option<usize>,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, JobPanicked> {
         let guarded = move || {
@@ -103,7 +145,7 @@ impl DecodePool {
         let Some(threads) = &self.0 else { return guarded() };
         let (sender, receiver) = oneshot::channel();
         // A refused job is dropped, and its sender with it.
-        threads.line.push(Box::new(move || drop(sender.send(guarded()))));
+        threads.line.push(thread, Box::new(move || drop(sender.send(guarded()))));
         receiver.await.unwrap_or_else(|_| Err(JobPanicked(GONE.to_owned())))
     }
 
@@ -133,24 +175,39 @@ impl Drop for Threads {
 }
 
 impl Line {
-    /// Takes a job and wakes a sleeping thread; drops the job after the close.
-    fn push(&self, job: Job) {
+    fn new(width: usize, freeing: Freeing) -> Self {
+        let jobs = (0..width).map(|_| VecDeque::new()).collect();
+        let state = State { jobs, threads: vec![Doing::Works; width], next: 0, closed: false };
+        Self { state: Mutex::new(state), wakes: (0..width).map(|_| Condvar::new()).collect(), freeing }
+    }
+
+    /// Takes a job for a thread and wakes it; drops the job after the close.
+    fn push(&self, thread: Option<usize>, job: Job) {
         let mut state = locked(&self.state);
         if state.closed {
             drop(state);
             return drop(job);
         }
-        state.jobs.push_back(job);
-        let wakes = state.asleep > 0;
+        let width = state.jobs.len();
+        let thread = thread.map_or_else(|| state.least_busy(), |thread| thread % width);
+        let number = state.next;
+        state.next += 1;
+        state.jobs[thread].push_back((number, job));
+        let wakes = match state.threads[thread] {
+            Doing::Sleeps | Doing::Watches => Some(thread),
+            // Somebody has to see whether it begins the job in time.
+            Doing::Works => state.threads.iter().position(|doing| *doing == Doing::Sleeps),
+        };
         drop(state);
-        if wakes {
-            self.wake.notify_one();
+        if let Some(wakes) = wakes {
+            self.wakes[wakes].notify_one();
         }
     }
 
     /// Runs jobs until the close, and then those that are left.
-    fn work(&self) {
-        while let Some(job) = self.next() {
+    fn work(&self, own: usize) {
+        while let Some(job) = self.next(own) {
+            self.freeing.help();
             if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
                 let panic = panic_text(&*panic);
                 tracing::error!(
@@ -162,20 +219,53 @@ impl Line {
         }
     }
 
-    /// The next job; sleeps until there is one. `None` at the end.
-    fn next(&self) -> Option<Job> {
+    /// The next job of this thread, or of another one that does not come to it; sleeps until there is one. `None` at
+    /// the end.
+    fn next(&self, own: usize) -> Option<Job> {
         let mut state = locked(&self.state);
-        while state.jobs.is_empty() && !state.closed {
-            state.asleep += 1;
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.asleep -= 1;
+        loop {
+            if let Some((_, job)) = state.jobs[own].pop_front() {
+                return Some(job);
+            }
+            let Some((other, number)) = state.oldest() else {
+                if state.closed {
+                    return None;
+                }
+                state.threads[own] = Doing::Sleeps;
+                state = self.wakes[own].wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.threads[own] = Doing::Works;
+                continue;
+            };
+            state.threads[own] = Doing::Watches;
+            let waited = self.wakes[own].wait_timeout(state, PATIENCE);
+            let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            state.threads[own] = Doing::Works;
+            let is_late = timeout.timed_out() || state.closed;
+            let is_there = state.jobs[other].front().is_some_and(|(front, _)| *front == number);
+            if is_late && is_there && state.jobs[own].is_empty() {
+                return state.jobs[other].pop_front().map(|(_, job)| job);
+            }
         }
-        state.jobs.pop_front()
     }
 
     fn close(&self) {
         locked(&self.state).closed = true;
-        self.wake.notify_all();
+        self.wakes.iter().for_each(Condvar::notify_all);
+    }
+}
+
+impl State {
+    /// The thread with the fewest jobs; of several the first that sleeps.
+    fn least_busy(&self) -> usize {
+        let busy = |thread: &usize| (self.jobs[*thread].len(), self.threads[*thread] == Doing::Works);
+        (0..self.jobs.len()).min_by_key(busy).unwrap_or_default()
+    }
+
+    /// The thread that has the oldest job, and the number of that.
+    fn oldest(&self) -> Option<(usize, u64)> {
+        let fronts = self.jobs.iter().enumerate();
+        fronts.filter_map(|(thread, jobs)| Some((thread, jobs.front()?.0))).min_by_key(|(_, number)| *number)
     }
 }
 
@@ -194,9 +284,23 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(60);
 
+    fn pool(name: &str, width: usize) -> DecodePool {
+        DecodePool::threads(name, width, &Freeing::inline()).expect("threads")
+    }
+
+    #[tokio::test]
+    async fn informer_14_each_job_runs_on_the_thread_that_it_is_for() {
+        let pool = pool("homes", 3);
+        let name = || std::thread::current().name().unwrap_or_default().to_owned();
+        for n in 0..300 {
+            let ran_on = pool.run_by(n, name).await.expect("it runs");
+            assert_eq!(ran_on, format!("homes-decode-{}", n % 3));
+        }
+    }
+
     #[tokio::test]
     async fn jobs_run_on_the_threads_a_panic_reaches_its_asker_alone_and_after_the_close_they_are_refused() {
-        let pool = DecodePool::threads("jobs", 2).expect("threads");
+        let pool = pool("jobs", 2);
         let name = || std::thread::current().name().unwrap_or_default().to_owned();
         assert!(pool.run(name).await.is_ok_and(|name| name.starts_with("jobs-decode-")));
         let panicked = pool.run(|| -> () { panic!("on purpose") }).await;
@@ -210,7 +314,7 @@ mod tests {
     #[tokio::test]
     async fn a_job_that_blocks_one_thread_does_not_delay_jobs_on_the_others_and_a_close_finishes_what_waits()
     {
-        let pool = DecodePool::threads("blocked", 2).expect("threads");
+        let pool = pool("blocked", 2);
         let block = || {
             let (go, gate) = mpsc::channel::<()>();
             (go, Box::pin(pool.run(move || gate.recv().is_err())))
@@ -230,9 +334,9 @@ mod tests {
 
     #[test]
     fn threads_without_a_job_sleep() {
-        let pool = DecodePool::threads("idle", 4).expect("threads");
+        let pool = pool("idle", 4);
         let line = Arc::clone(&pool.0.as_ref().expect("it has threads").line);
-        let asleep = || locked(&line.state).asleep == 4;
+        let asleep = || locked(&line.state).threads.iter().all(|doing| *doing == Doing::Sleeps);
         // They begin to sleep once they have started.
         while !asleep() {
             std::thread::yield_now();

@@ -23,6 +23,7 @@ mod drive;
 mod floor;
 mod idle;
 mod many;
+mod memory;
 mod meter;
 #[path = "../../support/pod.rs"]
 mod pod;
@@ -148,6 +149,23 @@ enum Part {
     },
     /// actix-informer alone: 100 controllers on one runtime while nothing changes.
     Idle(idle::Plan),
+    /// How memory grows while objects change: typed, dynamic and metadata informers, and kube-rs's reflector.
+    Memory(memory::Plan),
+    /// One client of `memory` alone; prints its figures as one line of JSON.
+    MemoryClient {
+        /// The URL of a fresh replay server.
+        #[arg(long)]
+        server: String,
+        /// Whose cache.
+        #[arg(long)]
+        client: memory::Kept,
+        /// How many changes that server has.
+        #[arg(long)]
+        changes: u64,
+        /// How many of them there are in a second; 0: as fast as they are read.
+        #[arg(long)]
+        rate: u64,
+    },
     /// actix-informer alone: ten subscribers, and the same with one that is stalled for ever.
     Stalled {
         /// How many pods there are.
@@ -181,6 +199,10 @@ fn main() -> ExitCode {
         Some(Part::ControllerServe(plan)) => controller::serve(&plan),
         Some(Part::ControllerClient { server, client, workers }) => {
             controller::client(&server, client, workers)
+        }
+        Some(Part::Memory(plan)) => memory::run(&plan),
+        Some(Part::MemoryClient { server, client, changes, rate }) => {
+            memory::client(&server, client, changes, rate)
         }
         Some(Part::Idle(plan)) => idle::run(&plan),
         Some(Part::Stalled { pods, events }) => stalled::run(&Plan::of(pods, events)),

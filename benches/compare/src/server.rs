@@ -42,6 +42,11 @@ impl Server {
         self.ask("POST", "/replay/events").map(drop)
     }
 
+    /// Has it send its events up to this number of them.
+    pub(crate) fn release_until(&self, events: u64) -> anyhow::Result<()> {
+        self.ask("POST", &format!("/replay/events?until={events}")).map(drop)
+    }
+
     /// Has it end the watches with 410: their versions are too old. Its objects stay as they are.
     pub(crate) fn expire(&self) -> anyhow::Result<()> {
         self.ask("POST", "/replay/expire").map(drop)

@@ -29,6 +29,7 @@ use tokio::time::sleep;
 use measure::{Longest, Turns, Work, touch};
 
 mod measure;
+mod waits;
 
 const LONG: Duration = Duration::from_secs(600);
 /// Objects in one piece of a list.
@@ -187,7 +188,8 @@ pub(crate) fn run(objects: usize) -> anyhow::Result<()> {
         row("a subscriber that stalled before the list is dropped", || stalled(objects)).await?;
         row("a restart of the group in the middle of a list", || restart(objects)).await?;
         row("1,000 subscriptions at once", || subscribing(objects.min(1_000))).await?;
-        row("a large informer's last handle is dropped beside another", || last_handle(objects)).await
+        row("a large informer's last handle is dropped beside another", || last_handle(objects)).await?;
+        row("16,000 waits that events end", waits::run).await
     })
 }
 

@@ -99,7 +99,7 @@ async fn decode<R: Representation>(
     items: Vec<Frame>,
 ) -> Decoded<R::Body> {
     let (decoder, known) = (Arc::clone(&reader.decoder), reader.known.clone());
-    let bytes: usize = items.iter().map(Frame::len).sum();
+    let (bytes, count) = (items.iter().map(Frame::len).sum(), items.len());
     let job = move || {
         let decoding = decoder.decoding(wire, &known);
         let (mut objects, mut parts) = (Vec::with_capacity(items.len()), Vec::new());
@@ -125,7 +125,7 @@ async fn decode<R: Representation>(
     };
     // A long list of small chunks must not block the other tasks of the arbiter.
     tokio::task::yield_now().await;
-    reader.place.run(bytes, job).await.unwrap_or_else(Decoded::failed)
+    reader.place.run((bytes, count), job).await.unwrap_or_else(Decoded::failed)
 }
 
 /// The chunks of the list, then its end; nothing comes behind an error.

@@ -1,16 +1,19 @@
-//! Where a chunk of objects is decoded: where it was read, or on the decode pool.
+//! Where a chunk of objects is decoded: where it was read, or on which thread of the decode pool.
 //!
-//! Answers "are these bytes worth another thread?" The way to the pool and back wakes two threads and moves the bytes
-//! to another core, which costs about ten microseconds; decoding keeps the arbiter from its other work, for a
-//! microsecond (metadata) or for forty (a pod). So a chunk goes to the pool if it is expected to take longer than
-//! [`IN_PLACE`], by what the chunks before it took. Objects that are known already take next to nothing. Invariants:
+//! Answers "are such objects worth another thread, and which one?" The way to the pool and back wakes two threads and
+//! moves the bytes to another core, which costs about ten microseconds; decoding keeps the arbiter from its other work, for
+//! a microsecond an object (metadata) or for forty (a pod). So a source's objects are decoded on the pool if a full
+//! chunk of them is expected to take longer than [`IN_PLACE`], by what the chunks before it took. Invariants:
 //! 1. The result is the same in both places, also where the job panics: that is an error.
 //! 2. Of the last two measured chunks the faster one counts: a thread that the system has delayed once changes nothing.
+//! 3. Large chunks and small ones of a source are decoded in the same place, and on the pool each thread decodes the
+//!    same number of bytes of a source. So the share of the cache that each thread has allocated stays what it was, and
+//!    what is freed of it is used again: allocators keep what a thread allocates in a part of its own (glibc: an arena).
 
 use std::future::{Future, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::Either;
@@ -19,8 +22,12 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::words::panic_text;
 use tokio::time::Instant;
 
-/// What is expected to take less than this is decoded in place.
+use super::{CHUNK_BYTES, CHUNK_OBJECTS};
+
+/// What is expected to take less than this for a full chunk is decoded in place.
 const IN_PLACE: Duration = Duration::from_micros(250);
+/// What is decoded on the pool has to become so much faster than that before it is decoded in place.
+const SURELY: u32 = 2;
 /// The time for a mebibyte before anything is measured: that of whole pods.
 const FIRST_PACE: Duration = Duration::from_millis(4);
 const MEBIBYTE: u64 = 1 << 20;
@@ -30,19 +37,26 @@ const MEBIBYTE: u64 = 1 << 20;
 pub(super) struct DecodePlace {
     pool: DecodePool,
     pace: Arc<Pace>,
+    shares: Arc<Shares>,
 }
+
+/// How many bytes each thread of the pool has decoded of the source.
+#[derive(Debug)]
+struct Shares(Mutex<Vec<u64>>);
 
 /// How long a mebibyte took, in nanoseconds: the last time that it was measured, and the time before.
 #[derive(Debug)]
 struct Pace {
     last: AtomicU64,
     before: AtomicU64,
+    /// Whether chunks go to the pool.
+    is_pooled: AtomicBool,
 }
 
 impl DecodePlace {
     pub(super) fn new(pool: DecodePool) -> Self {
-        let first = nanos(FIRST_PACE);
-        Self { pool, pace: Arc::new(Pace { last: AtomicU64::new(first), before: AtomicU64::new(first) }) }
+        let shares = Arc::new(Shares(Mutex::new(vec![0; pool.width()])));
+        Self { pool, pace: Arc::new(Pace::new()), shares }
     }
 
     /// How many jobs the pool runs at once.
@@ -50,32 +64,58 @@ impl DecodePlace {
         self.pool.width()
     }
 
-    /// Runs a job that decodes so many bytes: at once, or on the pool while the future is awaited.
+    /// Runs a job that decodes so many bytes of so many objects: at once, or on the pool while the future is awaited.
     pub(super) fn run<T: Send + 'static, J: FnOnce() -> T + Send + 'static>(
         &self,
-        bytes: usize,
+        (bytes, objects): (usize, usize),
         job: J,
     ) -> impl Future<Output = Result<T, ListWatchError>> + use<T, J> {
-        let (bytes, pace) = (bytes as u64, Arc::clone(&self.pace));
-        let is_short = self.pace.expected(bytes) < IN_PLACE;
+        let pace = Arc::clone(&self.pace);
+        let full = (CHUNK_OBJECTS * bytes / objects.max(1)).clamp(bytes, bytes.max(CHUNK_BYTES));
+        let (bytes, is_in_place) = (bytes as u64, self.pace.is_in_place(full as u64));
         let measured = move || {
             let began = Instant::now();
             let done = job();
             pace.note(bytes, began.elapsed());
             done
         };
-        if is_short {
+        if is_in_place {
             let done = catch_unwind(AssertUnwindSafe(measured));
             return Either::Left(ready(done.map_err(|panic| ListWatchError::source(panic_text(&*panic)))));
         }
-        let pool = self.pool.clone();
+        let (pool, thread) = (self.pool.clone(), self.shares.next(bytes));
         Either::Right(async move {
-            pool.run(measured).await.map_err(|error| ListWatchError::source(error.to_string()))
+            pool.run_by(thread, measured).await.map_err(|error| ListWatchError::source(error.to_string()))
         })
     }
 }
 
+impl Shares {
+    /// The thread that has decoded least; it decodes so many bytes more.
+    fn next(&self, bytes: u64) -> usize {
+        let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let least = shares.iter().enumerate().min_by_key(|(_, share)| **share);
+        let thread = least.map_or(0, |(thread, _)| thread);
+        shares[thread] += bytes;
+        thread
+    }
+}
+
 impl Pace {
+    fn new() -> Self {
+        let first = nanos(FIRST_PACE);
+        Self { last: AtomicU64::new(first), before: AtomicU64::new(first), is_pooled: AtomicBool::new(true) }
+    }
+
+    /// Whether objects of which a full chunk has so many bytes are decoded in place.
+    fn is_in_place(&self, full: u64) -> bool {
+        let was_pooled = self.is_pooled.load(Ordering::Relaxed);
+        let least = if was_pooled { IN_PLACE / SURELY } else { IN_PLACE };
+        let is_in_place = self.expected(full) < least;
+        self.is_pooled.store(!is_in_place, Ordering::Relaxed);
+        is_in_place
+    }
+
     fn expected(&self, bytes: u64) -> Duration {
         let pace = self.last.load(Ordering::Relaxed).min(self.before.load(Ordering::Relaxed));
         Duration::from_nanos(bytes.saturating_mul(pace) / MEBIBYTE)
@@ -97,25 +137,55 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_took_long_twice_goes_to_the_pool_and_what_is_short_again_is_done_in_place() {
-        let pace = DecodePlace::new(DecodePool::inline()).pace;
-        let in_place = |bytes| pace.expected(bytes) < IN_PLACE;
-        assert!(in_place(62 << 10) && !in_place(64 << 10), "seven pods");
+    fn what_took_long_twice_goes_to_the_pool_and_what_is_surely_short_again_is_done_in_place() {
+        let pace = Pace::new();
         let (bytes, micros) = (256 << 10, Duration::from_micros);
-        for (took, expected) in
-            [(1_000, false), (60, true), (4_000, true), (60, true), (400, true), (400, false)]
-        {
+        assert!(!pace.is_in_place(bytes), "of whole pods it is assumed to take a millisecond");
+        for (took, expected) in [
+            (1_000, false),
+            (200, false),
+            (60, true),
+            (4_000, true),
+            (60, true),
+            (400, true),
+            (400, false),
+            (200, false),
+        ] {
             pace.note(bytes, micros(took));
-            assert_eq!(in_place(bytes), expected, "after {took} us");
+            assert_eq!(pace.is_in_place(bytes), expected, "after {took} us");
         }
+    }
+
+    #[tokio::test]
+    async fn informer_14_small_chunks_are_decoded_where_large_ones_are_and_each_thread_decodes_as_much() {
+        let place = DecodePlace::new(DecodePool::inline());
+        *place.shares.0.lock().unwrap_or_else(PoisonError::into_inner) = vec![0; 2];
+        let pooled =
+            |place: &DecodePlace| place.shares.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (pod, chunk) = (9 << 10, 28);
+        // A pod takes 40 us, whatever the machine of this test.
+        let decode = async |objects: usize| {
+            let bytes = pod * objects;
+            let took = Duration::from_micros(40 * objects as u64);
+            (0..2).for_each(|_| place.pace.note(bytes as u64, took));
+            place.run((bytes, objects), || ()).await.expect("it is decoded");
+        };
+        for _ in 0..10 {
+            decode(chunk).await;
+        }
+        assert_eq!(pooled(&place), vec![(5 * pod * chunk) as u64; 2], "a list");
+        for _ in 0..2 * chunk {
+            decode(1).await;
+        }
+        assert_eq!(pooled(&place), vec![(6 * pod * chunk) as u64; 2], "one event after the other");
     }
 
     #[tokio::test]
     async fn a_job_that_panics_is_an_error_in_place_and_on_the_pool() {
         let place = DecodePlace::new(DecodePool::inline());
-        assert_eq!(place.run(1, || 7).await.map_err(|error| error.to_string()), Ok(7));
+        assert_eq!(place.run((1, 1), || 7).await.map_err(|error| error.to_string()), Ok(7));
         for bytes in [1, 1 << 20] {
-            let done = place.run(bytes, || -> () { panic!("on purpose") }).await;
+            let done = place.run((bytes, 1), || -> () { panic!("on purpose") }).await;
             let error = done.err().map(|error| error.to_string());
             assert!(error.is_some_and(|error| error.contains("on purpose")), "{bytes} bytes");
         }

@@ -43,7 +43,7 @@ fn decode<R: Representation>(
     frames: Vec<Frame>,
 ) -> impl Future<Output = Vec<Batch<R::Body>>> + use<R> {
     let (decoder, known) = (Arc::clone(&reader.decoder), reader.known.clone());
-    let bytes: usize = frames.iter().map(Frame::len).sum();
+    let (bytes, count) = (frames.iter().map(Frame::len).sum(), frames.len());
     let job = move || {
         let decoding = decoder.decoding(wire, &known);
         let mut parts = Vec::with_capacity(frames.len());
@@ -55,7 +55,7 @@ fn decode<R: Representation>(
         }
         vec![Ok(parts)]
     };
-    reader.place.run(bytes, job).map(|decoded| decoded.unwrap_or_else(|error| vec![Err(error)]))
+    reader.place.run((bytes, count), job).map(|decoded| decoded.unwrap_or_else(|error| vec![Err(error)]))
 }
 
 fn chunks(body: Body, splitter: Splitter) -> impl Stream<Item = Result<Vec<Frame>, ListWatchError>> {

@@ -30,7 +30,8 @@ pub struct Publish<S> {
     pub changes: Option<Changes<S>>,
     /// Objects that left the store or were never stored, to be dropped off the arbiter.
     pub replaced: Chunks<Object<S>>,
-    /// What those were on the wire, in bytes.
+    /// What those were on the wire, in bytes; and the one object that a single part replaced, which the snapshot before
+    /// alone holds.
     pub replaced_bytes: usize,
     /// Incidents to count and log.
     pub reported: Vec<Reported>,
@@ -83,7 +84,9 @@ impl<S> Draft<S> {
 
     /// Keeps an object that left the store from being freed here.
     pub(super) fn discard_stored(&mut self, object: &Object<S>) {
-        if !self.is_lone {
+        if self.is_lone {
+            self.replaced_bytes += object.wire_bytes() as usize;
+        } else {
             self.discard(object.clone());
         }
     }

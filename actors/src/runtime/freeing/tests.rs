@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use informer_core::off_arbiter::{Freeing as By, OffArbiter};
 
-use super::{Freeing, MANY, TOO_MUCH};
+use super::{Freeing, HELP_AT, MANY, MOST, MUCH, TOO_MUCH};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -56,20 +56,68 @@ async fn at_the_end_what_waits_is_freed_by_the_thread_and_what_comes_later_by_it
     assert_eq!(freeing.pending_bytes(), 0);
 }
 
+/// Says that it is being dropped, and is until the test says so.
+struct Busy(mpsc::Sender<()>, mpsc::Receiver<()>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let (_heard, _said) = (self.0.send(()), self.1.recv());
+    }
+}
+
+/// Has the thread free a value of so many bytes, which lasts until what is returned is dropped.
+fn busy(freeing: &Freeing, bytes: usize) -> mpsc::Sender<()> {
+    let ((go, gate), (begins, begun)) = (mpsc::channel(), mpsc::channel());
+    let value = By::whole(freeing.release()).keep(Busy(begins, gate));
+    value.weigh(bytes);
+    drop(value);
+    begun.recv_timeout(LIMIT).expect("the thread frees it");
+    go
+}
+
+#[test]
+fn informer_14_what_waits_is_bounded_by_bytes_and_at_the_bound_a_value_is_freed_where_it_is_dropped() {
+    let (freeing, (told, drops)) = (Freeing::thread("bound").expect("a thread"), mpsc::channel());
+    let go = busy(&freeing, MUCH);
+    let bytes = MOST / 16;
+    for _ in 0..100 {
+        let value = kept(&freeing, Dropped(told.clone(), false));
+        value.weigh(bytes);
+        drop(value);
+        assert!(freeing.pending_bytes() <= MUCH + MOST + bytes, "{} bytes wait", freeing.pending_bytes());
+    }
+    let own = std::thread::current().name().unwrap_or_default().to_owned();
+    let here: Vec<_> = drops.try_iter().collect();
+    assert!(here.len() >= 80 && here.iter().all(|name| *name == own), "{here:?}");
+    drop(go);
+    let there = (here.len()..100).map(|_| drops.recv_timeout(LIMIT).expect("it is freed"));
+    assert!(there.into_iter().all(|name| name == "bound-free"));
+}
+
+#[test]
+fn informer_14_a_thread_that_makes_objects_frees_others_while_many_wait() {
+    let (freeing, (told, drops)) = (Freeing::thread("helped").expect("a thread"), mpsc::channel());
+    let go = busy(&freeing, MUCH);
+    for _ in 0..16 {
+        let value = kept(&freeing, Dropped(told.clone(), false));
+        value.weigh(HELP_AT / 8);
+        drop(value);
+    }
+    freeing.help();
+    let own = std::thread::current().name().unwrap_or_default().to_owned();
+    let here: Vec<_> = drops.try_iter().collect();
+    assert!((8..=10).contains(&here.len()) && here.iter().all(|name| *name == own), "{here:?}");
+    drop(go);
+    assert_eq!(
+        drops.iter().take(16 - here.len()).filter(|name| name == "helped-free").count(),
+        16 - here.len()
+    );
+}
+
 #[tokio::test]
 async fn a_list_waits_while_too_much_is_to_be_freed_and_begins_when_it_is_less() {
     let freeing = Freeing::thread("much").expect("a thread");
-    let (go, gate) = mpsc::channel::<()>();
-    /// Is dropped when the test says so.
-    struct Slow(mpsc::Receiver<()>);
-    impl Drop for Slow {
-        fn drop(&mut self) {
-            let _said = self.0.recv();
-        }
-    }
-    let slow = By::whole(freeing.release()).keep(Slow(gate));
-    slow.weigh(TOO_MUCH);
-    drop(slow);
+    let go = busy(&freeing, TOO_MUCH);
     assert_eq!(freeing.pending_bytes(), TOO_MUCH);
     let mut waits = Box::pin(freeing.until_below_limit());
     assert!((&mut waits).now_or_never().is_none(), "256 MiB are still to be freed");

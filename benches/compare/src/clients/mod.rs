@@ -15,7 +15,7 @@ use crate::drive::{Report, drive};
 use crate::server::Server;
 
 mod informer;
-mod reflector;
+pub(crate) mod reflector;
 
 /// A client, and how it gets its first state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::Args)]

@@ -45,7 +45,7 @@ pub(super) async fn connection(mut stream: TcpStream, history: &History) -> anyh
                 reply.whole("200 OK", &serde_json::to_string(&history.state()?)?).await?;
             }
             ("POST", "/replay/events") => {
-                history.release();
+                history.release(request.number("until"));
                 reply.whole("200 OK", "").await?;
             }
             ("POST", "/replay/expire") => {

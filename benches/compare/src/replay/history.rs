@@ -74,9 +74,10 @@ impl History {
         version.saturating_sub(self.start).min(self.progress.borrow().events)
     }
 
-    /// All events happen.
-    pub(super) fn release(&self) {
-        self.progress.send_modify(|progress| progress.events = self.events);
+    /// Events happen up to this number of them, or all.
+    pub(super) fn release(&self, until: Option<u64>) {
+        let until = until.unwrap_or(self.events).min(self.events);
+        self.progress.send_modify(|progress| progress.events = progress.events.max(until));
     }
 
     /// Everything before is forgotten.

@@ -1,0 +1,227 @@
+//! Measures how memory grows while the objects of a cache change, under the system's allocator or mimalloc.
+//!
+//! Answers "does a program that follows many changes need more memory than after its first list?" for typed, dynamic and
+//! metadata informers and for kube-rs's reflector, each in a process of its own: once with changes as fast as they
+//! are read, once at a steady rate. Invariants:
+//! 1. Memory is what the system counts (`VmRSS`), read after the first list and after the changes; `VmHWM` is the most
+//!    between the two.
+//! 2. A row counts only if the cache has the last change.
+//!
+//! Run it with `--no-default-features`: then no allocator is linked but the system's, as in a program that chooses none.
+//! Linux only. Read next: `clients/`, what is started.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use actix_informer::client::Config;
+use actix_informer::prelude::*;
+use anyhow::{Context, bail, ensure};
+use clap::ValueEnum;
+use k8s_openapi::api::core::v1::Pod;
+use kube_client::api::ApiResource;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::clients::{By, reflector::Reflected};
+use crate::drive::Cache;
+use crate::meter::{self, Cost, Meter};
+use crate::run::{Plan as Served, Serving};
+use crate::server::Server;
+
+const LONG: Duration = Duration::from_secs(3_600);
+/// How long a client rests before its memory is read.
+const REST: Duration = Duration::from_secs(1);
+/// How often changes are released at a steady rate.
+const TICK: Duration = Duration::from_millis(10);
+/// So much more than after the list is allowed.
+const BAR: f64 = 1.05;
+
+/// How much changes, how fast, and in whose cache.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Plan {
+    /// Pods that are listed.
+    #[arg(long, default_value_t = 50_000)]
+    pods: usize,
+    /// Changes as fast as they are read; none: this part is left out.
+    #[arg(long, default_value_t = 500_000)]
+    changes: u64,
+    /// Changes at the steady rate; none: this part is left out.
+    #[arg(long, default_value_t = 200_000)]
+    paced: u64,
+    /// How many of those there are in a second.
+    #[arg(long, default_value_t = 4_000)]
+    rate: u64,
+    /// Which clients.
+    #[arg(long, value_delimiter = ',', default_values_t = Kept::value_variants().to_vec())]
+    clients: Vec<Kept>,
+    /// Fail unless each cache of actix-informer stays within 5 % of its memory after the list.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Whose cache it is, and what it keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kept {
+    /// actix-informer, `Typed<Pod>`.
+    Typed,
+    /// actix-informer, `DynamicObject`.
+    Dynamic,
+    /// actix-informer, metadata alone.
+    Metadata,
+    /// kube-rs's reflector, typed.
+    Kube,
+}
+
+/// What one client reports.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Report {
+    listed_kib: u64,
+    peak_kib: u64,
+    changed_kib: u64,
+    changes: Cost,
+}
+
+/// Runs each client in turn, and prints a row for each.
+pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
+    println!(
+        "{} pods of 8.8 KB; MiB resident; {}\n{:<34} {:>9} {:>9} {:>9} {:>9} {:>13} {:>8}",
+        plan.pods,
+        crate::ALLOCATOR_NAME,
+        "",
+        "listed",
+        "the most",
+        "changed",
+        "growth",
+        "CPU us/change",
+        "wall s"
+    );
+    let mut grown = Vec::new();
+    for (changes, rate) in [(plan.changes, 0), (plan.paced, plan.rate)] {
+        for &client in plan.clients.iter().filter(|_| changes > 0) {
+            let report = measured(plan, client, changes, rate).with_context(|| format!("{client}"))?;
+            let pace = if rate == 0 { "at full speed".to_owned() } else { format!("at {rate}/s") };
+            let what = format!("{client}, {changes} {pace}");
+            let growth = report.changed_kib as f64 / report.listed_kib as f64;
+            println!(
+                "{what:<34} {:>9} {:>9} {:>9} {growth:>9.3} {:>13.1} {:>8.1}",
+                report.listed_kib >> 10,
+                report.peak_kib >> 10,
+                report.changed_kib >> 10,
+                report.changes.cpu * 1e6 / changes as f64,
+                report.changes.wall
+            );
+            if client != Kept::Kube && growth > BAR {
+                grown.push(what);
+            }
+        }
+    }
+    ensure!(!plan.check || grown.is_empty(), "memory grew by more than 5 %: {}", grown.join("; "));
+    Ok(())
+}
+
+fn measured(plan: &Plan, client: Kept, changes: u64, rate: u64) -> anyhow::Result<Report> {
+    let (_serving, server) = Serving::start(&Served::of(plan.pods, changes))?;
+    let output = Command::new(std::env::current_exe()?)
+        .args(["memory-client", "--server", server.url(), "--client", &client.to_string()])
+        .args(["--changes", &changes.to_string(), "--rate", &rate.to_string()])
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "the client failed");
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Runs one client against a fresh server and prints its report.
+pub(crate) fn client(url: &str, kept: Kept, changes: u64, rate: u64) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let server = Server::at(url);
+    let report = runtime.block_on(async {
+        match kept {
+            Kept::Kube => kube(&server, changes, rate).await,
+            Kept::Typed => {
+                ours(&server, changes, rate, |client, runtime| {
+                    Ok(client.resource::<Pod>().informer(runtime)?.start()?)
+                })
+                .await
+            }
+            Kept::Dynamic => {
+                ours(&server, changes, rate, |client, runtime| {
+                    let resource = ApiResource::erase::<Pod>(&());
+                    Ok(client.dynamic(&resource).informer(runtime)?.start()?)
+                })
+                .await
+            }
+            Kept::Metadata => {
+                ours(&server, changes, rate, |client, runtime| {
+                    Ok(client.metadata::<Pod>().informer(runtime)?.start()?)
+                })
+                .await
+            }
+        }
+    })?;
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
+
+async fn ours<S: Send + Sync + 'static>(
+    server: &Server,
+    changes: u64,
+    rate: u64,
+    start: impl FnOnce(&Client, &Runtime) -> anyhow::Result<Informer<S>>,
+) -> anyhow::Result<Report> {
+    let last = server.version()? + changes;
+    let (runtime, client) = (Runtime::threads().start()?, Client::new(Config::new(server.url())?)?);
+    let pods = start(&client, &runtime)?;
+    let subscription = pods.for_each(|_| std::future::ready(()))?;
+    subscription.synced_within(LONG).await?;
+    let last = ResourceVersion::from_number(last).context("a version is not zero")?;
+    let lister = pods.lister();
+    let caught_up = async { Ok(lister.wait_for(&last, LONG).await?) };
+    measure(server, changes, rate, caught_up).await
+}
+
+async fn kube(server: &Server, changes: u64, rate: u64) -> anyhow::Result<Report> {
+    let mut pods = Reflected::start(server.url(), By::List, false, server.version()? + changes)?;
+    pods.synced().await?;
+    measure(server, changes, rate, pods.caught_up()).await
+}
+
+/// Measures from the first list on, which the client has, until it has the last change.
+async fn measure(
+    server: &Server,
+    changes: u64,
+    rate: u64,
+    caught_up: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<Report> {
+    sleep(REST).await;
+    let listed_kib = meter::resident()?;
+    meter::forget_peak()?;
+    let meter = Meter::start();
+    let releases = async {
+        if rate == 0 {
+            return server.release_events();
+        }
+        let (begun, mut released) = (Instant::now(), 0);
+        for tick in 1.. {
+            let at = TICK * tick;
+            released = changes.min((at.as_secs_f64() * rate as f64) as u64).max(released);
+            server.release_until(released)?;
+            if released == changes {
+                return Ok(());
+            }
+            sleep_until(begun + at).await;
+        }
+        bail!("time has no end")
+    };
+    let (released, caught_up) = tokio::join!(releases, caught_up);
+    released.and(caught_up)?;
+    let changes = meter.cost();
+    sleep(REST).await;
+    Ok(Report { listed_kib, peak_kib: meter::peak()?, changed_kib: meter::resident()?, changes })
+}
+
+impl std::fmt::Display for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = self.to_possible_value();
+        f.pad(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
