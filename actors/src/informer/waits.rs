@@ -115,6 +115,9 @@ impl<S: Body> Informer<S> {
     /// [`WaitError::Stopped`] if the informer stops before; [`WaitError::SourceGivenUp`] if the source of a namespace, or
     /// the one that selects them, is given up before it has listed.
     pub async fn namespaces_synced(&self) -> Result<(), WaitError> {
+        if self.0.ending.stop.is_cancelled() {
+            return Err(self.stopped());
+        }
         for set in self.0.pipeline.shared.namespaces.all() {
             self.set_synced(&set, set.newest_change(), |source| self.is_needed_by(&set, source)).await?;
         }
