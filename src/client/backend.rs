@@ -63,8 +63,8 @@ impl Backend {
     /// # Errors
     /// When the configuration cannot be used.
     pub(crate) fn new(config: &Config) -> Result<Arc<Self>, Error> {
-        let connections = ConnectionSettings::new(config)?;
-        let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(config)?));
+        let (connections, config) = ConnectionSettings::new(config)?;
+        let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(&config)?));
         let (carrier, guards) = (Carrier::Awc(Arc::new(connections)), Guards::default());
         Ok(Arc::new(Self { carrier, settings, name, guards }))
     }

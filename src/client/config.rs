@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use secrecy::{SecretSlice, SecretString};
 
+use super::credentials;
 use super::endpoint::Endpoint;
 use super::error::Error;
 use super::identity::exec::{self, ClusterInfo, PluginConfig, PluginPolicy};
@@ -26,11 +27,13 @@ use super::identity::oidc::Oidc;
 use super::proxy::{Proxy, ProxySetting};
 use impersonation::Impersonation;
 use kubeconfig::Origin;
+use limits::Limits;
 use requests::RequestSettings;
 
 mod impersonation;
 mod in_cluster;
 mod kubeconfig;
+pub(crate) mod limits;
 mod requests;
 
 /// The address of one API server and the credentials for it.
@@ -59,9 +62,22 @@ pub struct Config {
     pub(crate) accepts_invalid_certificates: bool,
     pub(crate) tls_server_name: Option<String>,
     pub(crate) warnings: Vec<String>,
+    /// Which credentials a kubeconfig holds; nothing if there is none.
+    pub(crate) written: Option<Written>,
     pub(crate) origin: Option<Origin>,
     pub(crate) proxy: ProxySetting,
+    pub(crate) limits: Limits,
     pub(crate) requests: RequestSettings,
+}
+
+/// Which of the credentials stand in a kubeconfig. A plugin and an OpenID Connect login always do.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Written {
+    /// The name of the cluster there.
+    pub(crate) cluster: String,
+    pub(crate) login: bool,
+    pub(crate) certificate: bool,
+    pub(crate) impersonation: bool,
 }
 
 impl Config {
@@ -86,8 +102,10 @@ impl Config {
             accepts_invalid_certificates: false,
             tls_server_name: None,
             warnings: Vec::new(),
+            written: None,
             origin: None,
             proxy: ProxySetting::default(),
+            limits: Limits::default(),
             requests: RequestSettings::default(),
         })
     }
@@ -103,10 +121,14 @@ impl Config {
     }
 
     /// What of the kubeconfig is not used, one sentence each, for the person who starts the program. Empty unless a
-    /// kubeconfig has credentials for a plain http endpoint. Credentials are sent only over TLS; a token is also sent to
-    /// a server on this machine.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
+    /// kubeconfig has credentials for a plain http endpoint. Its credentials are sent only over TLS; a token is also sent
+    /// to a server on this machine, unless a proxy leads there.
+    pub fn warnings(&self) -> Vec<String> {
+        let endpoint = Endpoint::parse(&self.endpoint).ok();
+        let way = endpoint.and_then(|endpoint| Some((self.proxy.of(&endpoint).ok()?, endpoint)));
+        let left_out =
+            way.and_then(|(proxy, endpoint)| credentials::explained(self, &endpoint, proxy.as_deref()));
+        self.warnings.iter().cloned().chain(left_out).collect()
     }
 
     /// Sets the namespace to use when none is named.
@@ -141,8 +163,8 @@ impl Config {
         self.with_certificate(file(certificates.as_ref()), file(key.as_ref()))
     }
 
-    /// Sends this bearer token with every request, also over plain http if the endpoint uses it. The token of a
-    /// kubeconfig is not sent over plain http; this one is, because the caller has chosen it for this endpoint.
+    /// Sends this bearer token with every request, also over plain http if the endpoint uses it, and also through a proxy.
+    /// The token of a kubeconfig is not sent so; this one is, because the caller has chosen it for this endpoint.
     pub fn token(self, token: impl Into<String>) -> Self {
         self.with_login(Login::Token(SecretString::from(token.into())))
     }
@@ -155,6 +177,7 @@ impl Config {
     /// Acts as this user: the server checks whether the client's own user may do so.
     pub fn impersonate(mut self, user: impl Into<String>) -> Self {
         self.impersonation.user = Some(user.into());
+        self.written.iter_mut().for_each(|written| written.impersonation = false);
         self
     }
 
@@ -171,7 +194,7 @@ impl Config {
     }
 
     /// How long a credential plugin may run until it is killed with the processes that it has started; a minute unless
-    /// set, since a person may have to answer it.
+    /// set, since a person may have to answer it. What a plugin leaves running when it ends is not killed.
     pub fn plugin_limit(mut self, limit: Duration) -> Self {
         self.plugin_limit = limit;
         self
@@ -179,7 +202,7 @@ impl Config {
 
     /// Sends the bearer token of this file with every request; the file is read again after at most a minute.
     pub fn token_file(self, path: impl AsRef<Path>) -> Self {
-        self.with_login(Login::TokenFile(path.as_ref().to_owned()))
+        self.with_login(Login::TokenFile { path: path.as_ref().to_owned(), otherwise: None })
     }
 
     /// Accepts any certificate of the server: anybody on the network path can read and change everything.
@@ -235,12 +258,14 @@ impl Config {
 
     fn with_certificate(mut self, chain: Pem, key: Pem) -> Self {
         self.certificate = Some((chain, key));
+        self.written.iter_mut().for_each(|written| written.certificate = false);
         self.origin.iter_mut().for_each(|origin| origin.gives_certificate = false);
         self
     }
 
     fn with_login(mut self, login: Login) -> Self {
         self.login = Some(login);
+        self.written.iter_mut().for_each(|written| written.login = false);
         self.origin.iter_mut().for_each(|origin| origin.gives_login = false);
         self
     }
@@ -250,7 +275,7 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let login = self.login.as_ref().map(|login| match login {
             Login::Token(_) => "token".to_owned(),
-            Login::TokenFile(path) => path.display().to_string(),
+            Login::TokenFile { path, .. } => path.display().to_string(),
             Login::Basic { .. } => "user and password".to_owned(),
         });
         f.debug_struct("Config")

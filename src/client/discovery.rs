@@ -272,7 +272,9 @@ impl Discovery {
         }
         memory.count(|status| status.refreshes += 1);
         let mut fetched = fetch::fetch(&self.client, memory, &begun).await?;
-        if let Err(incomplete) = fetched.resources.complete() {
+        if let Err(incomplete) = fetched.resources.complete()
+            && memory.told.is_new(&incomplete.to_string())
+        {
             tracing::warn!(target: "actix_informer::client", %incomplete, "discovery found only a part; it is asked again in 30 s");
         }
         memory.count(|status| status.is_aggregated = fetched.is_aggregated);
@@ -283,7 +285,9 @@ impl Discovery {
             let stored = self.client.blocking(move || disk.store(&resources, &bodies)).await;
             if let Err(error) = stored.map_err(stopped)? {
                 memory.count(|status| status.disk_failures += 1);
-                tracing::warn!(target: "actix_informer::client", %error, "what was discovered cannot be kept on disk");
+                if memory.told.is_new(&error.to_string()) {
+                    tracing::warn!(target: "actix_informer::client", %error, "what was discovered cannot be kept on disk");
+                }
             }
         }
         Ok(known)

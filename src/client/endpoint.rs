@@ -17,10 +17,13 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 
 use super::config::Config;
+use super::config::limits::Limits;
+use super::credentials::{self, Sent, Way};
 use super::error::Error;
 use super::identity::Identities;
 use super::identity::exec::Plugin;
-use super::identity::material::{Material, Provider, ProxyTlsMaterial, ReadAgain, TlsMaterial, Trust};
+use super::identity::material::{Material, ProxyTlsMaterial, ReadAgain, TlsMaterial, Trust};
+use super::identity::provider::Provider;
 use super::proxy::{Protocol, Proxy};
 use crate::text::shortened;
 
@@ -49,18 +52,27 @@ pub(crate) struct ConnectionSettings {
     pub(crate) identities: Arc<Identities>,
     /// The proxy through which the endpoint is reached.
     pub(crate) proxy: Option<Arc<Proxy>>,
+    pub(crate) limits: Limits,
     /// Whether answers may be compressed.
     pub(crate) accepts_compression: bool,
 }
 
 impl ConnectionSettings {
-    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+    /// Gives the configuration without what is not sent to its server, too.
+    pub(crate) fn new(config: &Config) -> Result<(Self, Config), Error> {
         let endpoint = Endpoint::parse(&config.endpoint)?;
-        if !endpoint.tls && config.certificate.is_some() {
-            let reason =
-                format!("it can only be sent over https, and {} is reached over http", endpoint.authority);
-            return Err(Error::Unusable { what: "the client certificate", reason });
+        let proxy = config.proxy.of(&endpoint)?;
+        let way = Way::to(&endpoint, proxy.as_deref());
+        let Sent { config, left_out } = credentials::sent(config.clone(), way)?;
+        if !left_out.is_empty() {
+            tracing::warn!(target: "actix_informer::client", endpoint = %endpoint.name(), left_out = left_out.join(", "),
+                "credentials of a kubeconfig are not sent over plain http");
         }
+        Ok((Self::of(&config, endpoint, proxy)?, config))
+    }
+
+    fn of(config: &Config, endpoint: Endpoint, proxy: Option<Arc<Proxy>>) -> Result<Self, Error> {
+        let way = Way::to(&endpoint, proxy.as_deref());
         let tls = match endpoint.tls {
             true => Some(TlsMaterial {
                 server_name: server_name(config, &endpoint)?,
@@ -71,10 +83,9 @@ impl ConnectionSettings {
         };
         let again = config.origin.clone().map(|origin| {
             let config = config.clone();
-            let again: ReadAgain = Arc::new(move |material| origin.read_again(&config, material));
+            let again: ReadAgain = Arc::new(move |material| origin.read_again(&config, way, material));
             again
         });
-        let proxy = config.proxy.of(&endpoint)?;
         if let Some(proxy) = &proxy {
             tracing::debug!(target: "actix_informer::client", endpoint = %endpoint.name(), proxy = proxy.name(), "the endpoint is reached through a proxy");
         }
@@ -100,7 +111,7 @@ impl ConnectionSettings {
             again,
         })?);
         let accepts_compression = config.requests.accepts_compression;
-        Ok(Self { endpoint, identities, proxy, accepts_compression })
+        Ok(Self { endpoint, identities, proxy, limits: config.limits, accepts_compression })
     }
 
     /// How the endpoint is called in errors: with the proxy before it.

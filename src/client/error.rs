@@ -150,6 +150,17 @@ pub enum Error {
         /// The content type of the answer, or the kind that it names.
         received: String,
     },
+    /// The server accepted the request and sent another object than the one that was asked for by name: something between
+    /// the program and the server has mixed up answers. What a write did is not known. The connections are closed.
+    #[error("the answer to {request} is the object {received:?}, where {asked:?} was asked for")]
+    AnotherObject {
+        /// Method and path of the request.
+        request: String,
+        /// The name that was asked for, with its namespace.
+        asked: String,
+        /// The name of the object that was sent.
+        received: String,
+    },
     /// The server accepted the request, and its stream over a websocket could not be opened, or ended early.
     #[error(transparent)]
     Stream(#[from] StreamError),

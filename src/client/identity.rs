@@ -3,7 +3,8 @@
 //! Answers "which TLS configuration and which Authorization header count now?" Files (authority, certificate, key,
 //! token) are looked at when what was read is a minute old, and at once after the server has refused or a handshake has
 //! failed; credentials of a plugin are renewed before they expire. Invariants:
-//! 1. Callers that need the same renewal share one; it goes on if one of them stops waiting.
+//! 1. Callers that need the same renewal share one; it goes on if one of them stops waiting. Nobody waits for it while
+//!    what is known is valid, but the one that begins it for half a second: files are read by then.
 //! 2. A renewal that fails leaves what was valid in use; the next try comes 10 s later. Without anything valid, callers
 //!    get the reason.
 //! 3. [`Identity::connections`] changes with the TLS configuration only, [`Identity::version`] with any credential.
@@ -19,19 +20,25 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use http::HeaderValue;
 use jiff::Timestamp;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::error::{Error, TransportError};
+use super::once_in_a_while::OnceInAWhile;
 use super::retry_after::wall_time;
 
 pub(crate) mod exec;
 pub(crate) mod material;
 pub(crate) mod oidc;
+pub(crate) mod provider;
 
 use material::{Material, Read, Tls};
 
 /// How old a read file may be.
 const FRESH: Duration = Duration::from_secs(60);
+/// How long the request that begins a renewal waits for it although it has valid credentials.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long files may take: one may be on a network that has gone.
+const FILES: Duration = Duration::from_secs(30);
 /// When to try again after a renewal that failed.
 const RETRY: Duration = Duration::from_secs(10);
 /// How often a refused identity is renewed at most: more would start a plugin for every refused request.
@@ -60,6 +67,8 @@ pub(crate) struct Identities {
 struct Inner {
     material: Material,
     state: Mutex<State>,
+    /// Of failures that were told.
+    failures: OnceInAWhile,
 }
 
 struct State {
@@ -92,6 +101,8 @@ enum Step {
     Use(Arc<Identity>),
     Fail(Arc<Error>),
     Wait(Renewal),
+    /// A renewal that has begun, and what is valid meanwhile.
+    Begin(Renewal, Arc<Identity>),
 }
 
 impl Identities {
@@ -102,14 +113,14 @@ impl Identities {
     pub(crate) fn new(material: Material) -> Result<Self, Error> {
         let state = State { current: None, renewal: None, failed: None, refused: None };
         let read = material.check()?;
-        let inner = Arc::new(Inner { material, state: Mutex::new(state) });
+        let inner = Arc::new(Inner { material, state: Mutex::new(state), failures: OnceInAWhile::default() });
         if let Some(read) = read {
             inner.accept(read, None)?;
         }
         Ok(Self { inner })
     }
 
-    /// The identity for a request that is sent now. Waits only where nothing valid is known, or as the one that renews.
+    /// The identity for a request that is sent now. Waits only where nothing valid is known.
     pub(crate) async fn current(&self) -> Result<Arc<Identity>, TransportError> {
         self.take(self.step()).await.map_err(TransportError::Credentials)
     }
@@ -146,6 +157,14 @@ impl Identities {
             Step::Use(identity) => Ok(identity),
             Step::Fail(error) => Err(error),
             Step::Wait(renewal) => renewal.await,
+            Step::Begin(renewal, identity) => {
+                // It goes on when this caller does.
+                tokio::spawn(renewal.clone());
+                match timeout(PATIENCE, renewal).await {
+                    Ok(Ok(renewed)) => Ok(renewed),
+                    _ => Ok(identity),
+                }
+            }
         }
     }
 
@@ -168,7 +187,13 @@ impl Identities {
         match (known, &state.failed) {
             (Some((identity, true)), _) if !state.is_due(now) => Step::Use(identity),
             (None | Some((_, false)), Some((error, until))) if now < *until => Step::Fail(Arc::clone(error)),
-            _ => Step::Wait(Inner::renew(&self.inner, &mut state, Reason::Due)),
+            (known, _) => {
+                let renewal = Inner::renew(&self.inner, &mut state, Reason::Due);
+                match known {
+                    Some((identity, true)) => Step::Begin(renewal, identity),
+                    _ => Step::Wait(renewal),
+                }
+            }
         }
     }
 
@@ -263,7 +288,15 @@ impl Inner {
         state.renewal = None;
         match &mut state.current {
             Some(current) if current.is_valid(now) => {
-                tracing::warn!(target: "actix_informer::client", %error, "credentials cannot be renewed; the old ones stay in use, and the next try comes in 10 s");
+                let text = error.to_string();
+                if self.failures.is_new(&text) {
+                    tracing::warn!(
+                        target: "actix_informer::client", error = text,
+                        "credentials cannot be renewed; the old ones stay in use, and the next try comes in 10 s"
+                    );
+                } else {
+                    tracing::debug!(target: "actix_informer::client", error = text, "credentials still cannot be renewed");
+                }
                 current.due = Some(now + RETRY);
                 Ok(Arc::clone(&current.identity))
             }

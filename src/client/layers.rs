@@ -2,8 +2,8 @@
 //!
 //! Answers "what is added to a request, what does it wait for, and what is tried again?" Each layer is a plain async
 //! function around the next one's `send`, in a file of its own. From the caller to the connection:
-//! `headers`, `measure`, `deadline` (of the whole request), `retry`, `limit`, `warn`, `deadline` (of the answer),
-//! `authorize`. The client of a leader asks `lease` before the first and behind the last. Invariants:
+//! `headers`, `measure`, `deadline` (of the whole request), `retry`, `limit`, `warn`, `authorize`, `deadline` (of the
+//! answer). The client of a leader asks `lease` before the first and behind the last. Invariants:
 //! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the rate.
 //! 2. Dropping the answer's future or its body ends the request in all layers.
 //! 3. The requests of informers pass the same layers, with no retries: the reflector decides what is asked again.
@@ -17,16 +17,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use tokio::time::Instant;
 
 use super::config::Config;
+use super::config::limits::Limits as AnswerLimits;
 use super::error::{Error, TransportError};
 use super::identity::Identities;
 use super::options::RequestOptions;
 use super::transport::send_check::SendCheck;
 use super::transport::{Body, RequestKind, Transport};
-use deadline::Deadlines;
+use deadline::{Deadlines, is_slow};
 use headers::Headers;
 pub(crate) use lease::Guards;
 use limit::Limits;
@@ -49,6 +50,7 @@ pub(crate) struct LayerSettings {
     warnings: Arc<Warnings>,
     max_retries: u32,
     timeout: Option<Duration>,
+    answer: AnswerLimits,
 }
 
 impl LayerSettings {
@@ -62,14 +64,15 @@ impl LayerSettings {
             warnings: Arc::new(Warnings::new(requests.on_warning.clone())),
             max_retries: requests.max_retries,
             timeout: requests.timeout,
+            answer: config.limits,
         })
     }
 
     /// The same without limits, for requests that must not wait behind others.
     pub(crate) fn without_limits(&self) -> Self {
         let (headers, warnings) = (Arc::clone(&self.headers), Arc::clone(&self.warnings));
-        let Self { max_retries, timeout, .. } = *self;
-        Self { headers, limits: Limits::new(usize::MAX, None), warnings, max_retries, timeout }
+        let Self { max_retries, timeout, answer, .. } = *self;
+        Self { headers, limits: Limits::new(usize::MAX, None), warnings, max_retries, timeout, answer }
     }
 }
 
@@ -113,6 +116,10 @@ impl Transport for Layers {
         let inner = Rc::clone(&self.0);
         Box::pin(async move { inner.send(request, kind).await })
     }
+
+    fn distrust(&self) {
+        self.0.transport.distrust();
+    }
 }
 
 impl Inner {
@@ -148,23 +155,75 @@ impl Inner {
         ends: Option<(Instant, Duration)>,
     ) -> Result<Response<Body>, TransportError> {
         let place = self.settings.limits.enter(kind, ends.map(|(at, _)| at)).await?;
-        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        let deadlines = Deadlines::new(kind, is_read, ends);
         let path = request.uri().clone();
-        let sending = pin!(self.authorized(request, kind));
-        let answer = deadline::send(&*self.transport, kind, deadlines, sending).await?;
+        let attempt = async |request: Request<Bytes>| {
+            let deadlines = Deadlines::new(kind, is_slow(&request), ends, &self.settings.answer);
+            let sending = pin!(self.transport.send(request, kind));
+            deadline::send(&*self.transport, kind, deadlines, sending).await
+        };
+        // Credentials have limits of their own, those of a plugin that asks a person.
+        let answer = match &self.identities {
+            Some(identities) => authorize::send(identities, request, attempt).await?,
+            None => attempt(request).await?,
+        };
         self.settings.warnings.report(path.path(), answer.headers());
         Ok(place.until_read(answer))
     }
+}
 
-    async fn authorized(
-        &self,
-        request: Request<Bytes>,
-        kind: RequestKind,
-    ) -> Result<Response<Body>, TransportError> {
-        match &self.identities {
-            Some(identities) => authorize::send(&*self.transport, identities, request, kind).await,
-            None => self.transport.send(request, kind).await,
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+    use http::header;
+
+    use super::super::endpoint::ConnectionSettings;
+    use super::*;
+
+    /// Answers at once with the Authorization header that it was sent.
+    struct Repeating;
+
+    impl Transport for Repeating {
+        fn send(
+            &self,
+            request: Request<Bytes>,
+            _kind: RequestKind,
+        ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
+            let mut answer = Response::new(futures_util::stream::empty().boxed_local());
+            answer.headers_mut().insert("sent", request.headers()[header::AUTHORIZATION].clone());
+            Box::pin(async { Ok(answer) })
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_p7_a_plugin_may_take_longer_than_the_head_of_an_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let gate = folder.path().join("gate");
+        assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+        let credential = r#"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}}"#;
+        let script = format!("read x < {}; printf '%s' '{credential}'", gate.display());
+        let kubeconfig = serde_json::json!({
+            "current-context": "a",
+            "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "users": [{"name": "a", "user": {"exec": {
+                "apiVersion": "client.authentication.k8s.io/v1",
+                "command": "/bin/sh",
+                "args": ["-c", script],
+                "interactiveMode": "Never",
+            }}}],
+        });
+        let config = Config::from_kubeconfig_text(&kubeconfig.to_string(), None).unwrap();
+        let (connections, config) =
+            ConnectionSettings::new(&config.plugin_limit(Duration::from_secs(120))).unwrap();
+        let settings = Arc::new(LayerSettings::new(&config).unwrap());
+        let layers = Layers::new(settings, Some(connections.identities), Rc::new(Repeating));
+        let sending = layers.send(Request::new(Bytes::new()), RequestKind::Unary);
+        let opening = async {
+            // Longer than the head of an answer may take.
+            tokio::time::sleep(Duration::from_secs(40)).await;
+            std::thread::spawn(move || std::fs::write(gate, "opened\n").unwrap());
+        };
+        let (answer, ()) = tokio::join!(sending, opening);
+        assert_eq!(answer.map(|answer| answer.headers()["sent"].clone()).unwrap(), "Bearer t");
     }
 }

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Why a stream over a websocket ended early. Readers carry it as the cause of their `std::io::Error`.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -32,6 +33,9 @@ pub enum StreamError {
     /// The connection ended, and the server did not say that the stream has ended.
     #[error("the connection was cut off")]
     CutOff,
+    /// The server did not answer a ping: it is gone, or something on the way forwards nothing any more.
+    #[error("the server did not answer a ping within {0:?}")]
+    Silent(Duration),
     /// The connection broke.
     #[error("the connection broke: {0}")]
     Broken(#[source] Arc<io::Error>),
@@ -56,6 +60,7 @@ impl From<StreamError> for io::Error {
         let kind = match &error {
             StreamError::Broken(source) => source.kind(),
             StreamError::CutOff => io::ErrorKind::UnexpectedEof,
+            StreamError::Silent(_) => io::ErrorKind::TimedOut,
             StreamError::Unsupported(_) => io::ErrorKind::Unsupported,
             StreamError::Port { .. } => io::ErrorKind::ConnectionRefused,
             StreamError::Closed { .. } => io::ErrorKind::ConnectionAborted,

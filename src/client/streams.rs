@@ -17,6 +17,7 @@ mod engine;
 mod handshake;
 #[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
 mod lines;
+mod liveness;
 mod log;
 mod pipes;
 mod port_forward;

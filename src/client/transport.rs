@@ -131,6 +131,9 @@ pub trait Transport {
     /// The head of an answer did not come in time, and its request was dropped: its connection may be dead, and so may
     /// others be.
     fn timed_out(&self, _kind: RequestKind) {}
+
+    /// An answer was not that of its request: answers of other connections in the pool may not be either, so they close.
+    fn distrust(&self) {}
 }
 
 #[cfg(test)]

@@ -162,6 +162,15 @@ impl Worker {
         .await?
     }
 
+    /// An answer was not that of its request: the connections of single requests close.
+    pub(crate) async fn distrust(&self) -> Result<(), Error> {
+        self.run(|transport, done| async move {
+            transport.distrust();
+            done.send(()).unwrap_or_default();
+        })
+        .await
+    }
+
     /// Waits, also where the caller's runtime has no timer.
     pub(crate) async fn sleep(&self, time: Duration) -> Result<(), Error> {
         self.run(move |_, mut done| async move {

@@ -6,13 +6,14 @@
 use std::time::Duration;
 
 use actix_informer::client::discovery::ServerResources;
-use actix_informer::client::{Client, DiscoveryError};
+use actix_informer::client::{Client, Config, DiscoveryError};
 use futures_util::future::join_all;
 use serde_json::json;
 use tokio::time::{advance, timeout};
 
 use crate::discovery_server::*;
 use crate::logs;
+use crate::raw_server::*;
 
 const WIDGETS: (&str, &str, &str) = ("example.org", "widgets", "Widget");
 const DEPLOYMENTS: (&str, &str, &str) = ("apps", "deployments", "Deployment");
@@ -320,6 +321,30 @@ async fn what_is_no_discovery_document_is_an_error_that_names_the_path() {
         error.to_string(),
         "the answer to GET /apis is no discovery document: it is of another kind than a discovery document"
     );
+}
+
+#[tokio::test]
+async fn client_a_discovery_document_without_an_end_is_an_error_and_its_connection_closes() {
+    let (closed, end) = tokio::sync::oneshot::channel();
+    let closed = std::sync::Mutex::new(Some(closed));
+    let server = RawServer::start(move |mut connection: Connection| {
+        let closed = closed.lock().unwrap().take();
+        async move {
+            connection.request().await;
+            connection.write(CHUNKED).await;
+            connection.write(chunk(r#"{"kind":"APIGroupDiscoveryList","items":["#)).await;
+            let piece = chunk(&" ".repeat(1 << 20));
+            while connection.is_written(&piece).await {}
+            if let Some(closed) = closed {
+                let _ = closed.send(());
+            }
+        }
+    })
+    .await;
+    let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
+    let error = client.discovery().resources().await.unwrap_err();
+    assert!(error.to_string().contains("larger than"), "{error}");
+    timeout(MINUTE, end).await.expect("the connection closes").unwrap();
 }
 
 #[tokio::test(start_paused = true)]

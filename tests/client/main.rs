@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod against_apiserver;
+mod answer_heads;
 mod api;
 mod api_watch;
 mod bad_lists;
@@ -17,6 +18,7 @@ mod chunks;
 mod clusters;
 mod connections;
 mod content_types;
+mod credential_ways;
 mod descriptions;
 mod discovery;
 mod discovery_disk;

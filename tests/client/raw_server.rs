@@ -55,6 +55,11 @@ impl Connection {
         let _ = self.io.flush().await;
     }
 
+    /// Writes and flushes; whether the peer was still there.
+    pub(crate) async fn is_written(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.io.write_all(bytes.as_ref()).await.is_ok() && self.io.flush().await.is_ok()
+    }
+
     /// Closes in order: over TLS with a close_notify.
     pub(crate) async fn close(mut self) {
         let _ = self.io.shutdown().await;

@@ -1,7 +1,7 @@
 //! What identifies a cached object: its key, its uid, its version and its source.
 //!
 //! Answers "which object is this, and which state of it?". What can happen to it is in `delta.rs`. Invariants:
-//! 1. A [`ResourceVersion`] is a decimal number of any length without leading zero and is never zero; versions
+//! 1. A [`ResourceVersion`] is a decimal number of at most 64 digits without leading zero and is never zero; versions
 //!    compare numerically (apimachinery's `CompareResourceVersion`), anything else is refused when parsed.
 //! 2. An [`Object`] is one `Arc`: cloning it copies a pointer, and its content can never change.
 //! 3. [`Object::is_same_as`] is the only function that decides whether two observations are the same state.
@@ -23,7 +23,7 @@ mod key;
 mod key_text;
 mod uid;
 
-/// A live resource version: a decimal number of any length, compared numerically.
+/// A live resource version: a decimal number of at most 64 digits, compared numerically.
 ///
 /// `""` and `"0"` are requests ("latest", "any") and never the version of an object or list. They are refused, as are
 /// leading zeros and every text that is not a number.
@@ -45,6 +45,9 @@ enum Digits {
     Short(u64),
     Long(Arc<str>),
 }
+
+/// Servers count in 64 bits, which are 20 digits: a longer text than this is no version, and is not kept for each object.
+const MOST_DIGITS: usize = 64;
 
 impl ResourceVersion {
     /// The version with this number, or `None` for zero, which is not a version.
@@ -76,7 +79,7 @@ impl ResourceVersion {
 
 /// A text that is not a live resource version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("resource version {0:?} is not a decimal number without leading zero")]
+#[error("resource version {0:?} is not a decimal number of at most 64 digits without leading zero")]
 pub struct ParseVersionError(String);
 
 impl FromStr for ResourceVersion {
@@ -84,10 +87,11 @@ impl FromStr for ResourceVersion {
 
     fn from_str(text: &str) -> Result<Self, ParseVersionError> {
         let bytes = text.as_bytes();
-        let decimal =
-            bytes.first().is_some_and(|first| *first != b'0') && bytes.iter().all(u8::is_ascii_digit);
+        let decimal = bytes.len() <= MOST_DIGITS
+            && bytes.first().is_some_and(|first| *first != b'0')
+            && bytes.iter().all(u8::is_ascii_digit);
         if !decimal {
-            return Err(ParseVersionError(text.to_owned()));
+            return Err(ParseVersionError(text.chars().take(MOST_DIGITS + 1).collect()));
         }
         Ok(Self(text.parse::<u64>().map_or_else(|_| Digits::Long(text.into()), Digits::Short)))
     }

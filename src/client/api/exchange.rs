@@ -6,11 +6,14 @@
 //!    know the path, which would be taken for an absent object.
 //! 3. An error of an answer names the request and the field, and quotes no value. An answer of another kind than was
 //!    asked for is not decoded.
+//! 4. An object of another name or namespace than was asked for is an error: its connection may give each request the
+//!    answer of another one, so the connections of single requests close.
 //!
 //! Read next: `verbs.rs`.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, Uri, header};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use kube_core::params::ListParams;
 use kube_core::request::{Error as RequestError, Request};
@@ -22,7 +25,11 @@ use super::Api;
 use crate::client::error::Error;
 use crate::client::negotiation::{Asked, Unexpected};
 use crate::client::scope::{check_selectors, encoded_name, segment};
+use crate::text::shortened;
 use crate::wire::{Form, JsonError, RequestedContent, WireKind};
+
+/// At most this many characters of a name that a server made up are shown.
+const MAX_NAME_CHARS: usize = 500;
 
 /// A request as kube-core makes it.
 pub(super) type Built = http::Request<Vec<u8>>;
@@ -84,6 +91,45 @@ impl<K> Api<K> {
         question.decoded(&self.client.send(request).await?)
     }
 
+    /// Sends a request whose answer is the object of this name. With a namespace, it is the one there.
+    pub(super) async fn ask_for_object<T: Resource + DeserializeOwned>(
+        &self,
+        request: Result<Built, RequestError>,
+        asked: (Option<&str>, &str),
+    ) -> Result<T, Error> {
+        let request = self.finished(request.map_err(not_made)?)?;
+        let question = Question::of(&request);
+        let object: T = question.decoded(&self.client.send(request).await?)?;
+        self.is_of_name(question.name(), asked, object.meta()).await?;
+        Ok(object)
+    }
+
+    /// Refuses an object that is not the one that was asked for, and closes the connections that may have mixed it up.
+    pub(super) async fn is_of_name(
+        &self,
+        request: String,
+        (namespace, name): (Option<&str>, &str),
+        found: &ObjectMeta,
+    ) -> Result<(), Error> {
+        let differs = |asked: Option<&str>, found: &Option<String>| {
+            asked.zip(found.as_deref()).is_some_and(|(asked, found)| asked != found)
+        };
+        // By "~", a server is asked for the object of whoever asks.
+        let asks_for_own = name == "~";
+        if asks_for_own || !(differs(Some(name), &found.name) || differs(namespace, &found.namespace)) {
+            return Ok(());
+        }
+        self.client.worker().distrust().await?;
+        let named = |namespace: Option<&str>, name: Option<&str>| match namespace {
+            Some(namespace) => format!("{namespace}/{}", name.unwrap_or_default()),
+            None => name.unwrap_or_default().to_owned(),
+        };
+        let asked = named(namespace, Some(name));
+        let received = named(namespace.and(found.namespace.as_deref()), found.name.as_deref());
+        let received = shortened(&received, MAX_NAME_CHARS);
+        Err(Error::AnotherObject { request, asked, received })
+    }
+
     /// Sends a request whose answer is an object or a `Status`, and says how the answer is written.
     pub(super) async fn ask_for_bytes(&self, request: Built) -> Result<(WireKind, Bytes), Error> {
         let request = self.finished(request)?;
@@ -141,7 +187,7 @@ impl Question {
     }
 
     /// How the request is called in errors.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("{} {}", self.method, self.uri.path())
     }
 

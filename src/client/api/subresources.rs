@@ -153,7 +153,7 @@ impl<K: Resource> Api<K> {
     where
         K: DeserializeOwned,
     {
-        self.get_subresource("status", name).await
+        self.get_named("status", name).await
     }
 
     /// Changes the status, and nothing else of the object.
@@ -182,7 +182,7 @@ impl<K: Resource> Api<K> {
     where
         K: DeserializeOwned,
     {
-        self.patch_subresource("status", name, params, patch).await
+        self.patch_named("status", name, params, patch).await
     }
 
     /// Replaces the status with that of this object, and nothing else of it.
@@ -204,7 +204,7 @@ impl<K: Resource> Api<K> {
     where
         K: DeserializeOwned + Serialize,
     {
-        self.replace_subresource("status", name, params, object).await
+        self.replace_named("status", name, params, object).await
     }
 
     /// Gets how many replicas there are and should be.
@@ -222,7 +222,7 @@ impl<K: Resource> Api<K> {
     /// # Errors
     /// As [`Self::get_subresource`].
     pub async fn get_scale(&self, name: &str) -> Result<Scale, Error> {
-        self.get_subresource("scale", name).await
+        self.get_named("scale", name).await
     }
 
     /// Changes how many replicas there should be.
@@ -247,7 +247,7 @@ impl<K: Resource> Api<K> {
         params: &PatchParams,
         patch: &Patch<P>,
     ) -> Result<Scale, Error> {
-        self.patch_subresource("scale", name, params, patch).await
+        self.patch_named("scale", name, params, patch).await
     }
 
     /// Replaces how many replicas there should be.
@@ -271,6 +271,43 @@ impl<K: Resource> Api<K> {
         params: &PostParams,
         scale: &Scale,
     ) -> Result<Scale, Error> {
-        self.replace_subresource("scale", name, params, scale).await
+        self.replace_named("scale", name, params, scale).await
+    }
+}
+
+/// Subresources that have the name of their object.
+impl<K: Resource> Api<K> {
+    async fn get_named<T: Resource + DeserializeOwned>(
+        &self,
+        subresource: &'static str,
+        name: &str,
+    ) -> Result<T, Error> {
+        let (collection, path) = self.object(name)?;
+        let request = collection.get_subresource(subresource, &path);
+        self.ask_for_object(request, (self.namespace(), name)).await
+    }
+
+    async fn patch_named<P: Serialize + fmt::Debug, T: Resource + DeserializeOwned>(
+        &self,
+        subresource: &'static str,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<T, Error> {
+        let (collection, path) = self.object(name)?;
+        let request = collection.patch_subresource(subresource, &path, params, patch);
+        self.ask_for_object(request, (self.namespace(), name)).await
+    }
+
+    async fn replace_named<T: Resource + Serialize + DeserializeOwned>(
+        &self,
+        subresource: &'static str,
+        name: &str,
+        params: &PostParams,
+        body: &T,
+    ) -> Result<T, Error> {
+        let (collection, path) = self.object(name)?;
+        let request = collection.replace_subresource(subresource, &path, params, encoded(body)?);
+        self.ask_for_object(request, (self.namespace(), name)).await
     }
 }

@@ -93,8 +93,9 @@ where
     /// # Errors
     /// As [`Self::get`].
     pub async fn get_with(&self, name: &str, params: &GetParams) -> Result<K, Error> {
-        let (collection, name) = self.object(name)?;
-        self.ask(collection.get(&name, params).map(|request| accepting::<K>(request, Form::Object))).await
+        let (collection, path) = self.object(name)?;
+        let request = collection.get(&path, params).map(|request| accepting::<K>(request, Form::Object));
+        self.ask_for_object(request, (self.namespace(), name)).await
     }
 
     /// Gets the object of this name, `None` if there is none.
@@ -167,7 +168,11 @@ where
         K: Serialize,
     {
         let request = self.collection_of(object)?.create(params, encoded(object)?);
-        self.ask(request.map(|request| accepting::<K>(request, Form::Object))).await
+        let request = request.map(|request| accepting::<K>(request, Form::Object));
+        match &object.meta().name {
+            Some(name) => self.ask_for_object(request, (self.namespace_of(object), name)).await,
+            None => self.ask(request).await,
+        }
     }
 
     /// Replaces an object. With `metadata.resourceVersion` in `object`, only if nobody has changed it since that version;
@@ -190,9 +195,10 @@ where
     where
         K: Serialize,
     {
-        let (collection, name) = (self.collection_of(object)?, encoded_name(name)?);
-        let request = collection.replace(&name, params, encoded(object)?);
-        self.ask(request.map(|request| accepting::<K>(request, Form::Object))).await
+        let (collection, path) = (self.collection_of(object)?, encoded_name(name)?);
+        let request = collection.replace(&path, params, encoded(object)?);
+        let request = request.map(|request| accepting::<K>(request, Form::Object));
+        self.ask_for_object(request, (self.namespace_of(object), name)).await
     }
 
     /// Changes an object by a JSON patch, a merge patch, a strategic merge patch or an apply. Apply creates it if it is not
@@ -219,9 +225,10 @@ where
         params: &PatchParams,
         patch: &Patch<P>,
     ) -> Result<K, Error> {
-        let (collection, name) = self.object(name)?;
-        let request = collection.patch(&name, params, patch);
-        self.ask(request.map(|request| accepting::<K>(request, Form::Object))).await
+        let (collection, path) = self.object(name)?;
+        let request = collection.patch(&path, params, patch);
+        let request = request.map(|request| accepting::<K>(request, Form::Object));
+        self.ask_for_object(request, (self.namespace(), name)).await
     }
 
     /// Deletes an object: at once, or when its finalizers and its grace period allow it.
@@ -239,9 +246,14 @@ where
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); [`is_conflict`](Error::is_conflict) when a precondition does not hold.
     pub async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>, Error> {
-        let (collection, name) = self.object(name)?;
-        let request = collection.delete(&name, params).map_err(not_made)?;
-        self.ask_deletion(accepting::<K>(request, Form::Object)).await
+        let (collection, path) = self.object(name)?;
+        let request = collection.delete(&path, params).map_err(not_made)?;
+        let named = Question::of(&request).name();
+        let deleted: Deleted<K> = self.ask_deletion(accepting::<K>(request, Form::Object)).await?;
+        if let Deleted::Object(object) = &deleted {
+            self.is_of_name(named, (self.namespace(), name), object.meta()).await?;
+        }
+        Ok(deleted)
     }
 
     /// Deletes every object that the selectors of `list` select; without selectors, all of them.
@@ -270,6 +282,11 @@ where
         self.needs_namespace(self.scope.namespace.as_deref())?;
         let request = self.collection()?.delete_collection(params, list).map_err(not_made)?;
         self.ask_deletion(accepting::<K>(request, Form::List)).await
+    }
+
+    /// The namespace of this object: the one of all requests, or its own.
+    fn namespace_of<'a>(&'a self, object: &'a K) -> Option<&'a str> {
+        self.namespace().or_else(|| object.meta().namespace.as_deref().filter(|name| !name.is_empty()))
     }
 
     async fn ask_deletion<T: DeserializeOwned>(

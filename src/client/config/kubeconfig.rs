@@ -17,8 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Config;
+use crate::client::credentials::{Way, sent};
 use crate::client::error::Error;
-use crate::client::identity::material::{Material, Provider, Trust};
+use crate::client::identity::material::{Material, Trust};
+use crate::client::identity::provider::Provider;
 use crate::text::quoted;
 
 mod file;
@@ -96,12 +98,19 @@ impl Origin {
         })
     }
 
-    /// What the files say now, for a client that was made with `config`: its material with other credentials. Blocking.
+    /// What the files say now, for a client that was made with `config` and reaches its server on this way: its material
+    /// with other credentials. Blocking.
     ///
     /// # Errors
     /// When the files cannot be used, or say something that takes a new client.
-    pub(crate) fn read_again(&self, config: &Config, mut material: Material) -> Result<Material, Error> {
+    pub(crate) fn read_again(
+        &self,
+        config: &Config,
+        way: Way,
+        mut material: Material,
+    ) -> Result<Material, Error> {
         let now = convert(merged(&self.paths)?, Some(&self.context), &self.paths)?;
+        let now = sent(now, way)?.config;
         let differs = |what: &str| Error::Kubeconfig {
             path: single(&self.paths),
             what: format!(

@@ -79,8 +79,7 @@ impl Config {
     }
 
     /// How long each single request may take with everything: waiting for its turn, retries, its body. No limit unless
-    /// set; the head of an answer has 30 s in any case (65 s if the request is not a GET: admission webhooks and the
-    /// server's own limit of 60 s come first), and each read of a body 30 s.
+    /// set; [`Self::head_limit`], [`Self::slow_head_limit`] and [`Self::read_limit`] hold in any case.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.requests.timeout = Some(timeout);
         self

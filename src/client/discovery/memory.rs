@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::error::DiscoveryError;
 use super::model::{DiscoveredGroup, FailedGroupVersion, ServerResources};
 use super::policy::{MissBudget, Origin, Question};
+use crate::client::once_in_a_while::OnceInAWhile;
 
 /// What is known, and since when.
 #[derive(Debug, Clone)]
@@ -74,6 +75,8 @@ type Asking = Shared<BoxFuture<'static, Answer>>;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     state: Mutex<State>,
+    /// What was told of what was asked.
+    pub(super) told: OnceInAWhile,
 }
 
 #[derive(Debug, Default)]

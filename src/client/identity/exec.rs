@@ -2,15 +2,16 @@
 //!
 //! Answers "what is asked of the plugin, and what does its answer mean?" `exec/process.rs` runs the program. The rules
 //! are client-go's (`plugin/pkg/client/auth/exec`, KEP-541, KEP-3331). Invariants:
-//! 1. A plugin whose policy, terminal or version is refused never starts.
+//! 1. A plugin whose policy, terminal or version is refused never starts. What runs is the file that the policy allows.
 //! 2. Token and key stand in no Debug, error or log; an error quotes only what the plugin printed to stderr, shortened.
 //! 3. [`Plugin::run`] blocks no longer than the plugin's limit and the second that its pipes may outlive it.
 //!
 //! Read next: `exec/process.rs`, then `identity.rs`, which calls this.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -46,28 +47,56 @@ pub enum PluginPolicy {
     AllowAll,
     /// None.
     DenyAll,
-    /// Only these: a name without a slash allows that command wherever `PATH` finds it, a path allows that file only.
+    /// Only these files: a name without a slash is the file that `PATH` finds for it, a path is that file. The command of
+    /// the kubeconfig is found in the same way, and must be the same file.
     Allow(Vec<String>),
 }
 
 impl PluginPolicy {
-    fn allows(&self, command: &str) -> bool {
-        let name = Path::new(command).file_name().and_then(|name| name.to_str());
+    /// The program that runs for this command of a kubeconfig, if it may. Blocking: looks for files.
+    fn program(&self, command: &str) -> Option<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
         match self {
-            Self::AllowAll => true,
-            Self::DenyAll => false,
-            Self::Allow(list) => list.iter().any(|allowed| match allowed.contains('/') {
-                true => allowed == command,
-                false => Some(allowed.as_str()) == name,
-            }),
+            Self::AllowAll => Some(command.into()),
+            Self::DenyAll => None,
+            Self::Allow(list) => {
+                let found = looked_up(command, &path)?;
+                let file = found.canonicalize().ok()?;
+                let is_it = |allowed: &String| {
+                    looked_up(allowed, &path).and_then(|allowed| allowed.canonicalize().ok())
+                        == Some(file.clone())
+                };
+                list.iter().any(is_it).then_some(found)
+            }
         }
     }
+}
+
+/// The file that runs for this name: the file of a path, or the first one in a folder of `path`. Folders that are not
+/// absolute are left out, as in Go's `exec.LookPath`: whose they are depends on where the process was started.
+fn looked_up(name: &str, path: &OsStr) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|file| is_program(file));
+    }
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|file| !name.is_empty() && is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    #[cfg(unix)]
+    let may_run =
+        |file: &std::fs::Metadata| std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may_run = |_: &std::fs::Metadata| true;
+    std::fs::metadata(file).is_ok_and(|found| found.is_file() && may_run(&found))
 }
 
 /// A credential plugin as a kubeconfig describes it, checked.
 #[derive(Clone)]
 pub(crate) struct Plugin {
     command: String,
+    /// What runs for it.
+    program: PathBuf,
     args: Vec<String>,
     env: Vec<(String, String)>,
     api_version: &'static str,
@@ -157,9 +186,7 @@ impl Plugin {
         if config.command.is_empty() {
             return Err(invalid("it has no command"));
         }
-        if !policy.allows(&config.command) {
-            return Err(PluginError::NotAllowed);
-        }
+        let program = policy.program(&config.command).ok_or(PluginError::NotAllowed)?;
         let api_version = match &*config.api_version {
             V1 => V1,
             V1BETA1 => V1BETA1,
@@ -183,6 +210,7 @@ impl Plugin {
         let cluster = config.provide_cluster_info.then(|| serde_json::to_value(cluster)).transpose();
         Ok(Self {
             command: config.command.clone(),
+            program,
             args: config.args.clone(),
             env: config.env.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect(),
             api_version,
@@ -201,7 +229,9 @@ impl Plugin {
     /// Runs the plugin and reads its answer. Blocks until it ends, at most its limit.
     pub(crate) fn run(&self) -> Result<PluginCredentials, PluginError> {
         let interactive = self.is_interactive(std::io::stdin().is_terminal())?;
-        let mut command = Command::new(&self.command);
+        let mut command = Command::new(&self.program);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::arg0(&mut command, &self.command);
         command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
         command.env(EXEC_INFO, self.request(interactive).to_string());
         let output = process::output(command, interactive, self.limit).map_err(|error| match error {

@@ -1,7 +1,8 @@
 //! What an identity is made of: files, inline text and a plugin, and the TLS configuration that follows from them.
 //!
 //! Answers "what is read, and what does it give?" `identity.rs` decides when. Invariants:
-//! 1. Beside a certificate or a token that a kubeconfig writes down its plugin is not asked, as in client-go.
+//! 1. Beside a certificate or a token that a kubeconfig writes down its plugin is not asked, as in client-go. The token of
+//!    an OpenID Connect login is sent beside a certificate: the one may be for a front, the other for the server.
 //! 2. Files are read on a thread that may block, a plugin runs on a thread of its own: no arbiter waits for either.
 //! 3. A certificate and its key are read together; a pair that does not fit is refused, and the old pair stays.
 //!
@@ -18,11 +19,11 @@ use http::HeaderValue;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::exec::{Plugin, PluginCredentials, PluginError};
-use super::oidc::Oidc;
+use super::FILES;
+use super::exec::PluginCredentials;
+use super::provider::Provider;
 use crate::client::error::Error;
 use crate::client::tls;
 
@@ -51,8 +52,15 @@ pub(crate) enum Trust {
 #[derive(Clone)]
 pub(crate) enum Login {
     Token(SecretString),
-    TokenFile(PathBuf),
-    Basic { user: String, password: SecretString },
+    /// What counts while the file cannot be read, if there is something.
+    TokenFile {
+        path: PathBuf,
+        otherwise: Option<SecretString>,
+    },
+    Basic {
+        user: String,
+        password: SecretString,
+    },
 }
 
 /// Everything that an identity is made of.
@@ -70,12 +78,6 @@ pub(crate) struct Material {
 
 /// Gives a material the credentials that are written now. Blocking: files.
 pub(crate) type ReadAgain = Arc<dyn Fn(Material) -> Result<Material, Error> + Send + Sync>;
-
-/// What gives credentials that expire.
-pub(crate) enum Provider {
-    Plugin(Plugin),
-    Oidc(Arc<Oidc>),
-}
 
 #[derive(Clone)]
 pub(crate) struct TlsMaterial {
@@ -126,7 +128,7 @@ impl Material {
         let authorities = matches!(self.trust(), Some(Trust::Only(pem)) if is_file(pem));
         let certificate = self.tls.as_ref().and_then(|tls| tls.certificate.as_ref());
         let tls = authorities || certificate.is_some_and(|(chain, key)| is_file(chain) || is_file(key));
-        tls || matches!(self.login, Some(Login::TokenFile(_))) || self.again.is_some()
+        tls || matches!(self.login, Some(Login::TokenFile { .. })) || self.again.is_some()
     }
 
     /// Whom to trust: the API server and the proxy have one answer.
@@ -149,7 +151,7 @@ impl Material {
             });
         let login = self.login.as_ref().map(|login| match login {
             Login::Token(_) => "the token of the configuration".to_owned(),
-            Login::TokenFile(path) => format!("the token of the file {path:?}"),
+            Login::TokenFile { path, .. } => format!("the token of the file {path:?}"),
             Login::Basic { .. } => "user name and password".to_owned(),
         });
         let provider =
@@ -165,7 +167,7 @@ impl Material {
     ///
     /// Gives what was read if that is all.
     pub(crate) fn check(&self) -> Result<Option<Read>, Error> {
-        let has_token_file = matches!(self.login, Some(Login::TokenFile(_)));
+        let has_token_file = matches!(self.login, Some(Login::TokenFile { .. }));
         let login = self.login.clone().filter(|_| !has_token_file);
         let known = Self { login, again: None, ..self.clone() };
         let read = known.read_files()?;
@@ -178,34 +180,42 @@ impl Material {
 
     /// What is written down wins over a provider's.
     fn needs_provider(&self) -> bool {
+        let is_login = matches!(self.provider.as_deref(), Some(Provider::Oidc(_)));
         let has_certificate = self.tls.as_ref().is_some_and(|tls| tls.certificate.is_some());
-        self.login.is_none() && !has_certificate
+        self.login.is_none() && (is_login || !has_certificate)
     }
 
     /// Reads files where blocking is allowed, and asks the provider unless its credentials in `kept` may stay.
     pub(crate) async fn read_elsewhere(&self, kept: Option<&Read>, is_refused: bool) -> Result<Read, Error> {
-        let mut read = self.read_settled().await?;
+        let mut read = self.read_settled(kept).await?;
         let Some(provider) = self.provider.as_ref().filter(|_| self.needs_provider()) else {
             return Ok(read);
         };
         read.plugin = Some(match kept.and_then(|kept| kept.plugin.clone()) {
             Some(kept) => kept,
-            None => PluginRead::new(obtain(provider, is_refused).await?),
+            None => PluginRead::new(provider.obtain(is_refused).await?),
         });
         Ok(read)
     }
 
-    /// Reads the files; a moment later again where a certificate and a key do not fit, as while they are replaced.
-    async fn read_settled(&self) -> Result<Read, Error> {
+    /// Reads the files; a moment later again where a certificate and a key do not fit, as while they are replaced. What is
+    /// as it was in `kept` fits.
+    async fn read_settled(&self, kept: Option<&Read>) -> Result<Read, Error> {
         let mut tries = 0;
         loop {
-            let material = self.clone();
+            let (material, kept) = (self.clone(), kept.cloned());
             let reading = tokio::task::spawn_blocking(move || {
                 let read = material.read_files()?;
-                let fits = read.certificate.is_none() || material.tls(&read).is_ok();
+                let is_known = kept.is_some_and(|kept| kept.has_same_tls(&read));
+                let fits = read.certificate.is_none() || is_known || material.tls(&read).is_ok();
                 Ok((read, fits))
             });
-            let (read, fits) = reading.await.unwrap_or(Err(Error::Stopped))?;
+            let late = || Error::Unusable {
+                what: "the files of the credentials",
+                reason: format!("they cannot be read within {FILES:?}"),
+            };
+            let reading = tokio::time::timeout(FILES, reading).await.map_err(|_| late())?;
+            let (read, fits) = reading.unwrap_or(Err(Error::Stopped))?;
             tries += 1;
             if fits || tries == TRIES {
                 return Ok(read);
@@ -232,7 +242,14 @@ impl Material {
         read.login = match &self.login {
             None => None,
             Some(Login::Token(token)) => Some(bearer(token.expose_secret())),
-            Some(Login::TokenFile(path)) => Some(bearer(&token_of(path)?)),
+            Some(Login::TokenFile { path, otherwise }) => Some(match (token_of(path), otherwise) {
+                (Ok(token), _) => bearer(&token),
+                (Err(error), None) => return Err(error),
+                (Err(error), Some(token)) => {
+                    tracing::debug!(target: "actix_informer::client", %error, "the token beside the token file is used");
+                    bearer(token.expose_secret())
+                }
+            }),
             Some(Login::Basic { user, password }) => Some(basic(user, password)),
         };
         Ok(read)
@@ -338,29 +355,6 @@ impl PluginRead {
         let renewed_from = life.and_then(|life| after(life.saturating_sub(AHEAD.min(life / 10))));
         Self { credentials, renewed_from, ends: life.and_then(after) }
     }
-}
-
-async fn obtain(provider: &Arc<Provider>, is_refused: bool) -> Result<PluginCredentials, Error> {
-    match &**provider {
-        Provider::Oidc(oidc) => Ok(oidc.credentials(super::wall_time(), is_refused).await?),
-        Provider::Plugin(plugin) => run(plugin.clone()).await,
-    }
-}
-
-/// Runs a plugin on a thread of its own, which outlives a caller that stops waiting and the runtime that began it.
-async fn run(plugin: Plugin) -> Result<PluginCredentials, Error> {
-    let command = plugin.command().to_owned();
-    let (sender, answer) = oneshot::channel();
-    let started = std::thread::Builder::new()
-        .name("informer-plugin".to_owned())
-        .spawn(move || drop(sender.send(plugin.run())));
-    let answer = match started {
-        Ok(_) => answer
-            .await
-            .unwrap_or_else(|_| Err(PluginError::Malformed("the thread that ran it panicked".to_owned()))),
-        Err(error) => Err(PluginError::NotStarted { reason: error.to_string(), hint: None }),
-    };
-    answer.map_err(|source| Error::Plugin { command, source })
 }
 
 fn token_of(path: &Path) -> Result<String, Error> {

@@ -4,13 +4,17 @@
 //! 1. A token of the kubeconfig is used until ten seconds before it expires; then the issuer is asked for another.
 //! 2. A refresh token that the issuer replaces is kept in memory only: the kubeconfig is never written. Tokens that
 //!    another program has written there meanwhile, as kubectl does, replace those that are known.
-//! 3. Neither tokens nor the client's secret stand in a Debug, an error or a log; what the issuer says of a refusal is
-//!    its `error` code alone.
+//! 3. Neither tokens nor the client's secret stand in a Debug, an error or a log; of what the issuer says of a refusal
+//!    only its `error` code is read.
+//! 4. The issuer, and the host that it names for tokens, are asked over TLS or on this machine (`../credentials.rs`).
+//! 5. The client's secret is sent in the header, and where the issuer refuses that, in the form (RFC 6749, section 2.3.1;
+//!    `client_secret_basic` and `client_secret_post`). The way that worked is taken first the next time.
 //!
 //! Read next: `identity/material.rs`, who asks.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,17 +22,30 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use http::{Request, header};
 use jiff::{SignedDuration, Timestamp};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::exec::PluginCredentials;
+use crate::client::credentials::Way;
+use crate::client::endpoint::Endpoint;
 use crate::client::{Client, Config, Error};
+use crate::text::quoted;
 
 /// Clocks differ: a token that expires within this time counts as expired.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
 /// How long the issuer may take for each of its two answers.
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// What stays as it is in a form, and in the parts of a header of the client (RFC 6749, appendix B).
+const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// How the client shows who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    InHeader,
+    InForm,
+}
 
 /// A login by OpenID Connect as a kubeconfig describes it.
 pub(crate) struct Oidc {
@@ -36,6 +53,8 @@ pub(crate) struct Oidc {
     client_id: String,
     client_secret: Option<SecretString>,
     authority: Option<Vec<u8>>,
+    /// The issuer has taken the secret in the form.
+    takes_form: AtomicBool,
     tokens: Mutex<Tokens>,
     /// What the kubeconfig held when it was read last.
     written: Mutex<Tokens>,
@@ -78,6 +97,17 @@ pub enum OidcError {
         #[source]
         source: Box<Error>,
     },
+    /// The issuer, or the host that it names for tokens, is reached in plain text: nothing was sent there.
+    #[error(
+        "the issuer {issuer} is not asked: tokens and the client's secret are sent over https or to this machine only, \
+         and {host} is reached over http"
+    )]
+    Insecure {
+        /// Its URL.
+        issuer: String,
+        /// The host.
+        host: String,
+    },
     /// The issuer did not answer in time.
     #[error("the issuer {issuer} did not answer within {after:?}")]
     TimedOut {
@@ -105,6 +135,11 @@ struct Discovery {
 struct Answer {
     id_token: Option<String>,
     refresh_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
 }
 
 #[derive(Deserialize)]
@@ -137,6 +172,7 @@ impl Oidc {
             client_id: needed("client-id")?,
             client_secret: given("client-secret").map(SecretString::from),
             authority,
+            takes_form: AtomicBool::new(false),
             written: Mutex::new(tokens.clone()),
             tokens: Mutex::new(tokens),
         })
@@ -187,19 +223,57 @@ impl Oidc {
         let request = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
         let discovery: Discovery = self.ask(&client, request).await?;
         let (client, path) = self.at(&discovery.token_endpoint)?;
-        let form = format!(
-            "grant_type=refresh_token&refresh_token={}&client_id={}",
-            encoded(refresh.expose_secret()),
-            encoded(&self.client_id)
-        );
+        let shown = match (&self.client_secret, self.takes_form.load(Ordering::Relaxed)) {
+            (None, _) => &[Shown::InForm][..],
+            (Some(_), false) => &[Shown::InHeader, Shown::InForm],
+            (Some(_), true) => &[Shown::InForm, Shown::InHeader],
+        };
+        let mut refused = None;
+        for shown in shown {
+            match client.send(self.renewing(&path, refresh, *shown)?).await {
+                Ok(answer) => {
+                    self.takes_form.store(*shown == Shown::InForm, Ordering::Relaxed);
+                    return self.read(answer.body());
+                }
+                // What a refusal says may repeat what was sent. One of the token itself has accepted the client.
+                Err(Error::Refused(status)) if matches!(status.code, 400 | 401) => {
+                    let is_of_token = is_of_token(&status.message);
+                    refused = Some(self.malformed("it refuses the refresh-token; log in again"));
+                    if is_of_token {
+                        break;
+                    }
+                }
+                Err(error) => return Err(self.refused(error)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| self.malformed("it is not a success")))
+    }
+
+    /// The request for another token.
+    fn renewing(
+        &self,
+        path: &str,
+        refresh: &SecretString,
+        shown: Shown,
+    ) -> Result<Request<Vec<u8>>, OidcError> {
+        let mut form = format!("grant_type=refresh_token&refresh_token={}", encoded(refresh.expose_secret()));
         let mut request = Request::post(path)
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-        if let Some(secret) = &self.client_secret {
-            let pair = format!("{}:{}", encoded(&self.client_id), encoded(secret.expose_secret()));
-            request = request.header(header::AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair)));
+        let (id, secret) = (encoded(&self.client_id), self.client_secret.as_ref());
+        let secret = secret.map(|secret| encoded(secret.expose_secret()));
+        match (shown, secret) {
+            (Shown::InHeader, secret) => {
+                let pair = format!("{id}:{}", secret.unwrap_or_default());
+                request = request.header(header::AUTHORIZATION, format!("Basic {}", STANDARD.encode(pair)));
+            }
+            (Shown::InForm, secret) => {
+                form.push_str(&format!("&client_id={id}"));
+                secret.iter().for_each(|secret| form.push_str(&format!("&client_secret={secret}")));
+            }
         }
-        self.ask(&client, request.body(form.into_bytes())).await
+        let request = request.body(form.into_bytes());
+        request.map_err(|_| self.malformed("a header cannot be made of the client-id"))
     }
 
     /// A client for the host of a URL, and the URL's path and query. The issuer may name another host for tokens.
@@ -208,12 +282,20 @@ impl Oidc {
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(self.malformed("a URL in it has no host"));
         };
-        let config = Config::new(format!("{scheme}://{authority}")).map_err(|source| self.failed(source))?;
+        let failed = |source| self.failed(source);
+        let base = format!("{scheme}://{authority}");
+        let config = Config::new(&*base).map_err(failed)?;
+        let endpoint = Endpoint::parse(&base).map_err(failed)?;
+        let proxy = config.proxy.of(&endpoint).map_err(failed)?;
+        if !Way::to(&endpoint, proxy.as_deref()).carries_secrets_of_logins() {
+            let host = quoted(&endpoint.authority);
+            return Err(OidcError::Insecure { issuer: self.issuer.clone(), host });
+        }
         let config = match &self.authority {
             Some(pem) => config.certificate_authority(pem.clone()),
             None => config,
         };
-        let client = Client::new(config).map_err(|source| self.failed(source))?;
+        let client = Client::new(config).map_err(failed)?;
         Ok((client, uri.path_and_query().map_or("/", |path| path.as_str()).to_owned()))
     }
 
@@ -222,17 +304,20 @@ impl Oidc {
         client: &Client,
         request: Result<Request<Vec<u8>>, http::Error>,
     ) -> Result<T, OidcError> {
-        let request = request.map_err(|_| self.malformed("a header cannot be made of the client-id"))?;
-        let answer = client.send(request).await.map_err(|error| match error {
-            // What a refusal says may repeat what was sent.
-            Error::Refused(status) => match status.code {
-                400 | 401 => self.malformed("it refuses the refresh-token; log in again"),
-                _ => self.malformed("it is not a success"),
-            },
+        let request = request.map_err(|_| self.malformed("its URL cannot be asked for"))?;
+        let answer = client.send(request).await.map_err(|error| self.refused(error))?;
+        self.read(answer.body())
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(&self, body: &[u8]) -> Result<T, OidcError> {
+        serde_json::from_slice(body).map_err(|_| self.malformed("it is not the JSON of OpenID Connect"))
+    }
+
+    fn refused(&self, error: Error) -> OidcError {
+        match error {
+            Error::Refused(_) => self.malformed("it is not a success"),
             error => self.failed(error),
-        })?;
-        serde_json::from_slice(answer.body())
-            .map_err(|_| self.malformed("it is not the JSON of OpenID Connect"))
+        }
     }
 
     fn malformed(&self, reason: &'static str) -> OidcError {
@@ -267,7 +352,13 @@ fn expires(token: &str) -> Option<Timestamp> {
 }
 
 fn encoded(text: &str) -> String {
-    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+    utf8_percent_encode(text, FORM).to_string()
+}
+
+/// Whether this refusal is one of the refresh token: then the issuer knows the client, and asking in another way would
+/// send the token in vain.
+fn is_of_token(message: &str) -> bool {
+    serde_json::from_str::<Refusal>(message).is_ok_and(|refusal| refusal.error == "invalid_grant")
 }
 
 #[cfg(test)]

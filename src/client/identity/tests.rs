@@ -8,7 +8,8 @@ use std::path::Path;
 use tokio::time::advance;
 
 use super::exec::{ClusterInfo, LIMIT, Plugin, PluginConfig, PluginPolicy};
-use super::material::{Login, Pem, Provider, TlsMaterial, Trust};
+use super::material::{Login, Pem, TlsMaterial, Trust};
+use super::provider::Provider;
 use super::*;
 
 fn without_tls(login: Option<Login>, plugin: Option<Plugin>) -> Material {
@@ -22,7 +23,7 @@ fn without_tls(login: Option<Login>, plugin: Option<Plugin>) -> Material {
 }
 
 fn of_file(path: &Path) -> Identities {
-    let material = without_tls(Some(Login::TokenFile(path.to_owned())), None);
+    let material = without_tls(Some(Login::TokenFile { path: path.to_owned(), otherwise: None }), None);
     Identities::new(material).expect("a token file is read later")
 }
 
@@ -157,7 +158,57 @@ async fn credentials_of_a_plugin_are_renewed_ahead_of_their_end() {
     advance(Duration::from_secs(3500)).await;
     assert_eq!(token(&identities).await, "Bearer 1");
     advance(Duration::from_secs(60)).await;
-    assert_eq!(token(&identities).await, "Bearer 2");
+    // The first one is still valid: nobody waits for the second.
+    until(&identities, "Bearer 1", "Bearer 2").await;
+    assert_eq!(runs(directory.path()), 2);
+}
+
+/// Asks until there is the new token; before it, there is the old one.
+async fn until(identities: &Identities, old: &str, new: &str) {
+    loop {
+        match token(identities).await {
+            found if found == new => return,
+            found => assert_eq!(found, old),
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_p7_whoever_begins_a_renewal_does_not_wait_for_it_while_the_old_credentials_are_valid() {
+    let directory = tempfile::tempdir().unwrap();
+    let gate = directory.path().join("gate");
+    assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let end = wall_time() + jiff::SignedDuration::from_secs(3600);
+    let script = format!(
+        r#"test -e {runs} && read x < {gate}; echo >> {runs}
+printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",
+"status":{{"token":"%d","expirationTimestamp":"{end:.0}"}}}}' "$(wc -l < {runs})""#,
+        runs = directory.path().join("runs").display(),
+        gate = gate.display(),
+    );
+    let identities = Identities::new(without_tls(None, Some(plugin(&script)))).unwrap();
+    assert_eq!(token(&identities).await, "Bearer 1");
+    advance(Duration::from_secs(3570)).await;
+    let began = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(token(&identities).await, "Bearer 1");
+    }
+    assert!(began.elapsed() <= PATIENCE + Duration::from_millis(2), "{:?}", began.elapsed());
+    std::fs::write(gate, "opened\n").unwrap();
+    until(&identities, "Bearer 1", "Bearer 2").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_p12_a_token_beside_a_token_file_counts_until_the_file_can_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    let login = Login::TokenFile { path: path.clone(), otherwise: Some("written".to_owned().into()) };
+    let identities = Identities::new(without_tls(Some(login), None)).unwrap();
+    assert_eq!(token(&identities).await, "Bearer written");
+    std::fs::write(&path, "of the file").unwrap();
+    advance(FRESH).await;
+    assert_eq!(token(&identities).await, "Bearer of the file");
 }
 
 #[tokio::test]

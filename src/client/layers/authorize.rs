@@ -17,15 +17,15 @@ use http::{Request, Response, StatusCode, header};
 use super::super::error::TransportError;
 use super::super::identity::{Identities, Identity};
 use super::super::proxy::failure::ProxyError;
-use super::super::transport::{Body, RequestKind, SentAuthorization, SentCredentials, Transport};
+use super::super::transport::{Body, SentAuthorization, SentCredentials};
 
 type Answer = Result<Response<Body>, TransportError>;
 
+/// Sends the request with `attempt`, once or twice.
 pub(super) async fn send(
-    transport: &dyn Transport,
     identities: &Identities,
     request: Request<Bytes>,
-    kind: RequestKind,
+    attempt: impl AsyncFn(Request<Bytes>) -> Answer,
 ) -> Answer {
     let identity = identities.current().await?;
     // Without credentials that can change there is no second attempt to keep a copy for.
@@ -36,7 +36,7 @@ pub(super) async fn send(
         false => identities.credentials(),
     };
     let uri = request.uri().clone();
-    let answer = send_as(transport, &identity, request, kind).await;
+    let answer = send_as(&attempt, &identity, request).await;
     let is_refused = match &answer {
         Ok(answer) => answer.status() == StatusCode::UNAUTHORIZED && !has_own,
         Err(error) => is_about_certificates(error),
@@ -47,7 +47,7 @@ pub(super) async fn send(
     };
     let path = uri.path();
     tracing::debug!(target: "actix_informer::client", path, "the server refused the credentials; sending the request again with renewed ones");
-    naming(send_as(transport, &renewed, request, kind).await, credentials)
+    naming(send_as(&attempt, &renewed, request).await, credentials)
 }
 
 /// The answer; of a 401, with the kind of the credentials that were refused.
@@ -61,10 +61,9 @@ fn naming(mut answer: Answer, credentials: impl Fn() -> String) -> Answer {
 }
 
 async fn send_as(
-    transport: &dyn Transport,
+    attempt: &impl AsyncFn(Request<Bytes>) -> Answer,
     identity: &Arc<Identity>,
     mut request: Request<Bytes>,
-    kind: RequestKind,
 ) -> Answer {
     if let Some(own) = &identity.authorization {
         request.headers_mut().entry(header::AUTHORIZATION).or_insert_with(|| own.clone());
@@ -72,7 +71,7 @@ async fn send_as(
     // The transport below connects with its certificate.
     request.extensions_mut().insert(Arc::clone(identity));
     let sent = request.headers().get(header::AUTHORIZATION).cloned();
-    let mut answer = transport.send(request, kind).await?;
+    let mut answer = attempt(request).await?;
     if let Some(mut sent) = sent.filter(|_| !answer.status().is_success()) {
         sent.set_sensitive(true);
         answer.extensions_mut().insert(SentAuthorization(sent));

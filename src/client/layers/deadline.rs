@@ -1,14 +1,14 @@
 //! Ends a request whose answer takes too long.
 //!
 //! Answers "how long may the whole request, the head of an answer, a read of its body, and a watch or stream take?" Invariants:
-//! 1. The head has [`HEAD_DEADLINE`], with everything that is tried again because of credentials; 65 s if the request
-//!    is not a read: the API server gives up after 60 s (`--request-timeout`), an admission webhook after 30 s, and only
-//!    their answer says whether anything was written.
-//! 2. A deadline of the body counts only while the reader waits. A slow reader does not exceed [`READ_DEADLINE`], and
+//! 1. The head of each attempt has a limit, and a longer one if the request is a list, or not a read: the API server gives
+//!    up after 60 s (`--request-timeout`), an admission webhook after 30 s, and only their answer says whether anything
+//!    was written. Credentials are obtained before, in their own time.
+//! 2. A deadline of the body counts only while the reader waits. A slow reader does not exceed it, and
 //!    what has arrived before the end of a watch is delivered.
 //! 3. Nothing comes after an error.
 //!
-//! Read next: `../transport.rs`, which names the deadlines.
+//! Read next: `../config/limits.rs`, which names the limits.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,14 +17,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use http::Response;
+use http::{Method, Request, Response};
 use tokio::time::{Instant, Sleep, sleep_until, timeout, timeout_at};
 
+use super::super::config::limits::Limits;
 use super::super::error::TransportError;
-use super::super::transport::{Body, HEAD_DEADLINE, READ_DEADLINE, RequestKind, Transport};
-
-/// For the head of the answer to a request that may write.
-const WRITE_DEADLINE: Duration = Duration::from_secs(65);
+use super::super::transport::{Body, RequestKind, Transport};
 
 type Answer = Result<Response<Body>, TransportError>;
 
@@ -40,18 +38,41 @@ pub(super) struct Deadlines {
 
 impl Deadlines {
     /// `ends` is the end of the whole request, if it has one.
-    pub(super) fn new(kind: RequestKind, is_read: bool, ends: Option<(Instant, Duration)>) -> Self {
-        let head = if is_read { HEAD_DEADLINE } else { WRITE_DEADLINE };
+    pub(super) fn new(
+        kind: RequestKind,
+        is_slow: bool,
+        ends: Option<(Instant, Duration)>,
+        limits: &Limits,
+    ) -> Self {
+        let is_slow = is_slow && !matches!(kind, RequestKind::Watch { .. });
+        let (head, idle) = (if is_slow { limits.slow_head } else { limits.head }, Some(limits.read));
         match kind {
             RequestKind::Unary => {
                 let ends = ends.map(|(at, after)| (at, after, "the request"));
-                Self { head, idle: Some(READ_DEADLINE), ends }
+                Self { head, idle, ends }
             }
-            RequestKind::Upgrade => Self { head, idle: Some(READ_DEADLINE), ends: None },
+            RequestKind::Upgrade => Self { head, idle, ends: None },
             RequestKind::Watch { total } => Self { head, idle: None, ends: end(total, "the whole watch") },
             RequestKind::Stream { total } => Self { head, idle: None, ends: end(total, "the whole stream") },
         }
     }
+}
+
+/// Whether the head of the answer may take long: of a list, and of a request that may write.
+pub(super) fn is_slow<B>(request: &Request<B>) -> bool {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    !is_read || is_collection(request.uri().path())
+}
+
+/// Whether this is the path of a collection, as `/apis/apps/v1/namespaces/shop/deployments` is.
+fn is_collection(path: &str) -> bool {
+    let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let below = match parts[..] {
+        ["api", _version, ..] => &parts[2..],
+        ["apis", _group, _version, ..] => &parts[3..],
+        _ => return false,
+    };
+    matches!(below, [_] | ["namespaces", _, _])
 }
 
 /// The end of a body that may last so long. A time that an `Instant` cannot hold is never reached.
@@ -151,7 +172,6 @@ impl Stream for Timed {
 #[cfg(test)]
 mod tests {
     use futures_util::future::{LocalBoxFuture, pending};
-    use http::Request;
 
     use super::*;
 
@@ -170,22 +190,32 @@ mod tests {
     const WATCH: RequestKind = RequestKind::Watch { total: Duration::from_secs(300) };
 
     #[tokio::test(start_paused = true)]
-    async fn the_head_of_a_read_has_30_s_and_that_of_a_write_65() {
+    async fn client_p7_the_head_of_a_read_has_30_s_and_that_of_a_list_or_a_write_65() {
         let transport = Silent(std::cell::Cell::new(0));
-        for (kind, is_read, expected) in
-            [(RequestKind::Unary, true, 30), (RequestKind::Unary, false, 65), (WATCH, true, 30)]
-        {
+        let limits = Limits::default();
+        for (kind, method, path, expected) in [
+            (RequestKind::Unary, Method::GET, "/api/v1/namespaces/a/pods/web", 30),
+            (RequestKind::Unary, Method::GET, "/version", 30),
+            (RequestKind::Unary, Method::GET, "/apis", 30),
+            (RequestKind::Unary, Method::GET, "/api/v1/nodes/one", 30),
+            (RequestKind::Unary, Method::GET, "/api/v1/pods", 65),
+            (RequestKind::Unary, Method::GET, "/api/v1/namespaces", 65),
+            (RequestKind::Unary, Method::GET, "/apis/apps/v1/namespaces/a/deployments", 65),
+            (RequestKind::Unary, Method::PUT, "/api/v1/namespaces/a/pods/web", 65),
+            (WATCH, Method::GET, "/api/v1/pods", 30),
+        ] {
             let began = Instant::now();
-            let deadlines = Deadlines::new(kind, is_read, None);
-            let sending = transport.send(Request::new(Bytes::new()), kind);
+            let request = Request::builder().method(method).uri(path).body(Bytes::new()).expect("a request");
+            let deadlines = Deadlines::new(kind, is_slow(&request), None, &limits);
+            let sending = transport.send(request, kind);
             let error = send(&transport, kind, deadlines, sending).await.err().expect("nothing comes");
             assert!(
                 matches!(error, TransportError::Timeout { what: "the head of the answer", .. }),
                 "{error}"
             );
-            assert_eq!(began.elapsed().as_secs(), expected);
+            assert_eq!(began.elapsed().as_secs(), expected, "{path}");
         }
-        assert_eq!(transport.0.get(), 3, "the transport learns of each");
+        assert_eq!(transport.0.get(), 9, "the transport learns of each");
     }
 
     #[tokio::test(start_paused = true)]
@@ -205,7 +235,7 @@ mod tests {
                 Ok(Bytes::from_static(b"a"))
             };
             let body = futures_util::stream::once(chunk).chain(futures_util::stream::pending()).boxed_local();
-            let deadlines = Deadlines::new(kind, true, ends.map(end));
+            let deadlines = Deadlines::new(kind, false, ends.map(end), &Limits::default());
             let mut body = send(&transport, kind, deadlines, async { Ok(Response::new(body)) })
                 .await
                 .expect("a head")

@@ -84,4 +84,8 @@ impl Transport for Asking {
     fn timed_out(&self, kind: RequestKind) {
         self.0.timed_out(kind);
     }
+
+    fn distrust(&self) {
+        self.0.distrust();
+    }
 }

@@ -10,6 +10,7 @@
 //! 4. When the program has dropped all parts, the connection takes what it takes at once, and is closed.
 //! 5. A connection that takes no more bytes is read to its end: what the server sent before is delivered.
 //! 6. A turn moves at most [`ROUNDS`] pieces; then other connections of the thread have theirs.
+//! 7. A server of which nothing is heard is asked by a ping, and given up when it does not answer (`liveness.rs`).
 //!
 //! Read next: `pipes.rs`.
 
@@ -26,6 +27,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 
 use super::channels::{Channels, Event, Frames};
+use super::liveness::{Due, Liveness};
 use super::pipes::Far;
 use crate::client::stream_error::StreamError;
 use crate::client::transport::Connection;
@@ -82,6 +84,7 @@ pub(super) struct Buffers {
     /// The stream whose input is taken first in the next round.
     first: usize,
     piece: Box<[u8]>,
+    liveness: Liveness,
 }
 
 impl Default for Buffers {
@@ -95,6 +98,7 @@ impl Default for Buffers {
             ping: None,
             first: 0,
             piece: vec![0; PIECE].into_boxed_slice(),
+            liveness: Liveness::default(),
         }
     }
 }
@@ -136,6 +140,9 @@ impl<S: Side> Engine<S> {
     }
 
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<End> {
+        if let Err(error) = self.poll_liveness(context) {
+            return Poll::Ready(error.into());
+        }
         for _ in 0..ROUNDS {
             match self.round(context) {
                 Ok(true) => {}
@@ -145,6 +152,17 @@ impl<S: Side> Engine<S> {
         }
         context.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Asks a silent server whether it is there. While something waits here, it is not the server that is silent.
+    fn poll_liveness(&mut self, context: &mut Context<'_>) -> Result<(), StreamError> {
+        let Buffers { liveness, undelivered, outgoing, frames, unsendable, .. } = &mut self.buffers;
+        let is_held_up = undelivered.is_some() || !outgoing.is_empty() || unsendable.is_some();
+        match liveness.poll_due(context, is_held_up) {
+            Poll::Pending => Ok(()),
+            Poll::Ready(Due::Ping) => frames.encode(Message::Ping(Bytes::new()), outgoing),
+            Poll::Ready(Due::End(after)) => Err(StreamError::Silent(after)),
+        }
     }
 
     /// One piece in each direction; whether anything moved.
@@ -283,6 +301,7 @@ impl<S: Side> Engine<S> {
             Poll::Pending => Ok(false),
             Poll::Ready(Ok(())) if !read.filled().is_empty() => {
                 self.buffers.frames.push(read.filled());
+                self.buffers.liveness.handle_heard();
                 Ok(true)
             }
             Poll::Ready(Ok(())) if self.side.is_over() && self.buffers.frames.unfinished() == 0 => {

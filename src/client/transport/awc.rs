@@ -16,7 +16,6 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_http::error::ParseError;
 use actix_http::header::{HeaderName, HeaderValue};
@@ -39,6 +38,7 @@ mod answer;
 mod attempt;
 mod connector;
 mod happy_eyeballs;
+mod heads;
 mod read_ahead;
 mod renewal;
 mod socket;
@@ -48,8 +48,6 @@ mod upgrade;
 
 /// Timeouts in a row after which the client with its pooled connections is replaced.
 const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
-/// Longer than the connector's own deadlines (5 s for TCP, 10 s for a proxy, 5 s for TLS), which give better messages.
-const CONNECT_BACKSTOP: Duration = Duration::from_secs(25);
 
 /// Of an answer to plain HTTP that is none: a server that wants TLS answers with an alert.
 const MAYBE_TLS: &str = "if the server speaks TLS on this port, its URL begins with https://";
@@ -95,7 +93,7 @@ fn client(settings: &Arc<ConnectionSettings>, identity: &Arc<Identity>) -> awc::
     let connector = awc::Connector::new()
         .connector(Connect::new(Arc::clone(settings), Arc::clone(identity)))
         .limit(0)
-        .timeout(CONNECT_BACKSTOP);
+        .timeout(settings.limits.whole_connection());
     awc::Client::builder()
         .connector(connector)
         .disable_timeout()
@@ -116,6 +114,10 @@ impl Transport for AwcTransport {
 
     fn timed_out(&self, kind: RequestKind) {
         self.0.count_timeouts(kind, true);
+    }
+
+    fn distrust(&self) {
+        self.0.close_pooled();
     }
 }
 
@@ -260,9 +262,14 @@ impl Inner {
                 timeouts,
                 "several requests in a row timed out; the next one uses a new connection"
             );
-            if let Some(clients) = self.clients.borrow_mut().as_mut() {
-                clients.unary = client(&self.settings, &clients.identity);
-            }
+            self.close_pooled();
+        }
+    }
+
+    /// The next request that is not a watch has a new connection.
+    fn close_pooled(&self) {
+        if let Some(clients) = self.clients.borrow_mut().as_mut() {
+            clients.unary = client(&self.settings, &clients.identity);
         }
     }
 
@@ -273,14 +280,19 @@ impl Inner {
                 broken(io::ErrorKind::UnexpectedEof.into())
             }
             SendRequestError::Connect(ConnectError::Timeout) => {
-                TransportError::Timeout { what: "connecting", after: CONNECT_BACKSTOP }
+                let after = self.settings.limits.whole_connection();
+                TransportError::Timeout { what: "connecting", after }
             }
             SendRequestError::Connect(ConnectError::Io(source)) => {
                 connector::not_connected(&self.settings, source)
             }
             SendRequestError::Connect(error) => connect(io::Error::other(error.to_string())),
-            SendRequestError::Send(source) => broken(source),
-            SendRequestError::Response(ParseError::Io(source)) => broken(source),
+            SendRequestError::Send(source) | SendRequestError::Response(ParseError::Io(source)) => {
+                broken(source)
+            }
+            SendRequestError::Response(error @ ParseError::TooLarge) => {
+                TransportError::Malformed(error.to_string())
+            }
             SendRequestError::Response(error) if self.settings.endpoint.tls => {
                 TransportError::Malformed(error.to_string())
             }
@@ -303,5 +315,8 @@ fn header_of(
 }
 
 fn broken(source: io::Error) -> TransportError {
+    if let Some(why) = heads::not_an_answer(&source) {
+        return TransportError::Malformed(why);
+    }
     TransportError::Broken { during: "before the head of the answer", source }
 }

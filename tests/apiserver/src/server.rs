@@ -27,7 +27,7 @@ use crate::cluster::status::ApiError;
 use crate::cluster::store::{Call, Cluster, Frozen};
 use crate::door::Door;
 use crate::faults::{FaultError, Faults};
-use crate::kubeconfig::Credential;
+use crate::kubeconfig::{self, Credential};
 use crate::persistence::PersistenceError;
 use crate::requests::Request;
 use crate::serve::Setup;
@@ -123,12 +123,12 @@ impl ApiServer {
         Ok(Credential::Certificate { certificate_pem: issued.0, key_pem: issued.1 })
     }
 
-    /// Writes the kubeconfig to a file.
+    /// Writes the kubeconfig to a file that only its owner may read: it holds a token.
     ///
     /// # Errors
     /// Those of writing the file. Blocks on the disk.
     pub fn write_kubeconfig(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
-        std::fs::write(path, self.kubeconfig())
+        kubeconfig::write(path.as_ref(), &self.kubeconfig())
     }
 
     /// The fault switches.

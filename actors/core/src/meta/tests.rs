@@ -44,6 +44,13 @@ fn idx_20_texts_that_are_not_live_versions_are_refused() {
 }
 
 #[test]
+fn client_a_version_of_more_than_64_digits_is_refused_and_not_repeated_in_full() {
+    assert!("9".repeat(64).parse::<ResourceVersion>().is_ok());
+    let error = "9".repeat(1_000_000).parse::<ResourceVersion>().expect_err("no version").to_string();
+    assert!(error.len() < 200 && error.contains("at most 64 digits"), "{error}");
+}
+
+#[test]
 fn a_new_uid_under_one_key_is_another_life() {
     let object = |uid: &str, number: u64| {
         let version = ResourceVersion::from_number(number).expect("not zero");

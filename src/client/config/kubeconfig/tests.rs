@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use secrecy::ExposeSecret as _;
 
 use crate::client::config::{Login, PluginPolicy};
+use crate::client::endpoint::Endpoint;
 use crate::client::identity::material::Pem;
 use crate::client::{Client, PluginError};
 
@@ -85,7 +86,17 @@ fn a_token_for_this_machine_is_not_sent_over_plain_http_through_a_proxy() {
     let text = kubeconfig("a", "    proxy-url: http://proxy:3128\n", "    token: t\n");
     let text = text.replace("https://a:6443", "http://127.0.0.1:8080");
     let config = Config::from_kubeconfig_text(&text, None).unwrap();
-    assert!(config.login.is_none() && config.warnings()[0].contains("the token of its user is not sent"));
+    let [warning] = &config.warnings()[..] else { panic!("{:?}", config.warnings()) };
+    assert!(warning.contains("through the proxy http://proxy:3128: the token of its user is not sent"));
+    assert!(sent_by(config.clone()).login.is_none());
+    assert!(sent_by(config.without_proxy()).login.is_some());
+}
+
+/// What of this configuration is sent to its server.
+fn sent_by(config: Config) -> Config {
+    let endpoint = Endpoint::parse(&config.endpoint).unwrap();
+    let proxy = config.proxy.of(&endpoint).unwrap();
+    sent(config, Way::to(&endpoint, proxy.as_deref())).unwrap().config
 }
 
 #[test]
@@ -115,7 +126,7 @@ fn a_token_file_wins_over_a_token_and_paths_are_relative_to_the_kubeconfig() {
     let ca = directory.path().join("ca.pem");
     assert!(matches!(&config.authorities, Some(Pem::File(file)) if *file == ca), "it is read again later");
     let token = directory.path().join("tok");
-    assert!(matches!(&config.login, Some(Login::TokenFile(file)) if *file == token));
+    assert!(matches!(&config.login, Some(Login::TokenFile { path, .. }) if *path == token));
 }
 
 #[test]
@@ -159,20 +170,22 @@ fn over_plain_http_credentials_are_left_out_with_a_warning_that_names_the_cluste
         Config::from_kubeconfig_text(&text, None).unwrap()
     };
     let config = load("http://api.example:8080", user);
-    assert!(config.login.is_none() && config.certificate.is_none());
-    let [warning] = config.warnings() else { panic!("{:?}", config.warnings()) };
+    let kept = sent_by(config.clone());
+    assert!(kept.login.is_none() && kept.certificate.is_none());
+    let [warning] = &config.warnings()[..] else { panic!("{:?}", config.warnings()) };
     for named in [r#"cluster "a""#, "api.example:8080", "the token and the client certificate", "https"] {
         assert!(warning.contains(named), "{named} is not in: {warning}");
     }
     assert!(!warning.contains("s3cret"), "{warning}");
     let config = load("http://127.0.0.1:8080", user);
-    assert!(config.login.is_some() && config.certificate.is_none(), "a token stays on this machine");
+    let kept = sent_by(config.clone());
+    assert!(kept.login.is_some() && kept.certificate.is_none(), "a token stays on this machine");
     assert!(config.warnings()[0].contains("the client certificate of its user is not sent"));
     for plugin in ["    as: someone\n", "    username: u\n    password: p\n", "    tokenFile: t\n"] {
         assert_eq!(load("http://api.example", plugin).warnings().len(), 1, "{plugin}");
     }
-    assert_eq!(load("http://api.example", "").warnings(), <[String; 0]>::default());
-    assert_eq!(load("https://api.example", user).warnings(), <[String; 0]>::default());
+    assert_eq!(load("http://api.example", "").warnings(), Vec::<String>::new());
+    assert_eq!(load("https://api.example", user).warnings(), Vec::<String>::new());
 }
 
 #[test]

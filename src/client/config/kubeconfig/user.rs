@@ -4,10 +4,10 @@
 //! (`clientcmd.ConfirmUsable`, `rest.TLSConfigFor`), except for what is said at their places. Invariants:
 //! 1. Where two values contradict each other, neither is used: a certificate in a file beside one in the text, a token
 //!    beside a password, an authority beside `insecure-skip-tls-verify`.
-//! 2. Credentials are sent over TLS or to this machine; otherwise they are left out with a warning, as client-go leaves
-//!    them out. A certificate is sent over TLS only.
+//! 2. All credentials are taken over; which of them are sent is decided where the proxy is known, too
+//!    (`../../credentials.rs`).
 //!
-//! Read next: `../../identity/material.rs`.
+//! Read next: `../../credentials.rs`, `../../identity/material.rs`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,12 +15,11 @@ use std::sync::Arc;
 use secrecy::ExposeSecret as _;
 
 use super::file::{Cluster, Context, Data, File, User};
-use crate::client::config::Config;
 use crate::client::config::impersonation::Impersonation;
-use crate::client::endpoint::Endpoint;
+use crate::client::config::{Config, Written};
 use crate::client::error::Error;
 use crate::client::identity::exec::ClusterInfo;
-use crate::client::identity::material::Pem;
+use crate::client::identity::material::{Login, Pem};
 use crate::client::identity::oidc::Oidc;
 use crate::text::quoted;
 
@@ -73,10 +72,10 @@ pub(super) fn config_of(file: &File) -> Result<Config, Error> {
         })?;
     }
     check(user)?;
-    match Endpoint::parse(&config.endpoint)? {
-        endpoint if endpoint.tls => with_user(config, user, cluster),
-        endpoint => with_user_over_http(config, user, cluster, (&context.cluster, &endpoint)),
-    }
+    config = with_user(config, user, cluster)?;
+    let cluster = context.cluster.clone();
+    config.written = Some(Written { cluster, login: true, certificate: true, impersonation: true });
+    Ok(config)
 }
 
 fn current(file: &File) -> Result<(&Context, &Cluster, &User), Error> {
@@ -119,58 +118,12 @@ fn check(user: &User) -> Result<(), Error> {
     }
 }
 
-/// Applies the user without the credentials that must not be sent unencrypted; a warning names these.
-fn with_user_over_http(
-    config: Config,
-    user: &User,
-    cluster: &Cluster,
-    (name, endpoint): (&str, &Endpoint),
-) -> Result<Config, Error> {
-    let mut sent = user.clone();
-    // Of an address on this machine a proxy makes one on its own.
-    if endpoint.is_loopback() && cluster.proxy_url.is_empty() {
-        (sent.client_certificate, sent.client_certificate_data) = (String::new(), Data::default());
-        (sent.client_key, sent.client_key_data) = (String::new(), Data::default());
-    } else {
-        sent = User::default();
-    }
-    let kept = credentials_of(&sent);
-    let left_out: Vec<_> = credentials_of(user).into_iter().filter(|what| !kept.contains(what)).collect();
-    let mut config = with_user(config, &sent, cluster)?;
-    if !left_out.is_empty() {
-        let warning = format!(
-            "cluster {name:?} is reached over plain http at {}: {} of its user {} not sent, because anybody on the \
-             network path could read it; use an https server to send it",
-            endpoint.authority,
-            left_out.join(" and "),
-            if left_out.len() == 1 { "is" } else { "are" },
-        );
-        tracing::warn!(target: "actix_informer::client", cluster = name, endpoint = %endpoint.authority, left_out = left_out.join(", "),
-            "credentials of a kubeconfig are not sent over plain http");
-        config.warnings.push(warning);
-    }
-    Ok(config)
-}
-
-/// The names of the credentials that a user has.
-fn credentials_of(user: &User) -> Vec<&'static str> {
-    let certificate = !user.client_certificate.is_empty() || user.client_certificate_data.0.is_some();
-    let credentials = [
-        ("the token", user.token.is_some()),
-        ("the token file", !user.token_file.is_empty()),
-        ("the client certificate", certificate),
-        ("the credential plugin", user.exec.is_some() || user.auth_provider.is_some()),
-        ("the password", !user.username.is_empty() || user.password.is_some()),
-        ("the impersonation", !impersonation(user).is_empty()),
-    ];
-    credentials.into_iter().filter(|(_, is_given)| *is_given).map(|(what, _)| what).collect()
-}
-
 fn with_user(mut config: Config, user: &User, cluster: &Cluster) -> Result<Config, Error> {
     config = with_certificate(config, user)?;
-    // If there are both, the token file is used: only a file is renewed.
+    // If there are both, the token file is used, because only a file is renewed; the token, until the file can be read.
     if !user.token_file.is_empty() {
-        config = config.token_file(&user.token_file);
+        config.login =
+            Some(Login::TokenFile { path: (&user.token_file).into(), otherwise: user.token.clone() });
     } else if let Some(token) = &user.token {
         config = config.token(token.expose_secret());
     } else if !user.username.is_empty() {

@@ -3,12 +3,14 @@
 //! Answers "what did the program print?" and knows nothing of credentials. Invariants:
 //! 1. It returns within the limit, and the second that pipes may stay open after the program ended.
 //! 2. What is kept of its output is bounded; a program that prints more to stdout is killed.
-//! 3. The program has a process group of its own, which is killed as a whole; an interactive one stays in the group of
-//!    this process, since only that group may read the terminal, and is killed alone.
+//! 3. The program has a process group of its own, which is killed as a whole at the limit; an interactive one stays in the
+//!    group of this process, since only that group may read the terminal, and is killed alone. What a program leaves
+//!    running when it has ended (a browser, an agent) is left alone, as by client-go.
+//! 4. What an interactive program prints to stderr is shown at once: it may be the question that a person has to answer.
 //!
 //! Only Unix has process groups; elsewhere the program itself is killed. Read next: `exec.rs`.
 
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
@@ -46,11 +48,12 @@ pub(super) fn output(
     }
     let not_started =
         |error: std::io::Error| PluginError::NotStarted { reason: error.to_string(), hint: None };
-    let mut running = Running { child: command.spawn().map_err(not_started)?, has_group: !is_interactive };
+    let child = command.spawn().map_err(not_started)?;
+    let mut running = Running { child, has_group: !is_interactive, has_ended: false };
     // One place for each message that can be sent, so that no reader ever waits.
     let (sender, printed) = mpsc::sync_channel(4);
     read_stdout(running.child.stdout.take(), sender.clone());
-    read_stderr(running.child.stderr.take(), sender);
+    read_stderr(running.child.stderr.take(), is_interactive, sender);
     let ended = running.wait(&printed, limit);
     let (status, stdout, stderr) = ended?;
     if status.success() { Ok(stdout) } else { Err(failed(status, &stderr)) }
@@ -59,6 +62,8 @@ pub(super) fn output(
 struct Running {
     child: Child,
     has_group: bool,
+    /// It has ended, and with its output: what is left of its group goes on.
+    has_ended: bool,
 }
 
 impl Running {
@@ -84,8 +89,11 @@ impl Running {
                     deadline = deadline.or_sooner(AFTER_THE_END);
                 }
             }
-            match (status, &stdout, &stderr) {
-                (Some(status), Some(_), Some(_)) => {
+            // What stderr says counts only where the program failed; a process that it started may hold it open.
+            let is_whole = stderr.is_some() || status.is_some_and(|status| status.success());
+            match (status, &stdout) {
+                (Some(status), Some(_)) if is_whole || deadline.has_passed() => {
+                    self.has_ended = true;
                     return Ok((status, stdout.unwrap_or_default(), stderr.unwrap_or_default()));
                 }
                 // Another process holds its pipes; what the program printed cannot be separated from what that process
@@ -103,8 +111,11 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Leaves no process behind, and no zombie.
+    /// Leaves no zombie, and no process of a program that was stopped.
     fn drop(&mut self) {
+        if self.has_ended {
+            return;
+        }
         #[cfg(unix)]
         if self.has_group {
             // The group's number is the child's, which is free for others only after the last of the group has gone.
@@ -165,13 +176,17 @@ fn read_stdout(pipe: Option<impl Read + Send + 'static>, sender: SyncSender<Prin
     start(read);
 }
 
-fn read_stderr(pipe: Option<impl Read + Send + 'static>, sender: SyncSender<Printed>) {
+fn read_stderr(pipe: Option<impl Read + Send + 'static>, is_shown: bool, sender: SyncSender<Printed>) {
     let read = move || {
         let mut end = Vec::new();
         let mut piece = [0; STDERR_LIMIT];
         let mut pipe = pipe;
         // Read to its end whatever its length: a full pipe would stop the program.
         while let Some(Ok(length @ 1..)) = pipe.as_mut().map(|pipe| pipe.read(&mut piece)) {
+            if is_shown {
+                // Nobody sees it, if it cannot be shown.
+                let _ = std::io::stderr().write_all(&piece[..length]);
+            }
             end.extend_from_slice(&piece[..length]);
             end.drain(..end.len().saturating_sub(STDERR_LIMIT));
         }

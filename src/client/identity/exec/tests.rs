@@ -189,6 +189,110 @@ fn rest_28_a_plugin_that_the_policy_does_not_allow_never_starts() {
     }
 }
 
+/// A program of this name that does nothing, which may be run or not.
+fn program(folder: &Path, name: &str, may_run: bool) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, "#!/bin/sh\n").expect("a file");
+    let mode = if may_run { 0o755 } else { 0o644 };
+    let rights = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(mode);
+    std::fs::set_permissions(&path, rights).expect("its owner");
+    path.to_str().expect("text").to_owned()
+}
+
+#[test]
+fn client_p1_an_allowed_name_is_the_file_that_path_finds_and_no_other_file_of_that_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let other = program(directory.path(), "sh", true);
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink("/bin/sh", &link).expect("a link");
+    let link = link.to_str().expect("text");
+    for (command, allowed, may_start) in [
+        ("sh", "sh", true),
+        ("/bin/sh", "sh", true),
+        ("sh", "/bin/sh", true),
+        (link, "sh", true),
+        (&other, &*other, true),
+        (&other, "sh", false),
+        (&other, "/bin/sh", false),
+        ("sh", &*other, false),
+        ("/bin/sh", "no-such-plugin", false),
+        ("no-such-plugin", "no-such-plugin", false),
+        ("./sh", "sh", false),
+    ] {
+        let mut config = config("true");
+        config.command = command.to_owned();
+        let found = checked(&config, &PluginPolicy::Allow(vec![allowed.to_owned()]));
+        assert_eq!(found.is_ok(), may_start, "{command} where {allowed} is allowed: {found:?}");
+    }
+}
+
+#[test]
+fn client_p1_a_name_is_looked_up_in_absolute_folders_and_must_be_a_program() {
+    let [first, second] = [0; 2].map(|_| tempfile::tempdir().expect("a directory"));
+    program(first.path(), "plugin", false);
+    let expected = program(second.path(), "plugin", true);
+    let path = std::env::join_paths([Path::new("."), Path::new(""), first.path(), second.path()]);
+    let path = path.expect("a path");
+    assert_eq!(looked_up("plugin", &path), Some(expected.into()));
+    for name in ["", "Cargo.toml", "src", "no-such-plugin"] {
+        assert_eq!(looked_up(name, &path), None, "{name}");
+    }
+}
+
+#[test]
+fn client_p5_what_a_plugin_leaves_running_when_it_succeeds_is_left_alone() {
+    for keeps in ["2>/dev/null", ""] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let pid_file = directory.path().join("pid");
+        let answer = format!(r#"{{"apiVersion":"{V1}","kind":"ExecCredential","status":{{"token":"t"}}}}"#);
+        let plugin = plugin(&format!(
+            "sleep 1000 >/dev/null {keeps} & echo $! > {}; printf '%s' '{answer}'",
+            pid_file.display()
+        ));
+        plugin.run().expect("credentials");
+        let pid: i32 = std::fs::read_to_string(pid_file).expect("a pid").trim().parse().expect("a number");
+        let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
+        assert!(rustix::process::test_kill_process(pid).is_ok(), "it was killed");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
+    }
+}
+
+/// What is set where this test runs itself, to have a standard error of its own.
+const INSIDE: &str = "CLIENT_P6_INSIDE";
+
+#[test]
+fn client_p6_what_an_interactive_plugin_asks_on_stderr_is_shown_before_it_is_answered() {
+    use std::io::{Read as _, Write as _};
+    use std::process::Stdio;
+
+    if std::env::var_os(INSIDE).is_some() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "printf 'Enter the code: ' >&2; read code; printf %s \"$code\""]);
+        let printed = process::output(command, true, LIMIT).expect("it ends");
+        assert_eq!(printed, b"1234");
+        return;
+    }
+    let (_, name) = module_path!().split_once("::").expect("a crate");
+    let name =
+        format!("{name}::client_p6_what_an_interactive_plugin_asks_on_stderr_is_shown_before_it_is_answered");
+    let mut child = Command::new(std::env::current_exe().expect("a program"))
+        .args(["--exact", &name, "--nocapture"])
+        .env(INSIDE, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let (mut seen, mut shown) = (Vec::new(), child.stderr.take().expect("a pipe"));
+    while !seen.ends_with(b"Enter the code: ") {
+        let mut byte = [0];
+        shown.read_exact(&mut byte).expect("the question is shown");
+        seen.push(byte[0]);
+    }
+    child.stdin.take().expect("a pipe").write_all(b"1234\n").expect("it reads");
+    assert!(child.wait().expect("it ends").success());
+}
+
 #[test]
 fn an_incomplete_description_is_refused() {
     let broken = |change: fn(&mut PluginConfig)| {

@@ -101,13 +101,66 @@ async fn an_expired_token_is_renewed_by_the_refresh_token_and_the_next_refresh_t
     assert!(requests.recv().unwrap().starts_with("GET /.well-known/openid-configuration "));
     let asked = requests.recv().unwrap();
     assert!(asked.starts_with("POST /token?x=1 "), "{asked}");
-    assert!(asked.ends_with("grant_type=refresh_token&refresh_token=first&client_id=me%26you"), "{asked}");
-    let basic = STANDARD.encode("me%26you:marked%2Dsecret");
+    assert!(asked.ends_with("grant_type=refresh_token&refresh_token=first"), "{asked}");
+    let basic = STANDARD.encode("me%26you:marked-secret");
     assert!(asked.contains(&basic), "{asked}");
     // Refused although it lasts: asked again, with the newer refresh token.
     oidc.credentials(at(2000), true).await.expect("renewed");
     assert!(requests.iter().take(2).any(|asked| asked.contains("refresh_token=second")));
     assert!(!format!("{oidc:?}").contains("marked-secret"));
+}
+
+/// A login whose token has expired, with a secret of the client.
+fn expired(url: &str) -> Oidc {
+    login(&[
+        ("idp-issuer-url", url),
+        ("client-id", "me-._~"),
+        ("client-secret", "s-._~ +/"),
+        ("refresh-token", "first"),
+    ])
+    .unwrap()
+}
+
+#[tokio::test]
+async fn client_p9_an_issuer_that_takes_the_secret_in_the_form_only_is_asked_so_and_first_the_next_time() {
+    let renewed = || says(200, format!(r#"{{"id_token":"{}"}}"#, jwt(5000, "new")));
+    let (url, requests) = issuer(vec![
+        discovery(),
+        says(401, r#"{"error":"invalid_client"}"#.to_owned()),
+        renewed(),
+        discovery(),
+        renewed(),
+    ]);
+    let oidc = expired(&url);
+    oidc.credentials(at(2000), false).await.expect("renewed");
+    let asked: Vec<_> = requests.iter().take(3).collect();
+    let in_header = STANDARD.encode("me-._~:s-._~%20%2B%2F");
+    assert!(asked[1].contains(&in_header) && !asked[1].contains("client_id"), "{}", asked[1]);
+    let form = "grant_type=refresh_token&refresh_token=first&client_id=me-._~&client_secret=s-._~%20%2B%2F";
+    assert!(asked[2].ends_with(form) && !asked[2].to_lowercase().contains("authorization"), "{}", asked[2]);
+    oidc.credentials(at(2000), true).await.expect("renewed");
+    assert!(requests.iter().take(2).last().expect("a request").ends_with(form));
+}
+
+#[tokio::test]
+async fn client_p9_a_refused_refresh_token_is_not_sent_a_second_time() {
+    let (url, requests) = issuer(vec![discovery(), says(400, r#"{"error":"invalid_grant"}"#.to_owned())]);
+    let error = expired(&url).credentials(at(2000), false).await.expect_err("refused").to_string();
+    assert!(error.contains("refuses the refresh-token"), "{error}");
+    assert_eq!(requests.iter().count(), 2);
+}
+
+#[tokio::test]
+async fn client_p10_tokens_and_secrets_go_to_no_host_in_plain_text() {
+    for named in ["http://10.0.0.1/token", "http://issuer.example:80/token", "http://127.0.0.1.example/token"]
+    {
+        let (url, _requests) = issuer(vec![says(200, format!(r#"{{"token_endpoint":"{named}"}}"#))]);
+        let error = expired(&url).credentials(at(2000), false).await.expect_err(named);
+        assert!(matches!(error, OidcError::Insecure { .. }), "{error}");
+    }
+    // Whoever answers in plain text could name any host: it is not even asked.
+    let error = expired("http://issuer.example").credentials(at(2000), false).await.expect_err("not asked");
+    assert!(matches!(error, OidcError::Insecure { .. }) && error.to_string().contains("http"), "{error}");
 }
 
 #[tokio::test]

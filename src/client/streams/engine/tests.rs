@@ -313,3 +313,31 @@ impl AsyncWrite for ClosedForWrites {
         Poll::Ready(Ok(()))
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn client_a_server_that_answers_pings_may_be_silent_for_hours_and_one_that_does_not_is_given_up() {
+    let mut played = play();
+    let began = tokio::time::Instant::now();
+    while began.elapsed() < Duration::from_secs(2 * 3600) {
+        match played.hear().await {
+            Some(Frame::Ping(bytes)) => played.say(Message::Pong(bytes)).await,
+            other => panic!("{other:?}"),
+        }
+    }
+    let asked = tokio::time::Instant::now();
+    let mut end = Vec::new();
+    played.stdout.read_to_end(&mut end).await.unwrap();
+    let error = played.ending.error().expect("given up");
+    assert!(matches!(error, StreamError::Silent(_)), "{error}");
+    assert!(asked.elapsed() <= Duration::from_secs(120), "{:?}", asked.elapsed());
+    played.engine.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_a_program_that_reads_nothing_for_an_hour_is_not_taken_for_a_silent_server() {
+    let mut played = play();
+    while tokio::time::timeout(Duration::from_secs(1), played.say(out(&[b'x'; 99]))).await.is_ok() {}
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert!(!played.engine.is_finished());
+    drop(played.keep.take());
+}

@@ -1,9 +1,8 @@
 //! Converts an answer of awc: its head into types of the crate `http`, its body into a stream that ends when it is whole.
 //!
 //! Answers "when does a body end, and how?" It does not look at the content. Invariants:
-//! 1. The end of the connection is a clean end of the body only where HTTP/1.0 allows it: there is no length, there are
-//!    no chunks, and the peer closed the connection in order. Any other early end is [`TransportError::Truncated`] or
-//!    another error.
+//! 1. The end of the connection is an error here, [`TransportError::Truncated`] if the peer closed in order: where it may
+//!    be the end of the body, `read_ahead.rs` makes it one.
 //! 2. Nothing comes after an error.
 //!
 //! Read next: `socket.rs`, which makes the end of a connection visible.
@@ -21,7 +20,6 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use super::super::{Body, TransportError};
 use super::renewal::Renewal;
-use super::socket::is_orderly_end;
 
 type Payload = LocalBoxStream<'static, Result<Bytes, PayloadError>>;
 
@@ -66,15 +64,12 @@ impl Answer {
 
     /// `renewal` ends the body cleanly when its connection is outdated.
     pub(super) fn with_body(self, renewal: Option<Renewal>) -> Response<Body> {
-        let headers = self.0.headers();
-        let has_framing =
-            headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING);
         self.0.map(|payload| {
             let payload = stream::unfold(Some(payload), move |payload| async move {
                 let mut payload = payload?;
                 match payload.next().await? {
                     Ok(chunk) => Some((Ok(chunk), Some(payload))),
-                    Err(error) => end_of(error, has_framing).map(|error| (Err(error), None)),
+                    Err(error) => Some((Err(end_of(error)), None)),
                 }
             });
             match renewal {
@@ -100,19 +95,16 @@ fn head_of(status: u16, headers: &HeaderMap) -> Result<Response<()>, TransportEr
     Ok(head)
 }
 
-/// How an error of awc ends the body: with an error of ours, or cleanly (`None`) where the end of the connection is the
-/// end of the body. `has_framing`: the body has a length or is sent in HTTP chunks.
-fn end_of(error: PayloadError, has_framing: bool) -> Option<TransportError> {
+/// With which error an error of awc ends the body.
+fn end_of(error: PayloadError) -> TransportError {
     let source = match error {
-        PayloadError::Incomplete(None) => return Some(TransportError::Truncated),
+        PayloadError::Incomplete(None) => return TransportError::Truncated,
         PayloadError::Incomplete(Some(source)) | PayloadError::Io(source) => source,
-        error => return Some(TransportError::Malformed(error.to_string())),
+        error => return TransportError::Malformed(error.to_string()),
     };
-    if is_orderly_end(&source) {
-        return has_framing.then_some(TransportError::Truncated);
-    }
-    Some(match source.kind() {
+    // An orderly end is one of these, too.
+    match source.kind() {
         io::ErrorKind::UnexpectedEof => TransportError::Truncated,
         _ => TransportError::Broken { during: "in the body", source },
-    })
+    }
 }

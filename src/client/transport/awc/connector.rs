@@ -5,13 +5,14 @@
 //! Invariants:
 //! 1. Every connection has TCP_NODELAY, keepalive probes (first after 15 s, then each 5 s, dead after 3) and, on Linux,
 //!    TCP_USER_TIMEOUT 30 s: a peer that is unreachable is noticed within 30 s also in the middle of a write.
-//! 2. The lookup and the connection have 5 s together, the proxy 10 s (`tunnel.rs`), the TLS handshake another 5 s.
+//! 2. Each step has a limit of its own: the lookup, the connection, the proxy (`tunnel.rs`), the TLS handshake.
 //! 3. When a request needs a new connection, its [`Attempt`] is told: a failure on a connection that had been used before
 //!    is retried, a failure on a new one is not.
 //!
 //! Read next: `tunnel.rs`, `socket.rs`, `attempt.rs`.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,13 +34,12 @@ use super::happy_eyeballs;
 use super::read_ahead::ReadAhead;
 use super::socket::Socket;
 use super::tunnel;
+use crate::client::config::limits::Limits;
 use crate::client::endpoint::ConnectionSettings;
 use crate::client::error::TransportError;
 use crate::client::identity::Identity;
 use crate::client::identity::material::Tls;
 
-pub(super) const TCP_DEADLINE: Duration = Duration::from_secs(5);
-const TLS_DEADLINE: Duration = Duration::from_secs(5);
 const KEEPALIVE_TIME: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
@@ -77,7 +77,7 @@ impl Service<ConnectInfo<Uri>> for Connect {
     }
 }
 
-/// A deadline of this module has passed. awc carries it inside an `io::Error`.
+/// A limit has passed. awc carries it inside an `io::Error`.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} took longer than {after:?}")]
 struct DeadlinePassed {
@@ -102,8 +102,8 @@ pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) ->
     }
 }
 
-/// Which deadline of this module has passed; `None` for other errors.
-fn passed_deadline(error: &io::Error) -> Option<(&'static str, Duration)> {
+/// Which limit has passed; `None` for other errors.
+pub(super) fn passed_deadline(error: &io::Error) -> Option<(&'static str, Duration)> {
     let passed: &DeadlinePassed = error.get_ref()?.downcast_ref()?;
     Some((passed.what, passed.after))
 }
@@ -116,34 +116,42 @@ fn deadline_error(what: &'static str, after: Duration) -> io::Error {
 pub(super) async fn connect(settings: &ConnectionSettings, identity: &Identity) -> io::Result<Socket> {
     let socket = match &settings.proxy {
         None => connect_directly(settings).await?,
-        Some(proxy) => tunnel::open(proxy, identity.proxy_tls.as_ref(), &settings.endpoint).await?,
+        Some(proxy) => tunnel::open(settings, proxy, identity.proxy_tls.as_ref()).await?,
     };
+    let limit = settings.limits.handshake;
     Ok(match (&identity.tls, socket) {
-        (Some(tls), Socket::Plain(stream)) => Socket::Tls(Box::new(handshake(tls, stream).await?)),
-        (Some(tls), Socket::Tls(stream)) => Socket::TlsInTls(Box::new(handshake(tls, *stream).await?)),
+        (Some(tls), Socket::Plain(stream)) => Socket::Tls(Box::new(handshake(tls, stream, limit).await?)),
+        (Some(tls), Socket::Tls(stream)) => Socket::TlsInTls(Box::new(handshake(tls, *stream, limit).await?)),
         (_, socket) => socket,
     })
 }
 
 async fn connect_directly(settings: &ConnectionSettings) -> io::Result<Socket> {
     let endpoint = &settings.endpoint;
-    let connecting = async {
-        #[cfg(unix)]
-        if let Some(path) = &endpoint.socket {
-            return UnixStream::connect(path).await.map(Socket::Unix);
-        }
-        connect_tcp(&endpoint.host, endpoint.port).await.map(Socket::Plain)
-    };
-    let connected = timeout(TCP_DEADLINE, connecting).await;
-    connected.unwrap_or_else(|_| Err(deadline_error("connecting", TCP_DEADLINE)))
+    #[cfg(unix)]
+    if let Some(path) = &endpoint.socket {
+        let connecting = UnixStream::connect(path);
+        return within(settings.limits.connect, "connecting", connecting).await.map(Socket::Unix);
+    }
+    connect_tcp(&endpoint.host, endpoint.port, &settings.limits).await.map(Socket::Plain)
 }
 
-async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(tls: &Tls, stream: S) -> io::Result<TlsStream<S>> {
+async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+    tls: &Tls,
+    stream: S,
+    limit: Duration,
+) -> io::Result<TlsStream<S>> {
     let handshake = TlsConnector::from(Arc::clone(&tls.config)).connect(tls.server_name.clone(), stream);
-    timeout(TLS_DEADLINE, handshake)
-        .await
-        .unwrap_or_else(|_| Err(deadline_error("the TLS handshake", TLS_DEADLINE)))
-        .map_err(explain_plain_answer)
+    within(limit, "the TLS handshake", handshake).await.map_err(explain_plain_answer)
+}
+
+/// What a step gives, unless it takes longer than its limit.
+async fn within<T>(
+    limit: Duration,
+    what: &'static str,
+    step: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    timeout(limit, step).await.unwrap_or_else(|_| Err(deadline_error(what, limit)))
 }
 
 /// The peer answered the handshake with something else, such as an HTTP error.
@@ -162,10 +170,19 @@ pub(super) fn explain_plain_answer(error: io::Error) -> io::Error {
     }
 }
 
-pub(super) async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let addresses = tokio::net::lookup_host((host, port)).await?;
-    let stream = happy_eyeballs::first_connected(addresses.collect(), TcpStream::connect).await?;
-    configure(stream)
+pub(super) async fn connect_tcp(host: &str, port: u16, limits: &Limits) -> io::Result<TcpStream> {
+    let looking = async { Ok(tokio::net::lookup_host((host, port)).await?.collect()) };
+    configure(connected(limits, looking, TcpStream::connect).await?)
+}
+
+/// A connection to one of the addresses that are looked up.
+async fn connected<T, F: Future<Output = io::Result<T>>>(
+    limits: &Limits,
+    looking: impl Future<Output = io::Result<Vec<SocketAddr>>>,
+    connect: impl Fn(SocketAddr) -> F,
+) -> io::Result<T> {
+    let addresses = within(limits.lookup, "the lookup of the name", looking).await?;
+    within(limits.connect, "connecting", happy_eyeballs::first_connected(addresses, connect)).await
 }
 
 fn configure(stream: TcpStream) -> io::Result<TcpStream> {
@@ -188,7 +205,8 @@ mod tests {
     #[tokio::test]
     async fn a_connection_has_nodelay_keepalive_and_a_user_timeout() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let stream = connect_tcp("127.0.0.1", listener.local_addr().unwrap().port()).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stream = connect_tcp("127.0.0.1", port, &Limits::default()).await.unwrap();
         assert!(stream.nodelay().unwrap());
         let socket = SockRef::from(&stream);
         assert!(socket.keepalive().unwrap());
@@ -197,5 +215,32 @@ mod tests {
         assert_eq!(socket.tcp_keepalive_retries().unwrap(), KEEPALIVE_RETRIES);
         #[cfg(target_os = "linux")]
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(TCP_USER_TIMEOUT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_p7_a_lookup_of_six_seconds_connects_and_each_step_has_its_own_limit() {
+        let connect = async |lookup: u64, connecting: u64, limits: &Limits| {
+            let looking = async {
+                tokio::time::sleep(Duration::from_secs(lookup)).await;
+                Ok(vec!["192.0.2.1:1".parse().unwrap()])
+            };
+            connected(limits, looking, |_| async {
+                tokio::time::sleep(Duration::from_secs(connecting)).await;
+                Ok(())
+            })
+            .await
+        };
+        let limits = Limits::default();
+        connect(6, 4, &limits).await.unwrap();
+        connect(14, 4, &limits).await.unwrap();
+        for (lookup, connecting, expected) in
+            [(16, 0, ("the lookup of the name", 15)), (14, 6, ("connecting", 5))]
+        {
+            let error = connect(lookup, connecting, &limits).await.unwrap_err();
+            let (what, after) = passed_deadline(&error).unwrap();
+            assert_eq!((what, after.as_secs()), expected);
+        }
+        let limits = Limits { lookup: Duration::from_secs(60), connect: Duration::from_secs(9), ..limits };
+        connect(59, 8, &limits).await.unwrap();
     }
 }

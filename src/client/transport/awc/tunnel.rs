@@ -2,7 +2,8 @@
 //!
 //! Answers "how does a connection to the API server come through a proxy?" What is sent and what the answers mean is
 //! decided in `../../proxy/connect.rs` and `../../proxy/socks5.rs`; here it is read and written. Invariants:
-//! 1. The connection to the proxy has 5 s, its TLS and its answer 10 s together: it must reach the API server meanwhile.
+//! 1. The connection to the proxy has the limits of any connection, its TLS and its answer one of their own together: it
+//!    must reach the API server meanwhile.
 //! 2. What is wrong comes as a [`ProxyError`] inside of an `io::Error`, which is what awc can carry.
 //! 3. The credentials of the cluster are not sent here, and those of the proxy to nobody else.
 //!
@@ -10,23 +11,20 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::connector::{TCP_DEADLINE, connect_tcp, explain_plain_answer};
+use super::connector::{connect_tcp, explain_plain_answer, passed_deadline};
 use super::socket::Socket;
-use crate::client::endpoint::Endpoint;
+use crate::client::endpoint::{ConnectionSettings, Endpoint};
 use crate::client::identity::material::Tls;
 use crate::client::proxy::failure::ProxyError;
 use crate::client::proxy::socks5::{Socks5, Step};
 use crate::client::proxy::{Protocol, Proxy, connect};
 
-/// For TLS with the proxy and for its answer, which it gives when it has reached the API server.
-const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 /// How many bytes of an answer to CONNECT are read at once.
 const PIECE: usize = 512;
 
@@ -36,8 +34,12 @@ const PIECE: usize = 512;
 struct Carried(ProxyError);
 
 /// The tunnel to this endpoint.
-pub(super) async fn open(proxy: &Proxy, tls: Option<&Tls>, endpoint: &Endpoint) -> io::Result<Socket> {
-    opened(proxy, tls, endpoint).await.map_err(|error| io::Error::other(Carried(error)))
+pub(super) async fn open(
+    settings: &ConnectionSettings,
+    proxy: &Proxy,
+    tls: Option<&Tls>,
+) -> io::Result<Socket> {
+    opened(settings, proxy, tls).await.map_err(|error| io::Error::other(Carried(error)))
 }
 
 /// What went wrong with a proxy, if this is such an error; the error itself if it is another one.
@@ -48,12 +50,19 @@ pub(super) fn failure(error: io::Error) -> Result<ProxyError, io::Error> {
     }
 }
 
-async fn opened(proxy: &Proxy, tls: Option<&Tls>, endpoint: &Endpoint) -> Result<Socket, ProxyError> {
-    let late = |what, after| ProxyError::TimedOut { what, after };
-    let stream = timeout(TCP_DEADLINE, connect_tcp(&proxy.host, proxy.port))
-        .await
-        .map_err(|_| late("connecting to the proxy", TCP_DEADLINE))?
-        .map_err(ProxyError::Unreachable)?;
+async fn opened(
+    settings: &ConnectionSettings,
+    proxy: &Proxy,
+    tls: Option<&Tls>,
+) -> Result<Socket, ProxyError> {
+    let (endpoint, limits) = (&settings.endpoint, &settings.limits);
+    let stream =
+        connect_tcp(&proxy.host, proxy.port, limits).await.map_err(|error| {
+            match passed_deadline(&error) {
+                Some((_, after)) => ProxyError::TimedOut { what: "connecting to the proxy", after },
+                None => ProxyError::Unreachable(error),
+            }
+        })?;
     let opening = async {
         let mut socket = match tls {
             None => Socket::Plain(stream),
@@ -70,8 +79,8 @@ async fn opened(proxy: &Proxy, tls: Option<&Tls>, endpoint: &Endpoint) -> Result
         }
         Ok(socket)
     };
-    let answered = timeout(ANSWER_DEADLINE, opening).await;
-    answered.unwrap_or_else(|_| Err(late("the answer of the proxy", ANSWER_DEADLINE)))
+    let late = ProxyError::TimedOut { what: "the answer of the proxy", after: limits.proxy };
+    timeout(limits.proxy, opening).await.unwrap_or(Err(late))
 }
 
 async fn by_connect(socket: &mut Socket, proxy: &Proxy, endpoint: &Endpoint) -> Result<(), ProxyError> {

@@ -28,7 +28,8 @@ use super::super::send_check::SendCheck;
 use super::super::{Body, Switched, TransportError};
 use super::answer::Answer;
 use super::connector;
-use super::socket::{Socket, is_orderly_end};
+use super::read_ahead::ReadAhead;
+use super::socket::is_orderly_end;
 use super::{broken, header_of};
 use crate::client::endpoint::ConnectionSettings;
 use crate::client::identity::Identity;
@@ -44,7 +45,7 @@ pub(super) async fn send(
         .await
         .map_err(|source| connector::not_connected(settings, source))?;
     SendCheck::ask_of(request)?;
-    let mut framed = Framed::new(socket, ClientCodec::default());
+    let mut framed = Framed::new(ReadAhead::for_upgrade(socket), ClientCodec::default());
     let message = Message::Item((head.into(), BodySize::None));
     Pin::new(&mut framed).write(message).map_err(broken)?;
     poll_fn(|context| Pin::new(&mut framed).flush(context)).await.map_err(broken)?;
@@ -96,7 +97,7 @@ fn head_of(settings: &ConnectionSettings, request: &Request<Bytes>) -> Result<Re
 struct Stream {
     /// What came with the head.
     first: BytesMut,
-    socket: Socket,
+    socket: ReadAhead,
 }
 
 impl AsyncRead for Stream {

@@ -75,7 +75,7 @@ async fn rest_26_a_renewed_certificate_ends_a_watch_and_no_other_stream() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let config = Config::new(url).unwrap().certificate_authority_file(&ca);
-    let settings = ConnectionSettings::new(&config.client_certificate_files(&chain, &key)).unwrap();
+    let settings = ConnectionSettings::new(&config.client_certificate_files(&chain, &key)).unwrap().0;
     let transport = AwcTransport::new(Arc::new(settings));
     let more = Arc::new(Semaphore::new(0));
     let scenario = async {

@@ -1,0 +1,209 @@
+//! Decides which credentials of a configuration go to its server, by the way that leads there.
+//!
+//! Answers "may this be sent?" in one place ([`fate`]), where endpoint, proxy and identity are known: when a client is
+//! made, and each time that its kubeconfig is read again. Invariants:
+//! 1. Over TLS with the server everything is sent: a proxy on the way passes on what it cannot read.
+//! 2. In plain text, what a kubeconfig holds goes only to this machine, and not through a proxy. What is left out is named
+//!    once. client-go sends a token in plain text to any server; we do not.
+//! 3. In plain text, what the program itself has set for this endpoint (a token, a password) is sent: it has chosen so.
+//! 4. A client certificate is part of TLS: a kubeconfig's is left out without it, the program's is refused.
+//! 5. The secrets of an OpenID Connect login go to its issuer over TLS, or to this machine and not through a proxy.
+//!
+//! Read next: `endpoint.rs`, which asks when a client is made; `config/kubeconfig.rs`, when files are read again.
+
+use super::config::Config;
+use super::endpoint::Endpoint;
+use super::error::Error;
+use super::identity::material::Login;
+use super::proxy::Proxy;
+
+/// Who can read what is sent, on the way to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The server only.
+    Tls,
+    /// Programs of this machine.
+    ThisMachine,
+    /// Anybody on the network, or a proxy.
+    PlainText,
+}
+
+impl Way {
+    /// The way to this endpoint through this proxy. What a proxy takes for a loopback address or for `x.localhost` is on
+    /// its own machine, so no way through one stays here.
+    pub(crate) fn to(endpoint: &Endpoint, proxy: Option<&Proxy>) -> Self {
+        match (endpoint.tls, proxy) {
+            (true, _) => Self::Tls,
+            (false, None) if endpoint.is_loopback() => Self::ThisMachine,
+            (false, _) => Self::PlainText,
+        }
+    }
+
+    /// Whether the secrets of a login may be sent to the issuer that this way leads to.
+    pub(crate) fn carries_secrets_of_logins(self) -> bool {
+        fate(self, Credential::Provider, true) == Fate::Sent
+    }
+}
+
+/// The kinds of credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Credential {
+    Token,
+    TokenFile,
+    Password,
+    Certificate,
+    /// A plugin or an OpenID Connect login.
+    Provider,
+    Impersonation,
+}
+
+impl Credential {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Token => "the token",
+            Self::TokenFile => "the token file",
+            Self::Password => "the password",
+            Self::Certificate => "the client certificate",
+            Self::Provider => "the credential plugin",
+            Self::Impersonation => "the impersonation",
+        }
+    }
+}
+
+/// What becomes of a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Sent,
+    /// Not sent, and named.
+    LeftOut,
+    /// The client cannot be made.
+    Refused,
+}
+
+/// The one decision.
+fn fate(way: Way, credential: Credential, is_of_kubeconfig: bool) -> Fate {
+    match (way, credential, is_of_kubeconfig) {
+        (Way::Tls, ..) => Fate::Sent,
+        (_, Credential::Certificate, true) => Fate::LeftOut,
+        (_, Credential::Certificate, false) => Fate::Refused,
+        (Way::ThisMachine, ..) | (Way::PlainText, _, false) => Fate::Sent,
+        (Way::PlainText, _, true) => Fate::LeftOut,
+    }
+}
+
+/// A configuration without the credentials that must not be sent, and the names of these.
+pub(crate) struct Sent {
+    pub(crate) config: Config,
+    pub(crate) left_out: Vec<&'static str>,
+}
+
+/// What of this configuration is sent on this way.
+///
+/// # Errors
+/// When the program itself has set a credential that this way cannot carry.
+pub(crate) fn sent(mut config: Config, way: Way) -> Result<Sent, Error> {
+    let written = config.written.clone().unwrap_or_default();
+    let mut left_out = Vec::new();
+    let mut is_sent = |credential: Credential, is_of_kubeconfig| match fate(way, credential, is_of_kubeconfig)
+    {
+        Fate::Sent => Ok(true),
+        Fate::LeftOut => {
+            left_out.push(credential.name());
+            Ok(false)
+        }
+        Fate::Refused => {
+            let reason = "it can only be sent over https, and the server is reached over http".to_owned();
+            Err(Error::Unusable { what: credential.name(), reason })
+        }
+    };
+    if let Some(login) = &config.login {
+        let credential = match login {
+            Login::Token(_) => Credential::Token,
+            Login::TokenFile { .. } => Credential::TokenFile,
+            Login::Basic { .. } => Credential::Password,
+        };
+        if !is_sent(credential, written.login)? {
+            config.login = None;
+        }
+    }
+    if config.certificate.is_some() && !is_sent(Credential::Certificate, written.certificate)? {
+        config.certificate = None;
+    }
+    let has_provider = config.exec.is_some() || config.oidc.is_some();
+    if has_provider && !is_sent(Credential::Provider, true)? {
+        (config.exec, config.oidc) = (None, None);
+    }
+    if !config.impersonation.is_empty() && !is_sent(Credential::Impersonation, written.impersonation)? {
+        config.impersonation = Default::default();
+    }
+    Ok(Sent { config, left_out })
+}
+
+/// The sentence about what is left out of a configuration; nothing if all is sent.
+pub(crate) fn explained(config: &Config, endpoint: &Endpoint, proxy: Option<&Proxy>) -> Option<String> {
+    let left_out = sent(config.clone(), Way::to(endpoint, proxy)).ok()?.left_out;
+    let cluster = &config.written.as_ref().filter(|_| !left_out.is_empty())?.cluster;
+    let through = proxy.map(|proxy| format!(" through the proxy {}", proxy.name())).unwrap_or_default();
+    Some(format!(
+        "cluster {cluster:?} is reached over plain http at {}{through}: {} of its user {} not sent, because anybody on \
+         the network path could read it; use an https server to send it",
+        endpoint.authority,
+        left_out.join(" and "),
+        if left_out.len() == 1 { "is" } else { "are" },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECURE: [&str; 2] = ["https://api.example", "https://127.0.0.1:6443"];
+    const NEAR: [&str; 5] = [
+        "http://127.0.0.1:8080",
+        "http://[::1]:8080",
+        "http://localhost",
+        "http://x.localhost",
+        "unix:///run/api.sock",
+    ];
+    const FAR: [&str; 4] =
+        ["http://api.example", "http://10.0.0.1", "http://localhost.example", "http://0.0.0.0"];
+    const ALL: [Credential; 6] = [
+        Credential::Token,
+        Credential::TokenFile,
+        Credential::Password,
+        Credential::Certificate,
+        Credential::Provider,
+        Credential::Impersonation,
+    ];
+
+    #[test]
+    fn client_p3_where_credentials_go_by_endpoint_proxy_identity_and_scheme() {
+        let proxies: Vec<_> = ["http://proxy:1", "https://proxy:1", "socks5://proxy:1", "http://127.0.0.1:1"]
+            .map(|url| Proxy::parse(url).expect("a proxy"))
+            .into_iter()
+            .map(Some)
+            .chain([None])
+            .collect();
+        let mut rows = 0;
+        for url in SECURE.iter().chain(&NEAR).chain(&FAR) {
+            let endpoint = Endpoint::parse(url).expect("an endpoint");
+            for proxy in &proxies {
+                let way = Way::to(&endpoint, proxy.as_ref());
+                let (is_secure, is_near) = (SECURE.contains(url), NEAR.contains(url) && proxy.is_none());
+                for credential in ALL {
+                    let is_certificate = credential == Credential::Certificate;
+                    let of_kubeconfig = match is_secure || (is_near && !is_certificate) {
+                        true => Fate::Sent,
+                        false => Fate::LeftOut,
+                    };
+                    let of_program = if is_secure || !is_certificate { Fate::Sent } else { Fate::Refused };
+                    let found = [true, false].map(|written| fate(way, credential, written));
+                    assert_eq!(found, [of_kubeconfig, of_program], "{url} {proxy:?} {credential:?}");
+                    rows += 1;
+                }
+                assert_eq!(way.carries_secrets_of_logins(), is_secure || is_near, "{url} {proxy:?}");
+            }
+        }
+        assert_eq!(rows, 11 * 5 * 6);
+    }
+}

@@ -1,0 +1,45 @@
+//! What gives credentials that expire: a plugin, or an OpenID Connect login.
+//!
+//! Answers "how are they asked?" without blocking an arbiter. Invariants:
+//! 1. A plugin runs on a thread of its own, which outlives a caller that stops waiting and the runtime that began it.
+//!
+//! Read next: `exec.rs`, `oidc.rs`; `material.rs`, which asks.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::exec::{Plugin, PluginCredentials, PluginError};
+use super::oidc::Oidc;
+use crate::client::error::Error;
+
+/// What gives credentials that expire.
+pub(crate) enum Provider {
+    Plugin(Plugin),
+    Oidc(Arc<Oidc>),
+}
+
+impl Provider {
+    /// Other credentials than those that the server has refused, if it has.
+    pub(crate) async fn obtain(&self, is_refused: bool) -> Result<PluginCredentials, Error> {
+        match self {
+            Self::Oidc(oidc) => Ok(oidc.credentials(super::wall_time(), is_refused).await?),
+            Self::Plugin(plugin) => run(plugin.clone()).await,
+        }
+    }
+}
+
+async fn run(plugin: Plugin) -> Result<PluginCredentials, Error> {
+    let command = plugin.command().to_owned();
+    let (sender, answer) = oneshot::channel();
+    let started = std::thread::Builder::new()
+        .name("informer-plugin".to_owned())
+        .spawn(move || drop(sender.send(plugin.run())));
+    let answer = match started {
+        Ok(_) => answer
+            .await
+            .unwrap_or_else(|_| Err(PluginError::Malformed("the thread that ran it panicked".to_owned()))),
+        Err(error) => Err(PluginError::NotStarted { reason: error.to_string(), hint: None }),
+    };
+    answer.map_err(|source| Error::Plugin { command, source })
+}

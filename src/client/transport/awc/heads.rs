@@ -1,0 +1,227 @@
+//! Reads the head of each answer before awc's decoder does, and leaves out or changes what that decoder misreads.
+//!
+//! Answers "which bytes may the decoder of actix-http see?" (`actix-http/src/h1/decoder.rs`, `impl MessageType for
+//! ResponseHead`, and `h1/client.rs`, version 3.20; `awc/src/client/h1proto.rs`). What it cannot do is done here, for it:
+//! 1. Interim answers (1xx, RFC 9110 section 15.2) are dropped: the decoder takes the first head for the answer, and its
+//!    connection goes back to the pool with the real answer still to come. 101 passes where it was asked for.
+//! 2. A body that ends with its connection (no length, no chunks, RFC 9112 section 6.3) is shown as one of HTTP/1.0: of
+//!    HTTP/1.1 the decoder reads none.
+//! 3. `Upgrade` is left out of each answer but 101: beside it the decoder does not see the length.
+//! 4. The length is left out of 204 and 304, which have no body: the decoder waits for one.
+//! 5. The `Warning` headers of a head of more than 80 headers become one, a list (RFC 9110 section 5.3): the decoder takes
+//!    at most 96 headers (`MAX_HEADERS`), and an API server sends up to 100 warnings.
+//! 6. `Connection: close` is added where the request was not written whole.
+//!
+//! All other bytes pass unchanged; so does what cannot be parsed: the decoder has the words for it. It uses the parser and
+//! the settings of the decoder, so that both find the same end of a head. Bounds: a head of 128 KiB (awc's bound) and 64
+//! interim answers. Read next: `read_ahead.rs`, which asks.
+
+use std::borrow::Cow;
+use std::io;
+use std::mem::take;
+
+use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
+
+/// More headers than any answer of an API server has.
+const MOST_HEADERS: usize = 256;
+/// With more headers than these the warnings become one.
+const MANY_HEADERS: usize = 80;
+/// The decoder gives up at this many bytes.
+const LARGEST_HEAD: usize = 128 << 10;
+/// So many interim answers may come before one final answer.
+const MOST_INTERIM: u8 = 64;
+
+/// What was sent is no answer to the request.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NotAnAnswer(&'static str);
+
+/// Why these bytes are no answer, if this error says so.
+pub(super) fn not_an_answer(error: &io::Error) -> Option<String> {
+    error.get_ref()?.downcast_ref::<NotAnAnswer>().map(ToString::to_string)
+}
+
+fn refused(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, NotAnAnswer(why))
+}
+
+/// What comes next from the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// The body of an answer, or nothing.
+    Body,
+    /// The head of an answer.
+    Head,
+    /// A body that ends with the connection.
+    BodyToTheEnd,
+    /// Another protocol.
+    Anything,
+}
+
+/// Where a connection is in its requests and answers.
+#[derive(Debug)]
+pub(super) struct Heads {
+    next: Next,
+    /// What has come of a head that is not whole.
+    part: Vec<u8>,
+    interim: u8,
+    /// The request asks for the head only.
+    asks_for_head: bool,
+    may_switch: bool,
+    /// The connection must not be used for another request.
+    must_close: bool,
+}
+
+impl Heads {
+    /// Of a connection for requests, one after the other.
+    pub(super) fn new() -> Self {
+        let (part, next) = (Vec::new(), Next::Body);
+        Self { next, part, interim: 0, asks_for_head: false, may_switch: false, must_close: false }
+    }
+
+    /// Of a connection whose one request asks for another protocol.
+    pub(super) fn of_upgrade() -> Self {
+        Self { may_switch: true, ..Self::new() }
+    }
+
+    /// These bytes are written: the first ones after an answer begin the next request.
+    pub(super) fn handle_write(&mut self, bytes: &[u8]) {
+        if self.next == Next::Body {
+            (self.next, self.interim) = (Next::Head, 0);
+            self.asks_for_head = bytes.starts_with(b"HEAD ");
+        }
+    }
+
+    /// Whether the connection must close after an answer that comes from now on.
+    pub(super) fn close_after_answer(&mut self, must_close: bool) {
+        self.must_close = must_close;
+    }
+
+    pub(super) fn awaits_head(&self) -> bool {
+        self.next == Next::Head
+    }
+
+    /// Whether the end of the connection is the end of the body.
+    pub(super) fn ends_with_connection(&self) -> bool {
+        self.next == Next::BodyToTheEnd
+    }
+
+    /// Takes a piece of what the server sends where a head is awaited. Gives what the decoder may see, as soon as the head
+    /// of the final answer is whole.
+    ///
+    /// # Errors
+    /// When it is not the answer to the request.
+    pub(super) fn handle_read<'a>(&mut self, piece: &'a [u8]) -> io::Result<Option<Cow<'a, [u8]>>> {
+        let mut bytes = Cow::Borrowed(piece);
+        if !self.part.is_empty() {
+            self.part.extend_from_slice(piece);
+            bytes = Cow::Owned(take(&mut self.part));
+        }
+        loop {
+            let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+            let mut head = Response::new(&mut headers);
+            let length = match parser().parse_response(&mut head, &bytes) {
+                Ok(Status::Complete(length)) => length,
+                Ok(Status::Partial) if bytes.len() < LARGEST_HEAD => {
+                    self.part = bytes.into_owned();
+                    return Ok(None);
+                }
+                Ok(Status::Partial) | Err(_) => {
+                    self.next = Next::Body;
+                    return Ok(Some(bytes));
+                }
+            };
+            match head.code {
+                Some(101) if self.may_switch => self.next = Next::Anything,
+                Some(101) => return Err(refused("101 (Switching Protocols), which no request asked for")),
+                Some(100..200) if self.interim == MOST_INTERIM => {
+                    return Err(refused("more than 64 interim answers before the final one"));
+                }
+                Some(100..200) => {
+                    self.interim += 1;
+                    bytes = match bytes {
+                        Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[length..]),
+                        Cow::Owned(bytes) => Cow::Owned(bytes[length..].to_vec()),
+                    };
+                    continue;
+                }
+                _ => {
+                    let framing = Framing::of(&head, self.asks_for_head);
+                    self.next = if framing.is_to_the_end { Next::BodyToTheEnd } else { Next::Body };
+                    if let Some(mut written) = rewritten(&head, framing, self.must_close) {
+                        written.extend_from_slice(&bytes[length..]);
+                        return Ok(Some(Cow::Owned(written)));
+                    }
+                }
+            }
+            return Ok(Some(bytes));
+        }
+    }
+}
+
+/// As the decoder parses.
+fn parser() -> ParserConfig {
+    let mut config = ParserConfig::default();
+    config.allow_spaces_after_header_name_in_responses(true);
+    config
+}
+
+/// How long the body of an answer is.
+#[derive(Debug, Clone, Copy)]
+struct Framing {
+    has_no_body: bool,
+    is_to_the_end: bool,
+}
+
+impl Framing {
+    fn of(head: &Response<'_, '_>, asks_for_head: bool) -> Self {
+        let has_no_body = matches!(head.code, Some(204 | 304));
+        let is_said = head.headers.iter().any(|header| {
+            is(header, "content-length")
+                || is(header, "transfer-encoding") && !header.value.eq_ignore_ascii_case(b"identity")
+        });
+        Self { has_no_body, is_to_the_end: !has_no_body && !asks_for_head && !is_said }
+    }
+}
+
+fn is(header: &Header<'_>, name: &str) -> bool {
+    header.name.eq_ignore_ascii_case(name)
+}
+
+/// The head as the decoder understands it; `None` if that is as it is.
+fn rewritten(head: &Response<'_, '_>, framing: Framing, must_close: bool) -> Option<Vec<u8>> {
+    let becomes_old = framing.is_to_the_end && head.version == Some(1);
+    let is_folded = head.headers.len() > MANY_HEADERS;
+    let without_length = framing.has_no_body || becomes_old;
+    let is_left_out = |header: &Header<'_>| {
+        is(header, "upgrade")
+            || without_length && (is(header, "content-length") || is(header, "transfer-encoding"))
+            || must_close && is(header, "connection")
+            || is_folded && is(header, "warning")
+    };
+    if !(becomes_old || must_close || head.headers.iter().any(is_left_out)) {
+        return None;
+    }
+    let version = if becomes_old { 0 } else { head.version.unwrap_or(1) };
+    let (code, reason) = (head.code.unwrap_or_default(), head.reason.unwrap_or_default());
+    let mut written = format!("HTTP/1.{version} {code} {reason}\r\n").into_bytes();
+    let mut add = |name: &str, value: &[u8]| {
+        [name.as_bytes(), b": ", value, b"\r\n"].iter().for_each(|part| written.extend_from_slice(part));
+    };
+    for header in head.headers.iter().filter(|header| !is_left_out(header)) {
+        add(header.name, header.value);
+    }
+    if is_folded {
+        let warnings = head.headers.iter().filter(|header| is(header, "warning"));
+        let warnings: Vec<_> = warnings.map(|header| header.value).collect();
+        add("warning", &warnings.join(&b", "[..]));
+    }
+    if must_close {
+        add("connection", b"close");
+    }
+    written.extend_from_slice(b"\r\n");
+    Some(written)
+}
+
+#[cfg(test)]
+mod tests;
