@@ -194,7 +194,8 @@ impl Config {
     }
 
     /// How long a credential plugin may run until it is killed with the processes that it has started; a minute unless
-    /// set, since a person may have to answer it. What a plugin leaves running when it ends is not killed.
+    /// set, since a person may have to answer it. What a plugin leaves running when it ends is not killed. The issuer of an
+    /// OpenID Connect login has the same time.
     pub fn plugin_limit(mut self, limit: Duration) -> Self {
         self.plugin_limit = limit;
         self

@@ -132,7 +132,8 @@ fn trust(config: &Config) -> Trust {
 
 fn provider(config: &Config) -> Result<Option<Arc<Provider>>, Error> {
     if let Some(oidc) = &config.oidc {
-        return Ok(Some(Arc::new(Provider::Oidc(Arc::clone(oidc)))));
+        let (login, limit) = (Arc::clone(oidc), config.plugin_limit);
+        return Ok(Some(Arc::new(Provider::Oidc { login, limit })));
     }
     let Some((exec, cluster)) = config.exec.as_deref() else { return Ok(None) };
     let plugin = Plugin::new(exec, cluster, &config.plugin_policy, config.plugin_limit)

@@ -127,7 +127,9 @@ impl Origin {
             }
             material.login = now.login;
         }
-        if let (Some(Provider::Oidc(known)), Some(login)) = (material.provider.as_deref(), &now.oidc) {
+        if let (Some(Provider::Oidc { login: known, .. }), Some(login)) =
+            (material.provider.as_deref(), &now.oidc)
+        {
             known.adopt(login);
         }
         if let Some(tls) = material.tls.as_mut().filter(|_| self.gives_certificate) {

@@ -157,7 +157,7 @@ impl Material {
         let provider =
             self.provider.as_ref().filter(|_| self.needs_provider()).map(|provider| match &**provider {
                 Provider::Plugin(plugin) => format!("what the credential plugin {:?} gave", plugin.command()),
-                Provider::Oidc(_) => "the token of the OpenID Connect login".to_owned(),
+                Provider::Oidc { .. } => "the token of the OpenID Connect login".to_owned(),
             });
         let kinds: Vec<_> = [certificate, login, provider].into_iter().flatten().collect();
         if kinds.is_empty() { "no credentials".to_owned() } else { kinds.join(" and ") }
@@ -180,7 +180,7 @@ impl Material {
 
     /// What is written down wins over a provider's.
     fn needs_provider(&self) -> bool {
-        let is_login = matches!(self.provider.as_deref(), Some(Provider::Oidc(_)));
+        let is_login = matches!(self.provider.as_deref(), Some(Provider::Oidc { .. }));
         let has_certificate = self.tls.as_ref().is_some_and(|tls| tls.certificate.is_some());
         self.login.is_none() && (is_login || !has_certificate)
     }

@@ -34,8 +34,6 @@ use crate::text::quoted;
 
 /// Clocks differ: a token that expires within this time counts as expired.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
-/// How long the issuer may take for each of its two answers.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// What stays as it is in a form, and in the parts of a header of the client (RFC 6749, appendix B).
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -206,9 +204,7 @@ impl Oidc {
             return Ok(credentials(token.clone(), Some(expires)));
         }
         let refresh = known.refresh.ok_or(OidcError::Expired)?;
-        let renewed = tokio::time::timeout(LIMIT * 2, self.refresh(&refresh)).await;
-        let renewed = renewed
-            .unwrap_or_else(|_| Err(OidcError::TimedOut { issuer: self.issuer.clone(), after: LIMIT * 2 }))?;
+        let renewed = self.refresh(&refresh).await?;
         let id =
             renewed.id_token.map(SecretString::from).ok_or_else(|| self.malformed("it has no id_token"))?;
         let refresh = renewed.refresh_token.map(SecretString::from).unwrap_or(refresh);
@@ -318,6 +314,11 @@ impl Oidc {
             Error::Refused(_) => self.malformed("it is not a success"),
             error => self.failed(error),
         }
+    }
+
+    /// That the issuer has not answered within this time.
+    pub(crate) fn late(&self, after: Duration) -> OidcError {
+        OidcError::TimedOut { issuer: self.issuer.clone(), after }
     }
 
     fn malformed(&self, reason: &'static str) -> OidcError {

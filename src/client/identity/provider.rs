@@ -6,8 +6,10 @@
 //! Read next: `exec.rs`, `oidc.rs`; `material.rs`, which asks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::exec::{Plugin, PluginCredentials, PluginError};
 use super::oidc::Oidc;
@@ -16,14 +18,21 @@ use crate::client::error::Error;
 /// What gives credentials that expire.
 pub(crate) enum Provider {
     Plugin(Plugin),
-    Oidc(Arc<Oidc>),
+    /// A login that is given up after the limit.
+    Oidc {
+        login: Arc<Oidc>,
+        limit: Duration,
+    },
 }
 
 impl Provider {
     /// Other credentials than those that the server has refused, if it has.
     pub(crate) async fn obtain(&self, is_refused: bool) -> Result<PluginCredentials, Error> {
         match self {
-            Self::Oidc(oidc) => Ok(oidc.credentials(super::wall_time(), is_refused).await?),
+            Self::Oidc { login, limit } => {
+                let obtaining = timeout(*limit, login.credentials(super::wall_time(), is_refused)).await;
+                Ok(obtaining.unwrap_or_else(|_| Err(login.late(*limit)))?)
+            }
             Self::Plugin(plugin) => run(plugin.clone()).await,
         }
     }

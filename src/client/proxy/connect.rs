@@ -64,6 +64,9 @@ pub(crate) fn answered(
             Err(ProxyError::Malformed("there are bytes behind its head, before anything was asked"))
         }
         200..300 => Ok(Some(())),
+        // An interim answer (RFC 9110, section 15.2); all heads together are as long as one.
+        100..200 if received.len() <= LONGEST_HEAD => answered(&received[length..], target, login),
+        100..200 => Err(ProxyError::Malformed("its head is longer than 8 KiB")),
         407 => Err(ProxyError::Login { is_given: login.is_some() }),
         code => Err(ProxyError::Refused { code, target: target.to_owned() }),
     }
@@ -128,7 +131,13 @@ mod tests {
             ("", Ok(None)),
             ("HTTP/1.1 407 No\r\n\r\n", Err("Login { is_given: false }")),
             ("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", Err("Refused { code: 403")),
-            ("HTTP/1.1 100 Continue\r\n\r\n", Err("Refused { code: 100")),
+            ("HTTP/1.1 100 Continue\r\n\r\n", Ok(None)),
+            (
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+                Ok(Some(())),
+            ),
+            ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 403 No\r\n\r\n", Err("Refused { code: 403")),
+            ("HTTP/1.1 100 Continue\r\n\r\n220 ftp.example", Err("not HTTP/1.1")),
             ("HTTP/1.1 200 OK\r\n\r\nx", Err("behind its head")),
             ("HTTP/1.1  200 OK\r\n\r\n", Err("no code")),
             ("HTTP/1.1 20 OK\r\n\r\n", Err("no code")),

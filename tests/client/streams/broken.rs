@@ -132,3 +132,32 @@ async fn str_25_an_upgrade_is_authorized_and_after_a_401_once_again_with_a_renew
     let status = pods.exec("b", ["ls"], &quiet()).await.unwrap().wait().await.unwrap();
     assert_eq!((status.code(), asked.load(Ordering::SeqCst)), (Some(0), 2));
 }
+
+#[tokio::test]
+async fn client_p2_a_command_begins_behind_interim_answers_and_its_refusal_is_read_behind_them() {
+    let interim = "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+    for refuses in [false, true] {
+        let server = RawServer::start(move |mut connection: Connection| async move {
+            let request = connection.request().await.unwrap();
+            let mut packet = interim.as_bytes().to_vec();
+            if refuses {
+                // Without a length: it ends with the connection.
+                let refusal = r#"{"kind":"Status","reason":"Forbidden","code":403,"message":"no"}"#;
+                packet.extend(format!("HTTP/1.1 403 Forbidden\r\n\r\n{refusal}").into_bytes());
+                connection.write(packet).await;
+                return connection.close().await;
+            }
+            packet.extend(switched(&request, "v5.channel.k8s.io").into_bytes());
+            let status = [&[3][..], br#"{"status":"Success"}"#].concat();
+            packet.extend(frames([Message::Binary(status.into()), Message::Close(None)]));
+            connection.write(packet).await;
+            connection.gone().await;
+        })
+        .await;
+        let begun = client(&server).exec("b", ["ls"], &quiet()).await;
+        match refuses {
+            true => assert!(begun.unwrap_err().is_forbidden()),
+            false => assert_eq!(begun.unwrap().wait().await.unwrap().code(), Some(0)),
+        }
+    }
+}
