@@ -43,6 +43,7 @@ mod fed;
 mod figures;
 mod filters;
 mod freeing;
+mod hand_over;
 mod handles;
 mod history;
 mod indices;

@@ -9,13 +9,11 @@ use std::pin::pin;
 use std::task::Poll;
 
 use actix::Actor;
-use informer_actors::informer::InformerBuilder;
-use informer_actors::informer::WaitForError;
-use informer_actors::informer::{AddSourceError, HandOverError, Informer, RemoveSourceError, WaitError};
+use informer_actors::informer::{AddSourceError, HandOverError, Informer, InformerBuilder};
+use informer_actors::informer::{RemoveSourceError, WaitError, WaitForError};
 use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
-use informer_actors::testing::{Faults, Site};
-use informer_actors::testing::{Recorder, RecorderHandle, Server, kill_at};
+use informer_actors::testing::{Faults, Recorder, RecorderHandle, Server, Site, kill_at};
 use informer_core::delta_fifo::QueueOrder;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ObjectKey, ResourceVersion, SourceId};
@@ -322,12 +320,14 @@ fn inf_81_while_one_source_takes_over_from_another_nobody_is_notified_of_what_bo
         informer.hand_over(&[id("a")], vec![spec("b", &b)]).await.expect("it lists");
         assert_eq!((content(&informer), listed(&informer)), (b.content(), vec!["b".to_owned()]));
         assert_eq!(received.lines(&informer).await, ["Added(InitialList) z/new@6"]);
+        c.apply("z/new", String::new());
+        c.delete("z/new");
         informer.hand_over(&[id("b")], vec![spec("c", &c)]).await.expect("it lists");
         assert_eq!(received.lines(&informer).await, ["Missed(Relist) z/new@6"]);
         assert_eq!(content(&informer), gone);
         let version = c.apply("x/1", "followed".to_owned());
         informer.lister().wait_for(&version, LONG).await.expect("the new one is followed");
-        assert_eq!(received.lines(&informer).await, ["Updated(Watch) x/1@6"]);
+        assert_eq!(received.lines(&informer).await, ["Updated(Watch) x/1@8"]);
     });
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Origin {
     pub(crate) paged: Paged,
     pub(crate) newest: Option<ResourceVersion>,
     pub(crate) is_followed: bool,
+    /// Whether its source was ever removed without another one that takes over.
+    pub(crate) was_removed: bool,
     pub(crate) change: Option<Change>,
     names: usize,
     number: usize,
@@ -73,8 +75,8 @@ impl Origin {
         }
         let (pages, config) = (source.pages, source.config.clone());
         let paged = Paged::new(server.clone());
-        let (newest, is_followed, change) = (None, true, None);
-        Self { id, server, paged, newest, is_followed, change, names: 1, number, pages, config }
+        let (newest, is_followed, was_removed, change) = (None, true, false, None);
+        Self { id, server, paged, newest, is_followed, was_removed, change, names: 1, number, pages, config }
     }
 
     /// The source as it is declared under this name.
@@ -93,7 +95,7 @@ impl Origin {
     pub(crate) fn remove(&mut self, informer: &Informer<String>) {
         let (informer, id) = (informer.clone(), self.id.clone());
         let task = actix_rt::spawn(async move { informer.remove_source(&id).await });
-        self.is_followed = false;
+        (self.is_followed, self.was_removed) = (false, true);
         self.change = Some(Change::Removal(task));
     }
 

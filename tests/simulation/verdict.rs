@@ -30,6 +30,7 @@ pub(crate) async fn judge(life: &mut Life) {
         store_is_true(life);
         indices_are_true(life).await;
         subscribers_received_the_truth(life).await;
+        no_life_was_told_twice(life);
         let status = life.informer.status();
         assert!(status.failed.is_none() && status.synced, "{status:?}");
         assert!(life.informer.shutdown(LONG).await.is_clean());
@@ -121,6 +122,34 @@ async fn indices_are_true(life: &mut Life) {
         }
         let gone = snapshot.by_index(name, "a value of nothing").expect("the index is there").count();
         assert_eq!(gone, 0);
+    }
+}
+
+/// What was told as deleted comes back in a newer version only, whichever source took over meanwhile: nothing that lives
+/// was told as deleted, and nothing that was deleted came back.
+fn no_life_was_told_twice(life: &Life) {
+    let stayed: Vec<String> = life
+        .origins
+        .iter()
+        .enumerate()
+        .filter(|(_, origin)| !origin.was_removed)
+        .map(|(number, _)| format!("n{number}/"))
+        .collect();
+    for subscriber in &life.subscribers {
+        let mut gone: BTreeMap<String, u64> = BTreeMap::new();
+        for line in subscriber.received.lines() {
+            let (what, object) = line.split_once(' ').expect("what happened, and to which object");
+            let (key, version) = object.split_once('@').expect("a key at a version");
+            if !stayed.iter().any(|namespace| key.starts_with(namespace)) {
+                continue;
+            }
+            let version: u64 = version.parse().expect("a number");
+            if what.starts_with("Deleted") || what.starts_with("Missed") {
+                gone.insert(key.to_owned(), version);
+            } else if let Some(deleted) = gone.remove(key) {
+                assert!(deleted < version, "{line} after it was told as deleted at {deleted}");
+            }
+        }
     }
 }
 

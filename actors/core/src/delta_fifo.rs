@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::delta::{Replacement, WatchPart};
+use crate::indexer::Successors;
 use crate::meta::{ResourceVersion, SourceId};
 use crate::processor::ListenerId;
 
@@ -104,6 +105,8 @@ pub enum Batch<S> {
     RemoveSource {
         /// Which one.
         source: SourceId,
+        /// The sources that take over from it.
+        successors: Successors,
     },
     /// A resync of these subscriptions, at this place in the order.
     Resync {
@@ -140,7 +143,7 @@ enum Entry<S> {
     Part(SourceId, WatchPart<S>),
     PartsByKey(PartsByKey<S>),
     Replace { source: SourceId, replacement: Replacement<S> },
-    RemoveSource(SourceId),
+    RemoveSource(SourceId, Successors),
     Resync(Arc<[ListenerId]>),
 }
 
@@ -150,7 +153,7 @@ impl<S> Entry<S> {
             Self::Part(_, part) => Depth { parts: 1, bytes: part.wire_bytes() },
             Self::PartsByKey(keyed) => keyed.depth(),
             Self::Replace { replacement, .. } => Depth { parts: 1, bytes: replacement.bytes },
-            Self::RemoveSource(_) | Self::Resync(_) => Depth { parts: 1, bytes: 0 },
+            Self::RemoveSource(..) | Self::Resync(_) => Depth { parts: 1, bytes: 0 },
         }
     }
 }
@@ -177,10 +180,10 @@ impl<S> DeltaQueue<S> {
         self.push(Entry::Replace { source, replacement });
     }
 
-    /// Takes the end of a source, after all that it has put in. Nothing more may be put in under this name before the
-    /// end is handed out. O(1).
-    pub fn push_remove_source(&mut self, source: SourceId) {
-        self.push(Entry::RemoveSource(source));
+    /// Takes the end of a source, which these take over from, after all that it has put in. Nothing more may be put in
+    /// under this name before the end is handed out. O(1).
+    pub fn push_remove_source(&mut self, source: SourceId, successors: Successors) {
+        self.push(Entry::RemoveSource(source, successors));
     }
 
     /// Takes a resync, or extends the newest entry if that is a resync.
@@ -224,9 +227,9 @@ impl<S> DeltaQueue<S> {
                     self.arrived.remove(&source);
                     return Some(Batch::Replace { source, replacement });
                 }
-                Some(Entry::RemoveSource(source)) => {
+                Some(Entry::RemoveSource(source, successors)) => {
                     self.arrived.remove(&source);
-                    return Some(Batch::RemoveSource { source });
+                    return Some(Batch::RemoveSource { source, successors });
                 }
                 Some(Entry::Resync(due)) => return Some(Batch::Resync { due }),
                 Some(Entry::Part(source, part)) => {

@@ -24,6 +24,7 @@ use crate::snapshot::{Frame, Snapshot};
 pub use crate::index::IndexExists;
 pub use draft::Publish;
 pub use incident::{DataCounters, Incident, Reason, Reported};
+pub use successors::{Scope, Successors};
 
 use building::Building;
 use draft::Draft;
@@ -33,6 +34,7 @@ use replace::Replacing;
 
 mod building;
 mod draft;
+mod hand_over;
 mod incident;
 pub mod invariants;
 mod keyed;
@@ -40,6 +42,7 @@ pub mod machine;
 mod parts;
 mod replace;
 mod seed;
+mod successors;
 
 /// The sole owner of an informer's state. Its snapshots are immutable; its working frame is not shared.
 pub struct Store<S> {
@@ -51,9 +54,21 @@ pub struct Store<S> {
     /// Parts in the order of their keys that are being applied; a waiting Replace came after them.
     keyed: Option<PartsByKey<S>>,
     replacing: Option<Replacing<S>>,
-    /// Lists, and sources that are to be removed (without a list).
-    waiting: VecDeque<(SourceId, Option<Replacement<S>>)>,
+    waiting: VecDeque<Waiting<S>>,
+    /// The sources that take over from each other.
+    successors: Vec<Successors>,
+    /// The sources of the parts that are being applied, of those that have yet to bring something.
+    brought: Vec<SourceId>,
     draft: Draft<S>,
+}
+
+/// Work on all objects of one source, which is done in slices.
+enum Waiting<S> {
+    List(SourceId, Replacement<S>),
+    /// The source goes; what it holds passes to these where they have yet to bring it.
+    Remove(SourceId, Successors),
+    /// What others have told before this source, and it has not brought.
+    Settle(SourceId),
 }
 
 /// How far [`Store::advance`] came.
@@ -84,8 +99,12 @@ impl<S> Store<S> {
             keyed: None,
             replacing: None,
             waiting: VecDeque::new(),
+            successors: Vec::new(),
+            brought: Vec::new(),
             draft: Draft::default(),
         };
+        let behind: Vec<SourceId> = store.working.behind().keys().cloned().collect();
+        behind.iter().for_each(|source| store.settle_if_reached(source));
         let kept = std::mem::take(store.working.indices_mut());
         for index in indices {
             if let Some(table) = kept.iter().find(|table| table.name() == index.name()) {
@@ -123,7 +142,9 @@ impl<S> Store<S> {
                 self.working.reach(&source, version);
             }
             self.apply_part(&source, part);
+            self.note_behind(source);
         }
+        self.settle_noted();
         self.publish()
     }
 
@@ -142,14 +163,16 @@ impl<S> Store<S> {
 
     /// Takes a whole list of one source; [`Self::advance`] applies it, after a Replace that is under way.
     pub fn begin_replace(&mut self, source: SourceId, replacement: Replacement<S>) {
-        self.waiting.push_back((source, Some(replacement)));
+        self.waiting.push_back(Waiting::List(source, replacement));
     }
 
     /// Removes a source; [`Self::advance`] visits the objects that it holds. Objects that no other source holds are
-    /// deleted (not exactly, as by a relist). Its versions and undecodable entries are gone with the next publish. The
-    /// caller applies nothing of it afterwards, unless the source is added again: then it starts with a first list.
-    pub fn begin_remove_source(&mut self, source: SourceId) {
-        self.waiting.push_back((source, None));
+    /// deleted (not exactly, as by a relist), but for those that are newer than all that one of the `successors` has
+    /// brought, which may bring them: they pass to it. Its versions and undecodable entries are gone with the next
+    /// publish. The caller applies nothing of it afterwards, unless the source is added again: then it starts with a
+    /// first list.
+    pub fn begin_remove_source(&mut self, source: SourceId, successors: Successors) {
+        self.waiting.push_back(Waiting::Remove(source, successors));
     }
 
     /// Adds an index; [`Self::advance`] builds it, and parts may be applied meanwhile. The publish that completes it

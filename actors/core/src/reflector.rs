@@ -86,6 +86,8 @@ pub struct ListWatchMachine<S> {
     config: ReflectorConfig,
     phase: Phase<S>,
     newest: Option<ResourceVersion>,
+    /// What the next list must not be older than, if the source takes over from others.
+    floor: Option<ResourceVersion>,
     hints: RetryHints,
     backoff: Backoff,
     early: EarlyRetries,
@@ -114,6 +116,7 @@ impl<S> ListWatchMachine<S> {
         Self {
             phase: Phase::Idle,
             newest: resume,
+            floor: None,
             hints: RetryHints::new(),
             backoff: Backoff::new(config.backoff),
             early: EarlyRetries::default(),
@@ -146,6 +149,11 @@ impl<S> ListWatchMachine<S> {
     #[must_use]
     pub fn counting_from(self, counters: SourceCounters) -> Self {
         Self { counters, ..self }
+    }
+
+    /// Asks for the next list at not older than this: a source that takes over from others is to be as far as they are.
+    pub fn not_older_than(&mut self, floor: Option<ResourceVersion>) {
+        self.floor = floor;
     }
 
     /// Begins with the first request; a second call does nothing. To spread starts over time, the caller calls this

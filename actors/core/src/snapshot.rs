@@ -17,12 +17,14 @@ use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
 use crate::undecodable::Undecodable;
 
+pub(crate) use behind::Behind;
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Frame, UndecodableEntry};
 pub(crate) use holders::Held;
 pub use lookup::Lookup;
 pub(crate) use objects::Put;
 
+mod behind;
 mod by_index;
 mod diff;
 mod few;
@@ -275,6 +277,12 @@ impl<S> Snapshot<S> {
     /// [`Self::version`], up to which *all* parts are applied; with `InOrder` both are the same.
     pub fn newest_version(&self, source: &SourceId) -> Option<&ResourceVersion> {
         self.frame().newest(source)
+    }
+
+    /// The version that this source has yet to reach, until which others have told what it will bring. `None` but for a
+    /// while after a source has taken over from another.
+    pub fn awaited_version(&self, source: &SourceId) -> Option<&ResourceVersion> {
+        self.frame().behind().get(source).map(|behind| &behind.until)
     }
 
     /// The version of each source, in the order of their names.

@@ -6,15 +6,20 @@
 //! 1. A removed source is read no more before the store forgets what it brought; what it had handed over is applied
 //!    first. When the removal is over nothing of it is left, and its name may come back with other keys.
 //! 2. A group that restarts in the middle delays a removal and loses nothing of it.
-//! 3. For objects that another source holds, too, neither an addition nor a removal gives an event.
+//! 3. For objects that another source holds, too, neither an addition nor a removal gives an event. In a hand-over that
+//!    holds for every object that lives, whichever of the sources is ahead of the other.
 //!
 //! Read next: `pipeline/sources.rs`, who is a source; `pipeline/delta_fifo.rs`, which reports when one is forgotten.
 
+mod errors;
+
 use std::sync::Arc;
 
+use informer_core::indexer::Successors;
 use informer_core::meta::{ClusterName, SourceId};
 use tokio_util::sync::CancellationToken;
 
+pub use self::errors::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
 use super::{Informer, WaitError};
 use crate::pipeline::messages::{Body, RemoveSource};
 use crate::pipeline::owner::show_removed;
@@ -23,132 +28,6 @@ use crate::pipeline::sources::{NotRemoved, Refusal, Refused};
 use crate::pipeline::wiring::Pipeline;
 use crate::runtime::mailbox::ask;
 use crate::supervision::children::NotRevived;
-
-/// Why a source was not revived.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReviveError {
-    /// The informer has no source of this name.
-    #[error("informer {informer:?} has no source {:?}", .name.as_str())]
-    UnknownSource {
-        /// The informer's name.
-        informer: Arc<str>,
-        /// The name that was given.
-        name: SourceId,
-    },
-    /// The source is followed.
-    #[error("source {:?} of informer {informer:?} is not given up", .name.as_str())]
-    NotGivenUp {
-        /// The informer's name.
-        informer: Arc<str>,
-        /// The name of the source.
-        name: SourceId,
-    },
-    /// The informer has stopped.
-    #[error("informer {informer:?} has stopped")]
-    Stopped {
-        /// Its name.
-        informer: Arc<str>,
-    },
-}
-
-/// Why a source was not added.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AddSourceError {
-    /// A source of the informer has the name, or had it and is still being removed.
-    #[error("informer {informer:?} has a source {:?}", .name.as_str())]
-    NameTaken {
-        /// The informer's name.
-        informer: Arc<str>,
-        /// The name that was given.
-        name: SourceId,
-    },
-    /// The sources of the informer name a cluster and this one does not, or the other way round.
-    #[error("source {:?} {}: informer {informer:?} was started otherwise", .name.as_str(), of_cluster(*.has_cluster))]
-    MixedClusters {
-        /// The informer's name.
-        informer: Arc<str>,
-        /// The name of the new source.
-        name: SourceId,
-        /// Whether it names a cluster.
-        has_cluster: bool,
-    },
-    /// It surely has objects in common with another source. To let it take over from that one, use
-    /// [`Informer::hand_over`].
-    #[error("source {:?} covers objects that source {:?} of informer {informer:?} covers", .name.as_str(), .other.as_str())]
-    Overlapping {
-        /// The informer's name.
-        informer: Arc<str>,
-        /// The name of the new source.
-        name: SourceId,
-        /// The name of the other.
-        other: SourceId,
-    },
-    /// The informer has stopped.
-    #[error("informer {informer:?} has stopped")]
-    Stopped {
-        /// Its name.
-        informer: Arc<str>,
-    },
-}
-
-/// Why a source was not removed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RemoveSourceError {
-    /// The informer has no source of this name.
-    #[error("informer {informer:?} has no source {:?}", .name.as_str())]
-    UnknownSource {
-        /// The informer's name.
-        informer: Arc<str>,
-        /// The name that was given.
-        name: SourceId,
-    },
-    /// It follows namespaces of a set, which would follow them again. To end that, use [`Informer::remove_namespace`],
-    /// [`Informer::set_namespaces`] or [`Informer::remove_cluster`].
-    #[error("source {:?} of informer {informer:?} follows one of its namespaces: remove the namespace", .name.as_str())]
-    OfNamespaces {
-        /// The informer's name.
-        informer: Arc<str>,
-        /// The name of the source.
-        name: SourceId,
-    },
-    /// It is the only source. To exchange it, use [`Informer::hand_over`]; to end it, stop the informer.
-    #[error("source {:?} is the last one of informer {informer:?}", .name.as_str())]
-    LastSource {
-        /// The informer's name.
-        informer: Arc<str>,
-        /// The name of the source.
-        name: SourceId,
-    },
-    /// The informer has stopped.
-    #[error("informer {informer:?} has stopped")]
-    Stopped {
-        /// Its name.
-        informer: Arc<str>,
-    },
-}
-
-/// Why a hand-over ended early.
-#[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
-pub enum HandOverError {
-    /// A new source was refused. Nothing has changed.
-    #[error(transparent)]
-    Add(#[from] AddSourceError),
-    /// A source that is to go could not be removed. Unless there is none of its name or it follows namespaces of a set, in
-    /// which cases nothing has changed, the new ones are followed.
-    #[error(transparent)]
-    Remove(#[from] RemoveSourceError),
-    /// A new source was given up, or the informer has stopped, before it had listed. All sources are still there.
-    #[error(transparent)]
-    Wait(#[from] WaitError),
-}
-
-fn of_cluster(has_cluster: bool) -> &'static str {
-    if has_cluster { "names a cluster" } else { "names no cluster" }
-}
 
 impl<S: Body> Informer<S> {
     /// Follows one more source from now on. Returns at once; nothing of it is listed yet: [`Self::source_synced`] waits
@@ -182,7 +61,14 @@ impl<S: Body> Informer<S> {
         if pipeline.shared.sources.is_of_set(source) {
             return Err(RemoveSourceError::OfNamespaces { informer, name: source.clone() });
         }
-        let over = match begin_removal(pipeline, source) {
+        self.let_go(source, Successors::none()).await
+    }
+
+    /// Removes a source that these take over from.
+    async fn let_go(&self, source: &SourceId, successors: Successors) -> Result<(), RemoveSourceError> {
+        let (pipeline, ending) = (&self.0.pipeline, &self.0.ending);
+        let informer = Arc::clone(&pipeline.parent.name);
+        let over = match begin_removal(pipeline, source, successors) {
             Ok(over) => over,
             Err(why) => return Err(not_removed(why, informer, source)),
         };
@@ -240,13 +126,14 @@ impl<S: Body> Informer<S> {
             return Err(RemoveSourceError::OfNamespaces { informer: informer(), name }.into());
         }
         let added: Vec<SourceId> = add.iter().map(|source| source.id.clone()).collect();
+        let handing_over = pipeline.shared.sources.hand_over(remove, &add);
         self.join(add, true)?;
         // Before the start nothing is held that could be told as deleted.
         for source in added.iter().filter(|_| self.has_begun()) {
             self.source_synced(source).await?;
         }
         for source in remove {
-            self.remove_source(source).await?;
+            self.let_go(source, handing_over.successors.clone()).await?;
         }
         Ok(())
     }
@@ -297,14 +184,15 @@ pub(super) fn begin_all<S: Body>(
     Ok(())
 }
 
-/// Begins to remove a source, unless that has begun. What is returned is cancelled when it is over.
+/// Begins to remove a source that these take over from, unless that has begun. What is returned is cancelled when it is over.
 pub(super) fn begin_removal<S: Body>(
     pipeline: &Pipeline<S>,
     source: &SourceId,
+    successors: Successors,
 ) -> Result<CancellationToken, NotRemoved> {
     let removal = pipeline.shared.sources.begin_removal(source)?;
     if removal.is_new {
-        carry_out(pipeline, source.clone(), removal.over.clone());
+        carry_out(pipeline, (source.clone(), successors), removal.over.clone());
     }
     Ok(removal.over)
 }
@@ -328,7 +216,11 @@ fn not_removed(why: NotRemoved, informer: Arc<str>, source: &SourceId) -> Remove
 
 /// Removes a source in a task of its own. `over` is cancelled at the end, also when the informer stops before, or its
 /// arbiter ends.
-fn carry_out<S: Body>(pipeline: &Pipeline<S>, source: SourceId, over: CancellationToken) {
+fn carry_out<S: Body>(
+    pipeline: &Pipeline<S>,
+    (source, successors): (SourceId, Successors),
+    over: CancellationToken,
+) {
     let (shared, fifo, reflectors) =
         (pipeline.shared.clone(), pipeline.fifo.clone(), pipeline.reflectors.clone());
     let stop = pipeline.parent.stop.clone();
@@ -339,7 +231,8 @@ fn carry_out<S: Body>(pipeline: &Pipeline<S>, source: SourceId, over: Cancellati
             reflectors.remove(&source).await;
             // A group that dies over it is asked again in its next epoch.
             loop {
-                let end = RemoveSource { epoch: shared.published.epoch(), source: source.clone() };
+                let (epoch, successors) = (shared.published.epoch(), successors.clone());
+                let end = RemoveSource { epoch, source: source.clone(), successors };
                 match ask(&fifo, end).await {
                     Ok(()) => break,
                     Err(_) => tokio::task::yield_now().await,

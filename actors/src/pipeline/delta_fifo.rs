@@ -135,7 +135,7 @@ impl<S: Body> DeltaFifo<S> {
         let batch = self.queue.pop_batch()?;
         let arrived = self.arrivals.handle_pop(self.queue.depth().parts);
         self.spec.shared.board.hand_out(arrived.unwrap_or_else(|| self.spec.shared.runtime.now()));
-        if let Batch::RemoveSource { source } = &batch {
+        if let Batch::RemoveSource { source, .. } = &batch {
             let (of_source, others) =
                 self.removals.drain(..).partition::<Vec<_>, _>(|(waits_for, _)| waits_for == source);
             self.removals = others;
@@ -204,7 +204,7 @@ impl<S: Body> Handler<RemoveSource> for DeltaFifo<S> {
         if !self.is_stale(end.epoch) {
             self.spec.shared.fail_point(Site::DeltaFifoPush);
             self.removals.push((end.source.clone(), slot));
-            self.queue.push_remove_source(end.source);
+            self.queue.push_remove_source(end.source, end.successors);
             self.arrivals.handle_push(self.queue.depth().parts, self.spec.shared.runtime.now());
             self.serve();
             self.show_work();

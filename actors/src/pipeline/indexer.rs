@@ -63,6 +63,8 @@ pub(crate) struct Indexer<S: Body> {
     spare: Vec<(SourceId, WatchPart<S>)>,
     /// The sources of the last batch: its publish shows other versions of these, and of no other.
     touched: Vec<SourceId>,
+    /// Which exchange of sources the store knows of.
+    seen_exchange: u64,
 }
 
 /// The answers that the Indexer waits for: one field for each kind, since a spawned future for each wait would
@@ -108,6 +110,7 @@ impl<S: Body> Child for Indexer<S> {
             answers: Answers { batch: None, taken: None, turn: None },
             spare: Vec::new(),
             touched: Vec::new(),
+            seen_exchange: 0,
         }
     }
 }
@@ -175,6 +178,10 @@ impl<S: Body> Indexer<S> {
                 self.touched.push(source.clone());
             }
         });
+        // Read before each batch: what was told before a source is asked for its list was popped before that.
+        if let Some(exchanged) = self.spec.shared.sources.exchanged_since(&mut self.seen_exchange) {
+            self.store.hand_over_among(exchanged);
+        }
         match batch {
             Batch::Parts(mut parts) => {
                 let applied = self.store.apply_parts(parts.drain(..));
@@ -183,7 +190,7 @@ impl<S: Body> Indexer<S> {
             }
             Batch::PartsByKey { parts, reached } => self.store.begin_keyed(parts, reached),
             Batch::Replace { source, replacement } => self.store.begin_replace(source, replacement),
-            Batch::RemoveSource { source } => self.store.begin_remove_source(source),
+            Batch::RemoveSource { source, successors } => self.store.begin_remove_source(source, successors),
             Batch::Resync { due } => self.fan_out(None, Some(due), None),
         }
     }

@@ -30,7 +30,7 @@ use actix::{Addr, Message};
 use informer_core::delta::{Changes, Replacement, WatchPart};
 use informer_core::delta_fifo::Batch;
 use informer_core::index::AnyIndex;
-use informer_core::indexer::IndexExists;
+use informer_core::indexer::{IndexExists, Successors};
 use informer_core::meta::SourceId;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
@@ -67,11 +67,13 @@ impl<S: Body> Message for Replace<S> {
     type Result = ();
 }
 
-/// This source was removed: remove all that it brought. Comes after everything that it has put into the queue.
+/// This source was removed, and these take over from it: remove all that only it brought. Comes after everything that it
+/// has put into the queue.
 #[derive(Debug)]
 pub(crate) struct RemoveSource {
     pub(crate) epoch: Epoch,
     pub(crate) source: SourceId,
+    pub(crate) successors: Successors,
 }
 
 impl Message for RemoveSource {

@@ -17,6 +17,7 @@ mod happened;
 mod log;
 mod questions;
 mod session;
+mod succession;
 mod turn;
 
 use std::fmt;

@@ -10,6 +10,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use informer_core::indexer::Scope;
 use informer_core::meta::{ClusterName, SourceId};
 use informer_core::reflector::ReflectorConfig;
 
@@ -100,6 +101,13 @@ impl<S> SourceSpec<S> {
     pub fn in_cluster(mut self, cluster: ClusterName) -> Self {
         self.cluster = Some(cluster);
         self
+    }
+
+    /// What it may bring: everything of its cluster, if that is not known.
+    pub(crate) fn scope(&self) -> Scope {
+        let namespace = self.coverage.as_ref().and_then(|coverage| coverage.namespace.clone());
+        let of_member = || self.member.as_ref().and_then(|member| member.namespace.clone());
+        Scope { cluster: self.cluster.clone(), namespace: namespace.or_else(of_member) }
     }
 
     /// What it covers: another source of the informer that surely has objects in common is refused.

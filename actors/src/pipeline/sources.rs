@@ -1,30 +1,55 @@
 //! The sources of an informer, which are added and removed while it runs.
 //!
-//! Answers "may this source be added, is it still followed, and have all sources listed?" for handles and for the
-//! Indexer. The store decides about objects. Invariants:
+//! Answers "may this source be added, is it still followed, and which sources take over from it?" for handles, for the
+//! Reflectors and for the Indexer. The store decides about objects. Invariants:
 //! 1. A name belongs to one source until everything that the source brought is removed.
 //! 2. At least one source stays, unless the informer follows a set of namespaces: that may be empty.
 //! 3. All sources name a cluster, or none does.
-//! 4. Its lock guards a short list. Nothing is called or dropped under it.
+//! 4. Its lock guards a few maps. Nothing is called or dropped under it, and no call walks over all sources but those that
+//!    say so.
 //!
-//! Read next: `source_spec.rs`; `informer/sources.rs`, what a handle does with it.
+//! Read next: `sources/exchange.rs`, who takes over; `source_spec.rs`; `informer/sources.rs`, what a handle does with it.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use informer_core::indexer::Scope;
 use informer_core::meta::{ClusterName, ObjectKey, SourceId};
 use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
+use self::exchange::Exchanges;
 use crate::pipeline::source_spec::{Coverage, Member, SourceSpec};
 use crate::runtime::locked::locked;
 
+mod exchange;
+
 /// The sources of one informer.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(Mutex<Vec<Entry>>);
+pub(crate) struct Sources {
+    state: Mutex<State>,
+    /// How often it has changed which sources take over from each other.
+    exchanged: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: BTreeMap<SourceId, Entry>,
+    /// In the order in which they came.
+    in_order: BTreeMap<u64, SourceId>,
+    next: u64,
+    /// By what they may bring.
+    by_scope: BTreeMap<Scope, BTreeMap<u64, SourceId>>,
+    /// How many are not being removed.
+    staying: usize,
+    exchanges: Exchanges,
+}
 
 #[derive(Debug)]
 struct Entry {
-    id: SourceId,
+    order: u64,
+    scope: Scope,
     cluster: Option<ClusterName>,
     coverage: Option<Coverage>,
     member: Option<Member>,
@@ -75,16 +100,17 @@ impl Sources {
         specs: impl IntoIterator<Item = &'a SourceSpec<S>>,
         may_overlap: bool,
     ) -> Result<(), Refusal> {
-        let mut entries = self.entries();
-        let before = entries.len();
+        let mut state = self.state();
+        let before = state.next;
         for spec in specs {
-            if let Some(why) = refusal(&entries, spec, before, may_overlap) {
-                entries.truncate(before);
+            // Those that join together must not overlap each other; those that were there may be about to leave.
+            if let Some(why) = state.refusal(spec, if may_overlap { before } else { 0 }) {
+                let joined: Vec<SourceId> =
+                    state.in_order.range(before..).map(|(_, id)| id.clone()).collect();
+                joined.iter().for_each(|id| state.remove(id, &self.exchanged));
                 return Err(Refusal { id: spec.id.clone(), why });
             }
-            let (cluster, coverage) = (spec.cluster.clone(), spec.coverage.clone());
-            let (id, member) = (spec.id.clone(), spec.member.clone());
-            entries.push(Entry { id, cluster, coverage, member, leaving: None });
+            state.add(spec, &self.exchanged);
         }
         Ok(())
     }
@@ -94,194 +120,177 @@ impl Sources {
         &self,
         specs: impl IntoIterator<Item = &'a SourceSpec<S>>,
     ) -> Option<Refusal> {
-        let entries = self.entries();
+        let state = self.state();
         specs.into_iter().find_map(|spec| {
-            let why = refusal(&entries, spec, entries.len(), false)?;
+            let why = state.refusal(spec, 0)?;
             Some(Refusal { id: spec.id.clone(), why })
         })
     }
 
     /// Begins to remove a source: from now on it does not count. Its name stays taken until [`Self::forget`].
     pub(crate) fn begin_removal(&self, id: &SourceId) -> Result<Removal, NotRemoved> {
-        let mut entries = self.entries();
-        let staying = entries.iter().filter(|entry| entry.leaving.is_none()).count();
-        let entry = entries.iter_mut().find(|entry| entry.id == *id).ok_or(NotRemoved::Unknown)?;
-        match &entry.leaving {
-            Some(over) => Ok(Removal { over: over.clone(), is_new: false }),
-            None if staying == 1 && entry.member.is_none() => Err(NotRemoved::Last),
-            None => {
-                let over = CancellationToken::new();
-                entry.leaving = Some(over.clone());
-                Ok(Removal { over, is_new: true })
-            }
+        let mut state = self.state();
+        let is_only = state.staying == 1;
+        let entry = state.entries.get_mut(id).ok_or(NotRemoved::Unknown)?;
+        if let Some(over) = &entry.leaving {
+            return Ok(Removal { over: over.clone(), is_new: false });
         }
+        if is_only && entry.member.is_none() {
+            return Err(NotRemoved::Last);
+        }
+        let over = CancellationToken::new();
+        entry.leaving = Some(over.clone());
+        state.staying -= 1;
+        Ok(Removal { over, is_new: true })
     }
 
     /// Ends a removal: nothing of the source is left, and its name is free.
     pub(crate) fn forget(&self, id: &SourceId) {
-        self.entries().retain(|entry| entry.id != *id || entry.leaving.is_none());
+        let mut state = self.state();
+        if state.entries.get(id).is_some_and(|entry| entry.leaving.is_some()) {
+            state.remove(id, &self.exchanged);
+        }
     }
 
     /// Whether a source of this name is followed.
     pub(crate) fn contains(&self, id: &SourceId) -> bool {
-        self.entries().iter().any(|entry| entry.id == *id && entry.leaving.is_none())
+        self.state().entries.get(id).is_some_and(|entry| entry.leaving.is_none())
     }
 
     /// Whether it is the source of a namespace of a set, or the cluster-wide one.
     pub(crate) fn is_of_set(&self, id: &SourceId) -> bool {
-        self.entries().iter().any(|entry| entry.id == *id && entry.member.is_some())
+        self.state().entries.get(id).is_some_and(|entry| entry.member.is_some())
     }
 
     /// Whether a source of this name is being removed.
     pub(crate) fn is_leaving(&self, id: &SourceId) -> bool {
-        self.entries().iter().any(|entry| entry.id == *id && entry.leaving.is_some())
+        self.state().entries.get(id).is_some_and(|entry| entry.leaving.is_some())
     }
 
-    /// The names of those that are followed, in the order in which they came.
+    /// The names of those that are followed, in the order in which they came. Walks over all.
     pub(crate) fn ids(&self) -> Vec<SourceId> {
-        let entries = self.entries();
-        entries.iter().filter(|entry| entry.leaving.is_none()).map(|entry| entry.id.clone()).collect()
+        let state = self.state();
+        let stays = |id: &&SourceId| state.entries.get(*id).is_some_and(|entry| entry.leaving.is_none());
+        state.in_order.values().filter(stays).cloned().collect()
     }
 
-    /// The sources of a set of namespaces: each with its name, what it follows, and whether its removal has begun.
+    /// The sources of a set of namespaces: each with its name, what it follows, and whether its removal has begun. Walks
+    /// over all.
     pub(crate) fn of_set(&self, set: usize) -> Vec<(SourceId, Option<Arc<str>>, bool)> {
-        let entries = self.entries();
-        let of_set = |entry: &Entry| {
+        let state = self.state();
+        let of_set = |id: &SourceId| {
+            let entry = state.entries.get(id)?;
             let member = entry.member.as_ref().filter(|member| member.set == set)?;
-            Some((entry.id.clone(), member.namespace.clone(), entry.leaving.is_some()))
+            Some((id.clone(), member.namespace.clone(), entry.leaving.is_some()))
         };
-        entries.iter().filter_map(of_set).collect()
+        state.in_order.values().filter_map(of_set).collect()
     }
 
-    /// The sources of a cluster, but for those that belong to a set of namespaces.
+    /// The sources of a cluster, but for those that belong to a set of namespaces. Walks over all.
     pub(crate) fn of_cluster(&self, cluster: &ClusterName) -> Vec<SourceId> {
-        let entries = self.entries();
-        let is_of = |entry: &&Entry| entry.member.is_none() && entry.cluster.as_ref() == Some(cluster);
-        entries.iter().filter(is_of).map(|entry| entry.id.clone()).collect()
+        let state = self.state();
+        let is_of = |id: &&SourceId| {
+            let entry = state.entries.get(*id);
+            entry.is_some_and(|entry| entry.member.is_none() && entry.cluster.as_ref() == Some(cluster))
+        };
+        state.in_order.values().filter(is_of).cloned().collect()
     }
 
     /// Whether it is a source of this cluster, or names none where none is given.
     pub(crate) fn is_in_cluster(&self, id: &SourceId, cluster: Option<&ClusterName>) -> bool {
-        self.entries().iter().any(|entry| entry.id == *id && entry.cluster.as_ref() == cluster)
+        self.state().entries.get(id).is_some_and(|entry| entry.cluster.as_ref() == cluster)
     }
 
     /// The names of those that may follow the object of this key.
     pub(crate) fn following(&self, key: &ObjectKey) -> Vec<SourceId> {
-        let is_in = |coverage: &Coverage| {
-            coverage.namespace.as_deref().is_none_or(|one| Some(one) == key.namespace())
-        };
-        let follows = |entry: &&Entry| {
-            let is_here = entry.leaving.is_none() && entry.cluster.as_ref() == key.cluster_name();
-            is_here && entry.coverage.as_ref().is_none_or(is_in)
-        };
-        self.entries().iter().filter(follows).map(|entry| entry.id.clone()).collect()
+        let state = self.state();
+        let everywhere = Scope { cluster: key.cluster_name().cloned(), namespace: None };
+        let here = key.namespace().map(|name| Scope { namespace: Some(name.into()), ..everywhere.clone() });
+        let scopes = [Some(everywhere), here].into_iter().flatten();
+        let found: BTreeMap<u64, SourceId> = scopes
+            .filter_map(|scope| state.by_scope.get(&scope))
+            .flat_map(|sources| sources.iter().map(|(order, id)| (*order, id.clone())))
+            .collect();
+        let stays = |id: &SourceId| state.entries.get(id).is_some_and(|entry| entry.leaving.is_none());
+        found.into_values().filter(stays).collect()
     }
 
-    /// Whether the first list of every one is in this snapshot.
+    /// Whether the first list of every one is in this snapshot. Walks over those up to the first that has not listed.
     pub(crate) fn have_all_listed<S>(&self, snapshot: &Snapshot<S>) -> bool {
-        self.entries().iter().all(|entry| entry.leaving.is_some() || snapshot.version(&entry.id).is_some())
+        let state = self.state();
+        state.entries.iter().all(|(id, entry)| entry.leaving.is_some() || snapshot.version(id).is_some())
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        locked(&self.0)
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
     }
 }
 
-fn refusal<S>(entries: &[Entry], spec: &SourceSpec<S>, before: usize, may_overlap: bool) -> Option<Refused> {
-    if entries.iter().any(|entry| entry.id == spec.id) {
-        return Some(Refused::Taken);
+impl State {
+    fn add<S>(&mut self, spec: &SourceSpec<S>, exchanged: &AtomicU64) {
+        let order = self.next;
+        self.next += 1;
+        let (cluster, coverage) = (spec.cluster.clone(), spec.coverage.clone());
+        let (scope, member) = (spec.scope(), spec.member.clone());
+        let entry = Entry { order, scope: scope.clone(), cluster, coverage, member, leaving: None };
+        if let Some(member) = &entry.member {
+            self.exchanges.join(member, scope.clone(), spec.id.clone(), exchanged);
+        }
+        self.in_order.insert(order, spec.id.clone());
+        self.by_scope.entry(scope).or_default().insert(order, spec.id.clone());
+        self.entries.insert(spec.id.clone(), entry);
+        self.staying += 1;
     }
-    if entries.first().is_some_and(|first| first.cluster.is_some() != spec.cluster.is_some()) {
-        return Some(Refused::Cluster { has_cluster: spec.cluster.is_some() });
+
+    fn remove(&mut self, id: &SourceId, exchanged: &AtomicU64) {
+        let Some(entry) = self.entries.remove(id) else { return };
+        let scope = &entry.scope;
+        if let Some(member) = &entry.member {
+            self.exchanges.leave(member, scope, id, exchanged);
+        }
+        self.in_order.remove(&entry.order);
+        if let Some(sources) = self.by_scope.get_mut(scope) {
+            sources.remove(&entry.order);
+            if sources.is_empty() {
+                self.by_scope.remove(scope);
+            }
+        }
+        self.staying -= usize::from(entry.leaving.is_none());
     }
-    let overlaps = |entry: &&Entry| {
-        let both = entry.coverage.as_ref().zip(spec.coverage.as_ref());
-        entry.cluster == spec.cluster && both.is_some_and(|(one, other)| one.overlaps(other))
-    };
-    // Those that join together must not overlap each other; those that were there may be about to leave.
-    let others = if may_overlap { &entries[before..] } else { entries };
-    others.iter().find(overlaps).map(|entry| Refused::Overlaps(entry.id.clone()))
+
+    /// Why it may not join; of the sources that may overlap, those count that came from `since` on.
+    fn refusal<S>(&self, spec: &SourceSpec<S>, since: u64) -> Option<Refused> {
+        if self.entries.contains_key(&spec.id) {
+            return Some(Refused::Taken);
+        }
+        let first = self.in_order.values().next().and_then(|id| self.entries.get(id));
+        if first.is_some_and(|first| first.cluster.is_some() != spec.cluster.is_some()) {
+            return Some(Refused::Cluster { has_cluster: spec.cluster.is_some() });
+        }
+        let coverage = spec.coverage.as_ref()?;
+        let scope = Scope { cluster: spec.cluster.clone(), namespace: None };
+        let here = coverage.namespace.clone().map(|name| Scope { namespace: Some(name), ..scope.clone() });
+        let overlaps = |sources: &BTreeMap<u64, SourceId>| {
+            let mut overlapping = sources.range(since..).filter(|(_, id)| {
+                let other = self.entries.get(*id).and_then(|entry| entry.coverage.as_ref());
+                other.is_some_and(|other| other.overlaps(coverage))
+            });
+            overlapping.next().map(|(order, id)| (*order, id.clone()))
+        };
+        let found = match here {
+            Some(here) => {
+                let scopes = [self.by_scope.get(&scope), self.by_scope.get(&here)];
+                scopes.into_iter().flatten().filter_map(overlaps).min()
+            }
+            None => {
+                let of_cluster = self.by_scope.range(scope..);
+                let of_cluster = of_cluster.take_while(|(scope, _)| scope.cluster == spec.cluster);
+                of_cluster.filter_map(|(_, sources)| overlaps(sources)).min()
+            }
+        };
+        found.map(|(_, id)| Refused::Overlaps(id))
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use informer_core::meta::SourceId;
-    use informer_core::reflector::ReflectorConfig;
-
-    use super::{NotRemoved, Refusal, Refused, Sources};
-    use crate::pipeline::source_spec::{Coverage, SourceSpec};
-    use crate::testing::Server;
-
-    fn spec(name: &str) -> SourceSpec<String> {
-        let connect = Server::named(SourceId::new(name)).connect();
-        SourceSpec::new(SourceId::new(name), connect, ReflectorConfig::new("texts"))
-    }
-
-    fn covering(name: &str, namespace: Option<&str>, selectors: &str) -> SourceSpec<String> {
-        let coverage = Coverage { namespace: namespace.map(Arc::from), selectors: selectors.into() };
-        spec(name).covering(coverage)
-    }
-
-    fn join(sources: &Sources, spec: &SourceSpec<String>) -> Result<(), Refused> {
-        sources.join([spec], false).map_err(|refusal| refusal.why)
-    }
-
-    #[test]
-    fn a_name_is_taken_until_its_source_is_removed() {
-        let sources = Sources::default();
-        sources.join([&spec("a"), &spec("b")], false).expect("two names");
-        assert_eq!(join(&sources, &spec("a")), Err(Refused::Taken));
-        let removal = sources.begin_removal(&SourceId::new("a")).expect("it is there");
-        assert!(removal.is_new && !sources.contains(&SourceId::new("a")));
-        assert!(!sources.begin_removal(&SourceId::new("a")).expect("it is under way").is_new);
-        assert_eq!(join(&sources, &spec("a")), Err(Refused::Taken));
-        sources.forget(&SourceId::new("a"));
-        assert_eq!(join(&sources, &spec("a")), Ok(()));
-        assert_eq!(sources.ids(), [SourceId::new("b"), SourceId::new("a")]);
-    }
-
-    #[test]
-    fn the_last_source_that_stays_cannot_be_removed_and_an_unknown_one_neither() {
-        let sources = Sources::default();
-        sources.join([&spec("a"), &spec("b")], false).expect("two names");
-        sources.begin_removal(&SourceId::new("a")).expect("another one stays");
-        assert_eq!(sources.begin_removal(&SourceId::new("b")).err(), Some(NotRemoved::Last));
-        assert_eq!(sources.begin_removal(&SourceId::new("c")).err(), Some(NotRemoved::Unknown));
-    }
-
-    #[test]
-    fn all_of_several_join_or_none() {
-        let sources = Sources::default();
-        join(&sources, &spec("a")).expect("the first");
-        let refused = sources.join([&spec("b"), &spec("a")], true);
-        assert_eq!(refused, Err(Refusal { id: SourceId::new("a"), why: Refused::Taken }));
-        assert_eq!(sources.ids(), [SourceId::new("a")]);
-    }
-
-    #[test]
-    fn sources_that_surely_have_objects_in_common_are_refused_unless_one_takes_over() {
-        let pairs = [
-            ((Some("x"), ""), (Some("x"), ""), true),
-            ((None, ""), (Some("x"), ""), true),
-            ((Some("x"), "app=a"), (None, ""), true),
-            ((Some("x"), "app=a"), (None, "app=a"), true),
-            ((Some("x"), "app=a"), (Some("x"), "app=b"), false),
-            ((Some("x"), ""), (Some("y"), ""), false),
-        ];
-        for (one, other, overlap) in pairs {
-            let sources = Sources::default();
-            let (first, second) = (covering("a", one.0, one.1), covering("b", other.0, other.1));
-            join(&sources, &first).expect("the first");
-            let refused = join(&sources, &second).err();
-            assert_eq!(refused, overlap.then(|| Refused::Overlaps(SourceId::new("a"))), "{one:?} {other:?}");
-            assert!(!overlap || sources.join([&second], true).is_ok(), "it may take over");
-        }
-        let sources = Sources::default();
-        let cluster = |name: &str| name.parse().expect("a name");
-        join(&sources, &covering("a", None, "").in_cluster(cluster("eu"))).expect("the first");
-        join(&sources, &covering("b", None, "").in_cluster(cluster("us"))).expect("another cluster");
-        assert_eq!(join(&sources, &covering("c", None, "")), Err(Refused::Cluster { has_cluster: false }));
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ mod per_key;
 
 use super::{Batch, Bounds, DeltaQueue, Depth, QueueOrder};
 use crate::delta::{Cause, Replacement, WatchPart};
+use crate::indexer::Successors;
 use crate::meta::{Meta, Object, SourceId};
 use crate::processor::ListenerId;
 use crate::snapshot::fixture::{key, version};
@@ -46,7 +47,7 @@ fn text_of(batch: &Batch<()>) -> String {
             delivered.chain(reached.iter().map(|(_, version)| format!("(reached {version})"))).collect()
         }
         Batch::Replace { replacement, .. } => vec!["replace".to_owned(), replacement.version.to_string()],
-        Batch::RemoveSource { source } => vec!["remove".to_owned(), source.to_string()],
+        Batch::RemoveSource { source, .. } => vec!["remove".to_owned(), source.to_string()],
         Batch::Resync { due } => {
             let ids = due.iter().map(|id| id.number().to_string());
             std::iter::once("resync".to_owned()).chain(ids).collect()
@@ -245,7 +246,7 @@ fn inf_80_the_end_of_a_source_leaves_behind_all_that_it_has_put_in() {
     for queue_order in [QueueOrder::InOrder, QueueOrder::PerKey] {
         let mut queue = DeltaQueue::new(bounds(100, 10_000, 1), queue_order);
         queue.push_delta(SourceId::new("a"), vec![part(1, 1), part(2, 1)]);
-        queue.push_remove_source(SourceId::new("a"));
+        queue.push_remove_source(SourceId::new("a"), Successors::none());
         queue.push_delta(SourceId::new("b"), vec![part(3, 1)]);
         assert_eq!(queue.depth().parts, 4);
         let delivered = drained(&mut queue);

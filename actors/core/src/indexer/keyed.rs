@@ -35,11 +35,16 @@ impl<S> Store<S> {
                 self.working.run_ahead(&source, version);
             }
             self.apply_part(&source, part);
+            self.note_behind(source);
         }
         if keyed.parts.len() > 0 {
             self.keyed = Some(keyed);
             return;
         }
-        keyed.reached.iter().for_each(|(source, version)| self.working.reach(source, version));
+        for (source, version) in keyed.reached {
+            self.working.reach(&source, &version);
+            self.note_behind(source);
+        }
+        self.settle_noted();
     }
 }

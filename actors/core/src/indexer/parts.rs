@@ -9,6 +9,7 @@
 //!    is applied only while its key is undecodable, and not at a newer version: otherwise the watch has brought a newer
 //!    state.
 
+use super::hand_over::Deletes;
 use super::{Incident, Store};
 use crate::delta::{Cause, Change, Undecodable, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
@@ -27,6 +28,7 @@ impl<S> Store<S> {
     }
 
     fn apply_object(&mut self, source: &SourceId, object: Object<S>) {
+        let Some(object) = self.unless_old_news(source, object, None) else { return };
         let is_newer =
             |stored: &Object<S>| object.version() >= stored.version() && !object.is_same_as(stored);
         let stored = match self.working.objects_mut().put(source, &object, is_newer) {
@@ -96,15 +98,22 @@ impl<S> Store<S> {
         version: &ResourceVersion,
     ) -> Option<Object<S>> {
         self.end_undecodable(key, version);
+        let deletes = self.weigh_deletion(source, key, version);
+        if matches!(deletes, Deletes::Old) {
+            return None;
+        }
         let held = self.working.objects().held(key).filter(|held| held.is_held_by(source));
         let Some(stored) = held.map(|held| held.object().clone()) else {
-            self.draft.report(source, Incident::DeletedUnknown(key.clone()));
+            if matches!(deletes, Deletes::News) {
+                self.draft.report(source, Incident::DeletedUnknown(key.clone()));
+            }
             return None;
         };
         if version < stored.version() && stored.source() == source {
             self.report_stale(source, key, [stored.version(), version]);
             return None;
         }
+        self.tell_deleted(source, key, version);
         self.release(key, source)
     }
 

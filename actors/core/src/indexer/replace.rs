@@ -26,7 +26,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Incident, Store};
+use super::{Incident, Store, Successors, Waiting};
 use crate::chunks::Chunks;
 use crate::delta::{Cause, Replacement, Undecodable};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
@@ -36,8 +36,7 @@ use crate::tree::Sources;
 
 pub(super) struct Replacing<S> {
     source: SourceId,
-    /// The source's version after it; `None`: the source is removed.
-    version: Option<ResourceVersion>,
+    kind: Kind,
     cause: Cause,
     /// The frame before it.
     base: Snapshot<S>,
@@ -50,6 +49,16 @@ pub(super) struct Replacing<S> {
     stored: usize,
     listed: Listed,
     walk: Walk,
+}
+
+/// What is done with the source.
+enum Kind {
+    /// It has listed everything, at this version.
+    List(ResourceVersion),
+    /// It is removed, and hands over to these.
+    Removal(Successors),
+    /// What others have told before it is settled.
+    Settlement,
 }
 
 /// Which stored objects this Replace has listed.
@@ -65,31 +74,46 @@ enum Walk {
     Store,
     Release(Option<ObjectKey>),
     DropUndecodable(Option<ObjectKey>),
+    Settle,
 }
 
 impl<S> Replacing<S> {
-    fn new(base: Snapshot<S>, source: SourceId, replacement: Option<Replacement<S>>) -> Self {
-        let is_first = base.newest_version(&source).is_none() && replacement.is_some();
-        let (version, cause, objects, undecodable) = match replacement {
-            Some(list) => (Some(list.version), list.cause, list.objects, list.undecodable),
-            None => {
-                let (objects, undecodable) =
-                    (OffArbiter::in_place(Chunks::new()), OffArbiter::in_place(Chunks::new()));
-                (None, Cause::Relist, objects, undecodable)
+    fn new(base: Snapshot<S>, waiting: Waiting<S>) -> Self {
+        let nothing = || (OffArbiter::in_place(Chunks::new()), OffArbiter::in_place(Chunks::new()));
+        let (source, kind, cause, (objects, undecodable), walk) = match waiting {
+            Waiting::List(source, list) => {
+                (source, Kind::List(list.version), list.cause, (list.objects, list.undecodable), Walk::Store)
             }
+            Waiting::Remove(source, successors) => {
+                (source, Kind::Removal(successors), Cause::Relist, nothing(), Walk::Store)
+            }
+            Waiting::Settle(source) => (source, Kind::Settlement, Cause::Relist, nothing(), Walk::Settle),
         };
+        let is_first = base.newest_version(&source).is_none() && matches!(kind, Kind::List(_));
         Self {
             round: base.frame().replaces() + 1,
             listed: if is_first { Listed::All } else { Listed::Addresses(BTreeSet::new()) },
             base,
             source,
-            version,
+            kind,
             cause,
             undecodable,
             undecodable_stored: 0,
             objects,
             stored: 0,
-            walk: Walk::Store,
+            walk,
+        }
+    }
+
+    pub(super) fn source(&self) -> &SourceId {
+        &self.source
+    }
+
+    /// The version of the list; `None` if there is none.
+    fn version(&self) -> Option<&ResourceVersion> {
+        match &self.kind {
+            Kind::List(version) => Some(version),
+            Kind::Removal(_) | Kind::Settlement => None,
         }
     }
 
@@ -121,9 +145,10 @@ impl<S> Replacing<S> {
     fn is_behind(&self, held: &Held<S>, listed: &Object<S>) -> bool {
         let stored = held.object();
         let reached = self.base.version(&self.source);
-        let is_fetched = version_is_above(stored, self.version.as_ref())
+        let is_fetched = version_is_above(stored, self.version())
             && reached.is_some_and(|reached| reached < stored.version());
-        let is_of_other = stored.source() != &self.source && held.is_held_by(stored.source());
+        let is_own = held.is_held_by(&self.source);
+        let is_of_other = !is_own || (stored.source() != &self.source && held.is_held_by(stored.source()));
         is_fetched || (is_of_other && listed.version() < stored.version())
     }
 
@@ -140,12 +165,13 @@ impl<S> Store<S> {
     /// Continues the Replace that is under way, or begins the next one; true when it is ready to be published.
     pub(super) fn advance_replace(&mut self, budget: usize) -> bool {
         let next = self.replacing.take().or_else(|| {
-            let (source, replacement) = self.waiting.pop_front()?;
-            if let Some(replacement) = &replacement {
-                self.report_older_replace(&source, replacement);
+            let waiting = self.waiting.pop_front()?;
+            if let Waiting::List(source, replacement) = &waiting {
+                self.report_older_replace(source, replacement);
+                self.begin_told(source, replacement.cause);
             }
             let base = self.published.with(self.working.clone());
-            let replacing = Replacing::new(base, source, replacement);
+            let replacing = Replacing::new(base, waiting);
             if replacing.is_rewind() {
                 self.working.objects_mut().count_rewind();
             }
@@ -160,6 +186,7 @@ impl<S> Store<S> {
                 Walk::Store => self.store_listed(&mut replacing, &mut left),
                 Walk::Release(_) => self.release_missing(&mut replacing, &mut left),
                 Walk::DropUndecodable(_) => self.drop_undecodable(&mut replacing, &mut left),
+                Walk::Settle => self.advance_settle(&mut replacing, &mut left),
             };
             if is_over {
                 self.end_replace(replacing);
@@ -173,9 +200,13 @@ impl<S> Store<S> {
     fn end_replace(&mut self, replacing: Replacing<S>) {
         self.working.set_replaces(replacing.round);
         self.draft.list(replacing.source.clone(), replacing.cause);
-        match replacing.version {
-            Some(version) => self.working.set_version(replacing.source, version),
-            None => self.working.forget_source(&replacing.source),
+        match replacing.kind {
+            Kind::List(version) => {
+                self.working.list_behind(&replacing.source, &version);
+                self.working.set_version(replacing.source, version);
+            }
+            Kind::Removal(_) => self.working.forget_source(&replacing.source),
+            Kind::Settlement => {}
         }
     }
 
@@ -210,6 +241,8 @@ impl<S> Store<S> {
 
     fn store_one(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
         self.end_undecodable(object.key(), object.version());
+        let listed_at = replacing.version().filter(|_| !replacing.is_rewind());
+        let Some(object) = self.unless_old_news(&replacing.source, object, listed_at) else { return };
         let Some(held) = self.working.objects().held(object.key()) else {
             return self.store_new(replacing, object);
         };
@@ -279,7 +312,7 @@ impl<S> Store<S> {
         let mut last = None;
         for held in objects.by_ref().take(*left) {
             let key = held.object().key();
-            if replacing.lacks(held) {
+            if replacing.lacks(held) && !self.is_awaited(replacing, held.object()) {
                 let entry = self.working.undecodable().get(key);
                 if entry.is_none_or(|undecodable| undecodable.round != replacing.round) {
                     missing.push(key.clone());
@@ -292,10 +325,28 @@ impl<S> Store<S> {
         let last = last.cloned().or(passed);
         drop(objects);
         for key in &missing {
-            self.release(key, &replacing.source);
+            self.let_go(replacing, key);
         }
         replacing.walk = if is_over { Walk::DropUndecodable(None) } else { Walk::Release(last) };
         false
+    }
+
+    /// Whether the object is newer than this list: it passed to this source, which has yet to bring it.
+    fn is_awaited(&self, replacing: &Replacing<S>, stored: &Object<S>) -> bool {
+        version_is_above(stored, replacing.version())
+            && self.working.told(&replacing.source, stored.key()).is_some()
+    }
+
+    /// The source does not hold this object any more: it did not list it, or is removed.
+    fn let_go(&mut self, replacing: &Replacing<S>, key: &ObjectKey) {
+        let source = &replacing.source;
+        if let Kind::Removal(successors) = &replacing.kind {
+            self.pass_on(key, source, successors);
+        }
+        if let Kind::List(version) = &replacing.kind {
+            self.tell_deleted(source, key, version);
+        }
+        self.release(key, source);
     }
 
     /// Drops entries of this source that this list does not have.
@@ -308,13 +359,14 @@ impl<S> Store<S> {
         let is_over = keys.len() < *left;
         *left -= keys.len();
         for key in &keys {
-            if self
-                .working
-                .undecodable()
-                .get(key)
-                .is_some_and(|undecodable| undecodable.round != replacing.round)
-            {
-                self.working.remove_undecodable(key);
+            let is_missing =
+                self.working.undecodable().get(key).is_some_and(|entry| entry.round != replacing.round);
+            match &replacing.kind {
+                Kind::Removal(successors) if is_missing => {
+                    self.pass_undecodable(key, &replacing.source, successors);
+                }
+                _ if is_missing => self.working.remove_undecodable(key),
+                _ => {}
             }
         }
         *passed = keys.into_iter().next_back();

@@ -11,6 +11,7 @@ use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{key, version, written};
 
+mod hand_over;
 mod indices;
 mod machine;
 mod parts;

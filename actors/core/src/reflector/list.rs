@@ -3,7 +3,8 @@
 //! Answers "what does the next list ask for, and what follows from its end?". Watch-lists are in `watch_list.rs`, the
 //! waits after failures in `retry.rs`. Invariants:
 //! 1. A list asks for `"0"` only while nothing was ever delivered; for `""` only right after a list or watch-list was
-//!    expired or too large, or for a rewind; otherwise for the newest version delivered.
+//!    expired or too large, or for a rewind; otherwise for the newest version delivered. A source that takes over from
+//!    others asks for what is not older than what they have delivered.
 //! 2. No part of a list is delivered before its last page is whole; then the list is delivered as one Replace.
 //! 3. Pages of two versions are never joined: when a token has expired, the list starts over, in one page.
 //! 4. A list older than what was delivered is a rewind of the server: it is dropped, and the next list decodes every
@@ -90,8 +91,7 @@ impl<S> ListWatchMachine<S> {
         let latest = mem::take(&mut self.hints.list_at_latest) || self.hints.rewinding;
         let version = match &self.newest {
             _ if latest => AskedVersion::Latest,
-            Some(newest) => AskedVersion::From(newest.clone()),
-            None => AskedVersion::Any,
+            newest => newest.max(&self.floor).clone().map_or(AskedVersion::Any, AskedVersion::From),
         };
         if self.is_watch_list_due() {
             self.open_watch_list(version, at);

@@ -6,6 +6,7 @@
 //! 1. Each undecodable entry is stored under its own key, and under its source in `undecodable_by_source`.
 //! 2. `versions` is sorted by source, one entry per source; `ahead` has a source only at a version above that.
 
+use super::behind::Behind;
 use super::few::Few;
 use super::objects::{Objects, Put};
 use crate::index::{NamedTable, UnknownIndex};
@@ -22,6 +23,8 @@ pub(crate) struct Frame<S> {
     undecodable: SortedMap<ObjectKey, UndecodableEntry>,
     undecodable_by_source: SortedSet<(SourceId, ObjectKey)>,
     replaces: u64,
+    /// What sources have yet to bring that others have told.
+    behind: SortedMap<SourceId, Behind<S>>,
 }
 
 /// An undecodable entry, its source, and the number of the frame's Replaces when it became undecodable.
@@ -35,6 +38,14 @@ pub(crate) struct UndecodableEntry {
 impl UndecodableEntry {
     pub(crate) fn object(&self) -> &Undecodable {
         &self.object
+    }
+}
+
+impl Key for SourceId {
+    type Query = Self;
+
+    fn query(&self) -> &Self {
+        self
     }
 }
 
@@ -136,10 +147,11 @@ impl<S> Frame<S> {
         }
     }
 
-    /// Removes the versions of a source.
+    /// Removes the versions of a source, and what it had yet to bring.
     pub(crate) fn forget_source(&mut self, source: &SourceId) {
         self.versions.retain(|(known, _)| known != source);
         self.ahead.retain(|(known, _)| known != source);
+        self.behind.remove(source);
     }
 
     fn position(&self, source: &SourceId) -> Result<usize, usize> {
@@ -208,6 +220,60 @@ impl<S> Frame<S> {
     }
 }
 
+/// What sources have yet to bring.
+impl<S> Frame<S> {
+    pub(crate) fn behind(&self) -> &SortedMap<SourceId, Behind<S>> {
+        &self.behind
+    }
+
+    pub(crate) fn behind_mut(&mut self, source: &SourceId) -> Option<&mut Behind<S>> {
+        self.behind.get_mut(source)
+    }
+
+    /// The version at which another source told this key before this source.
+    pub(crate) fn told(&self, source: &SourceId, key: &ObjectKey) -> Option<&ResourceVersion> {
+        self.behind.get(source)?.told.get(key)
+    }
+
+    /// Keeps for this source what another one told. What was kept for it in an earlier round is forgotten.
+    pub(crate) fn tell(&mut self, source: &SourceId, round: u64, key: &ObjectKey, version: &ResourceVersion) {
+        if self.behind.get(source).is_none_or(|behind| behind.round != round) {
+            self.behind.insert(source.clone(), Behind::new(round, version.clone()));
+        }
+        if let Some(behind) = self.behind.get_mut(source) {
+            behind.tell(key.clone(), version);
+        }
+    }
+
+    /// The source has brought what was told of this key.
+    pub(crate) fn confirm(&mut self, source: &SourceId, key: &ObjectKey) {
+        let Some(behind) = self.behind.get_mut(source) else { return };
+        behind.confirm(key);
+        if behind.told.is_empty() {
+            self.behind.remove(source);
+        }
+    }
+
+    /// The source lists anew what it brought.
+    pub(crate) fn drop_brought(&mut self, source: &SourceId) {
+        if let Some(behind) = self.behind.get_mut(source) {
+            behind.brought = SortedMap::new();
+        }
+    }
+
+    /// The source has listed at this version: nothing is left of what was told up to it.
+    pub(crate) fn list_behind(&mut self, source: &SourceId, version: &ResourceVersion) {
+        if self.behind.get(source).is_some_and(|behind| behind.until <= *version) {
+            self.behind.remove(source);
+        }
+    }
+
+    /// What was told before a rewind counts no more.
+    pub(crate) fn forget_behind(&mut self, source: &SourceId) {
+        self.behind.remove(source);
+    }
+}
+
 impl<S> Clone for Frame<S> {
     fn clone(&self) -> Self {
         Self {
@@ -218,6 +284,7 @@ impl<S> Clone for Frame<S> {
             undecodable: self.undecodable.clone(),
             undecodable_by_source: self.undecodable_by_source.clone(),
             replaces: self.replaces,
+            behind: self.behind.clone(),
         }
     }
 }
@@ -232,6 +299,7 @@ impl<S> Default for Frame<S> {
             undecodable: SortedMap::new(),
             undecodable_by_source: SortedSet::new(),
             replaces: 0,
+            behind: SortedMap::new(),
         }
     }
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use futures_util::future::join_all;
+use informer_core::indexer::Successors;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
 use informer_core::namespaces::{AllFollowed, AllStep, Followed, Names, Plan, Progress, plan};
@@ -134,11 +135,17 @@ impl<S: Body> Exchange<S> {
             }
             return false;
         }
-        self.carry_out(next, &found.ids, generation).await;
+        self.carry_out(next, &found.ids, &names, generation).await;
         true
     }
 
-    async fn carry_out(&mut self, next: Plan, ids: &[(SourceId, Option<Arc<str>>)], generation: u64) {
+    async fn carry_out(
+        &mut self,
+        next: Plan,
+        ids: &[(SourceId, Option<Arc<str>>)],
+        wanted: &Names,
+        generation: u64,
+    ) {
         for namespace in next.follow {
             let made = self.set.source_of(&namespace);
             self.begin(Some(namespace), made);
@@ -154,11 +161,14 @@ impl<S: Body> Exchange<S> {
         self.set.join(generation);
         let leaves_all = matches!(next.all, Some(AllStep::Leave));
         let leaving = next.leave.iter().take(LEAVE_AT_ONCE).map(Some).chain(leaves_all.then_some(None));
-        let id_of = |namespace: Option<&Arc<str>>| {
-            ids.iter().find(|(_, of)| of.as_ref() == namespace).map(|(id, _)| id)
+        let begin = |namespace: Option<&Arc<str>>| {
+            let (id, _) = ids.iter().find(|(_, of)| of.as_ref() == namespace)?;
+            // What nobody wants any more passes to no other source.
+            let passes = namespace.is_none_or(|namespace| wanted.contains(namespace));
+            let others = || self.pipeline.shared.sources.successors_in_set(self.set.number);
+            begin_removal(&self.pipeline, id, if passes { others() } else { Successors::none() }).ok()
         };
-        let over: Vec<_> =
-            leaving.filter_map(id_of).filter_map(|id| begin_removal(&self.pipeline, id).ok()).collect();
+        let over: Vec<_> = leaving.filter_map(begin).collect();
         join_all(over.iter().map(|over| over.cancelled())).await;
     }
 

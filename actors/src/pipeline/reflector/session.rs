@@ -210,12 +210,19 @@ impl<S: Body> Session<S> {
     /// Begins to wait for a permit, unless one is held (a list that starts over keeps it) or none is needed.
     fn acquire_permit(&mut self) {
         if self.permit.is_some() || !self.spec.config.list_permit {
-            let now = self.moment();
-            return self.machine.handle_list_permit(now);
+            return self.open_list();
         }
         let pool = self.spec.shared.runtime.0.lists.of(self.spec.cluster.as_ref());
         self.turn =
             Some(super::turn::turn(self.spec.shared.clone(), self.spec.source.clone(), pool).boxed_local());
+    }
+
+    /// Begins the list that is permitted: not older than what the sources have delivered from which this one takes over.
+    fn open_list(&mut self) {
+        let is_first = self.machine.resource_version().is_none();
+        self.machine.not_older_than(super::succession::begin(&self.spec, self.epoch, is_first));
+        let now = self.moment();
+        self.machine.handle_list_permit(now);
     }
 
     fn give_permit_back(&mut self) {
@@ -320,7 +327,7 @@ impl<S: Body> Session<S> {
             Happened::Timeout => self.machine.handle_timeout(now),
             Happened::Permitted(permit) => {
                 self.permit = Some(permit);
-                self.machine.handle_list_permit(now);
+                self.open_list();
             }
             Happened::Version(answer) => self.machine.handle_version(answer, now),
             Happened::Watched(stream, Some(Ok(parts))) => self.machine.handle_watch_parts(stream, parts, now),

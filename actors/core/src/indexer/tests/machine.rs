@@ -6,7 +6,7 @@
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::index::Index;
 use crate::indexer::machine::{Effect, IndexerMachine, Step, UnderWay};
-use crate::indexer::{Progress, Store};
+use crate::indexer::{Progress, Store, Successors};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{brought_by, object, version};
@@ -123,7 +123,7 @@ impl Driven {
                 self.fan_outs += 1;
             }
             Batch::List(source, replacement) => self.store.begin_replace(source, replacement),
-            Batch::RemoveSource(source) => self.store.begin_remove_source(source),
+            Batch::RemoveSource(source) => self.store.begin_remove_source(source, Successors::none()),
         }
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{Play, bookmark, gone, is_busy, put, reported, texts};
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::delta_fifo::{Batch, Bounds, DeltaQueue, QueueOrder};
-use crate::indexer::{Publish, invariants};
+use crate::indexer::{Publish, Successors, invariants};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{key, life, object, version, written};
@@ -65,8 +65,8 @@ impl Pipeline {
                 applied
             }
             Some(Batch::Replace { source, replacement }) => self.play.replace_whole(&source, replacement),
-            Some(Batch::RemoveSource { source }) => {
-                self.play.store.begin_remove_source(source);
+            Some(Batch::RemoveSource { source, .. }) => {
+                self.play.store.begin_remove_source(source, Successors::none());
                 self.play.finish()
             }
         };

@@ -3,7 +3,7 @@
 use super::{Play, at, bookmark, gone, is_busy, put, reported, texts, undecodable};
 use crate::delta::{Cause, Changes, Replacement, WatchPart};
 use crate::index::Index;
-use crate::indexer::{Progress, Store};
+use crate::indexer::{Progress, Store, Successors};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{brought_by, key, life, object, version, worded, written};
@@ -62,7 +62,7 @@ fn idx_32_the_changes_of_every_list_are_its_two_snapshots_also_if_nothing_change
         assert_eq!((of, *why), (source, cause));
         assert!(before.ptr_eq(&applied.before) && after.ptr_eq(&applied.snapshot));
     }
-    play.store.begin_remove_source(two);
+    play.store.begin_remove_source(two, Successors::none());
     assert!(matches!(play.finish().changes, Some(Changes::Listed { cause: Cause::Relist, .. })));
     assert!(play.apply(vec![bookmark(9)]).changes.is_none());
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{Play, gone, put, reported, texts, undecodable};
 use crate::delta::{Cause, Replacement, WatchPart};
-use crate::indexer::Progress;
+use crate::indexer::{Progress, Successors};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::fixture::{brought_by, key, version, written};
 use crate::tree::Sources;
@@ -30,7 +30,7 @@ fn apply(play: &mut Play, source: &str, parts: Vec<WatchPart<String>>) -> (Vec<S
 }
 
 fn remove(play: &mut Play, source: &str) -> Vec<String> {
-    play.store.begin_remove_source(SourceId::new(source));
+    play.store.begin_remove_source(SourceId::new(source), Successors::none());
     texts(&play.finish())
 }
 
@@ -154,11 +154,11 @@ fn idx_31_a_relist_and_a_removal_cost_what_their_own_source_holds() {
     play.store.begin_replace(SourceId::new("small"), relist);
     assert!(slices(&mut play, 10) <= 10);
     play.published.push(play.store.snapshot());
-    play.store.begin_remove_source(SourceId::new("small"));
+    play.store.begin_remove_source(SourceId::new("small"), Successors::none());
     assert!(slices(&mut play, 10) <= 10);
     assert_eq!((play.store.snapshot().len(), play.store.snapshot().undecodable_len()), (10_000, 2_000));
     // What is large is done in slices, too.
-    play.store.begin_remove_source(SourceId::new("large"));
+    play.store.begin_remove_source(SourceId::new("large"), Successors::none());
     assert!(slices(&mut play, 250) >= (10_000 + 2_000) / 250);
     assert!(play.store.snapshot().is_empty() && play.store.snapshot().versions().is_empty());
 }

@@ -1,0 +1,214 @@
+//! How one source takes over from another: by versions, and not by which of them tells first.
+//!
+//! Answers "is this part of a source older than what another source has told?". The source that goes and the one that
+//! comes follow the same objects for a while, and either may be behind the other. What one of them has told as deleted,
+//! and what passes from the one that goes, is kept for the other with its version (`snapshot/behind.rs`) until that has brought it.
+//! Invariants:
+//! 1. A state older than what was told of its key is not added where the store has nothing: the object was deleted. It is
+//!    kept, and added if the source reaches the newest version told without a deletion: then it only left the other source.
+//! 2. A deletion older than an object that passed to its source deletes nothing: the object was made again since.
+//! 3. An object of the source that goes, newer than all that its successor has brought, passes to it. If the successor
+//!    passes that version without the object, it does not follow it, and the object is deleted then.
+//! 4. A rewind ends what was told before it.
+//!
+//! Cost: nothing while nothing is handed over. What is kept ends with the successor's own parts, at the latest when it has
+//! reached the newest version told; before its first list, each request for that list begins anew.
+//!
+//! ```text
+//!   told as deleted by one ──▶ kept for the others that may follow the key ──their own deletion, or `until`──▶ forgotten
+//!   removed, newer than its successor ──▶ held by the successor, kept for it ──brought, or released at `until`──▶ settled
+//! ```
+
+use super::replace::Replacing;
+use super::successors::Successors;
+use super::{Store, Waiting};
+use crate::delta::Cause;
+use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::snapshot::UndecodableEntry;
+
+/// What a deletion means for the store.
+pub(super) enum Deletes {
+    /// It is the newest news of its key.
+    News,
+    /// As `News`; another source has told it before.
+    Told,
+    /// It is older than what was told.
+    Old,
+}
+
+impl<S> Store<S> {
+    /// The sources that take over from each other at present: of each key those that may bring it. What one of them tells
+    /// as deleted is kept for the others.
+    pub fn hand_over_among(&mut self, successors: Vec<Successors>) {
+        self.successors = successors;
+    }
+
+    /// Gives the object back if it is to be applied. It is not if another source has told a newer state of its key, and
+    /// the store has none. `listed` is the version of the list that it is in.
+    pub(super) fn unless_old_news(
+        &mut self,
+        source: &SourceId,
+        object: Object<S>,
+        listed: Option<&ResourceVersion>,
+    ) -> Option<Object<S>> {
+        if self.working.behind().is_empty() {
+            return Some(object);
+        }
+        let Some(told) = self.working.told(source, object.key()).cloned() else { return Some(object) };
+        if *listed.unwrap_or(object.version()) >= told {
+            self.working.confirm(source, object.key());
+            return Some(object);
+        }
+        if self.working.objects().held(object.key()).is_some() {
+            return Some(object);
+        }
+        if let Some(behind) = self.working.behind_mut(source) {
+            behind.brought.insert(object.key().clone(), object);
+        }
+        None
+    }
+
+    /// What a deletion by this source means.
+    pub(super) fn weigh_deletion(
+        &mut self,
+        source: &SourceId,
+        key: &ObjectKey,
+        version: &ResourceVersion,
+    ) -> Deletes {
+        if self.working.behind().is_empty() {
+            return Deletes::News;
+        }
+        match self.working.told(source, key) {
+            None => Deletes::News,
+            Some(told)
+                if version < told
+                    && self.working.get(key).is_none_or(|stored| stored.version() > version) =>
+            {
+                if let Some(behind) = self.working.behind_mut(source) {
+                    behind.brought.remove(key);
+                }
+                Deletes::Old
+            }
+            Some(told) => {
+                if version >= told {
+                    self.working.confirm(source, key);
+                }
+                Deletes::Told
+            }
+        }
+    }
+
+    /// A source has told this key as deleted at this version: it is kept for those that have yet to bring that.
+    pub(super) fn tell_deleted(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
+        if self.successors.is_empty() {
+            return;
+        }
+        let successors = std::mem::take(&mut self.successors);
+        for other in successors.iter().flat_map(|among| among.of(key)).filter(|other| other.source != *source)
+        {
+            if self.working.newest(&other.source).is_none_or(|newest| newest < version) {
+                self.working.tell(&other.source, other.round, key, version);
+            }
+        }
+        self.successors = successors;
+    }
+
+    /// Before a source lets go of an object: it passes to the successors that have yet to bring it.
+    pub(super) fn pass_on(&mut self, key: &ObjectKey, from: &SourceId, successors: &Successors) {
+        let Some(stored) = self.working.get(key).cloned() else { return };
+        for heir in successors.of(key).filter(|heir| heir.source != *from) {
+            let Some(newest) = self.working.newest(&heir.source) else { continue };
+            let is_newer = stored.version() > newest;
+            // What the successor could not decode it holds in no state; the last one that decoded stays.
+            let is_undecodable = self.working.undecodable().get(key).is_some();
+            if is_newer {
+                self.working.tell(&heir.source, heir.round, key, stored.version());
+            }
+            if is_newer || is_undecodable {
+                self.working.objects_mut().put(&heir.source, &stored, |_| false);
+            }
+        }
+    }
+
+    /// An undecodable entry of a source that goes passes to a successor; without one it is gone.
+    pub(super) fn pass_undecodable(&mut self, key: &ObjectKey, from: &SourceId, successors: &Successors) {
+        let entry = self.working.undecodable().get(key).cloned();
+        self.working.remove_undecodable(key);
+        let heir = successors
+            .of(key)
+            .find(|heir| heir.source != *from && self.working.version(&heir.source).is_some());
+        if let (Some(entry), Some(heir)) = (entry, heir) {
+            self.working.insert_undecodable(UndecodableEntry { source: heir.source.clone(), ..entry });
+        }
+    }
+
+    /// Settles what is left for a source that has reached the newest version told.
+    pub(super) fn settle_if_reached(&mut self, source: &SourceId) {
+        let Some(behind) = self.working.behind().get(source) else { return };
+        if self.working.version(source).is_some_and(|reached| *reached >= behind.until) {
+            self.settle(source.clone());
+        }
+    }
+
+    /// Remembers that a source has brought something, if it has yet to bring what others told.
+    pub(super) fn note_behind(&mut self, source: SourceId) {
+        if !self.working.behind().is_empty() && self.brought.last() != Some(&source) {
+            self.brought.push(source);
+        }
+    }
+
+    pub(super) fn settle_noted(&mut self) {
+        let mut brought = std::mem::take(&mut self.brought);
+        brought.drain(..).for_each(|source| self.settle_if_reached(&source));
+        self.brought = brought;
+    }
+
+    fn settle(&mut self, source: SourceId) {
+        let is_same = |waiting: &Waiting<S>| matches!(waiting, Waiting::Settle(of) if *of == source);
+        if !self.waiting.iter().any(is_same) {
+            self.waiting.push_back(Waiting::Settle(source));
+        }
+    }
+
+    /// A list of this source begins: what it brought before counts no more. If it is a rewind, nothing that was told does.
+    pub(super) fn begin_told(&mut self, source: &SourceId, cause: Cause) {
+        if self.working.behind().is_empty() {
+            return;
+        }
+        if cause != Cause::Rewind {
+            self.working.drop_brought(source);
+            return;
+        }
+        self.working.forget_behind(source);
+        let others: Vec<SourceId> = self.working.behind().keys().cloned().collect();
+        others.into_iter().for_each(|other| self.settle(other));
+    }
+
+    /// Settles at most `left` of the keys that were told; true when it is over.
+    pub(super) fn advance_settle(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
+        let source = replacing.source().clone();
+        while *left > 0 {
+            let Some(behind) = self.working.behind().get(&source) else { return true };
+            let Some((key, version)) = behind.told.entries_after(None).next() else { return true };
+            let (key, version) = (key.clone(), version.clone());
+            let brought = behind.brought.get(&key).cloned();
+            let is_reached = self.working.version(&source).is_some_and(|reached| *reached >= version);
+            self.working.confirm(&source, &key);
+            *left -= 1;
+            if let Some(object) = brought.filter(|_| self.working.objects().held(&key).is_none()) {
+                self.index(&object);
+                self.working.objects_mut().put(&source, &object, |_| true);
+            } else if is_reached && self.is_unconfirmed(&source, &key, &version) {
+                self.release(&key, &source);
+                self.tell_deleted(&source, &key, &version);
+            }
+        }
+        false
+    }
+
+    /// Whether an object that passed to this source is still in the state in which it passed.
+    fn is_unconfirmed(&self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) -> bool {
+        let held = self.working.objects().held(key).filter(|held| held.is_held_by(source));
+        held.is_some_and(|held| held.object().version() == version && held.object().source() != source)
+    }
+}

@@ -1,0 +1,138 @@
+//! Sources that take over from others, by the scope of what each may bring.
+//!
+//! Answers "which of these sources may bring an object of this key?". Cloning copies a pointer, so the caller keeps one
+//! value for all sources of a hand-over and hands it to the store as it is. Invariants:
+//! 1. A source has one scope: a namespace of a cluster, or all of it.
+//! 2. The round of a source grows when it is asked for its first list again: what was told before that request is in
+//!    the list.
+//!
+//! Read next: `hand_over.rs`, which asks.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::meta::{ClusterName, ObjectKey, SourceId};
+use crate::tree::{Key, SortedMap};
+
+/// What a source may bring: the objects of a namespace, or of all, of one cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[expect(clippy::exhaustive_structs, reason = "the caller describes its sources")]
+pub struct Scope {
+    /// The cluster; `None` in an informer of one cluster.
+    pub cluster: Option<ClusterName>,
+    /// The namespace; `None` for all of them.
+    pub namespace: Option<Arc<str>>,
+}
+
+impl Key for Scope {
+    type Query = Self;
+
+    fn query(&self) -> &Self {
+        self
+    }
+}
+
+impl Scope {
+    fn order(&self, cluster: Option<&ClusterName>, namespace: Option<&str>) -> Ordering {
+        self.cluster.as_ref().cmp(&cluster).then_with(|| self.namespace.as_deref().cmp(&namespace))
+    }
+}
+
+/// A source that may take over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Successor {
+    pub(crate) source: SourceId,
+    pub(crate) round: u64,
+}
+
+/// Sources by their scope.
+#[derive(Clone)]
+pub struct Successors(SortedMap<Scope, Arc<[Successor]>>);
+
+impl Successors {
+    /// None.
+    pub fn none() -> Self {
+        Self(SortedMap::new())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a source, in its first round.
+    pub fn add(&mut self, scope: Scope, source: SourceId) {
+        self.change(scope, |others| others.push(Successor { source, round: 0 }));
+    }
+
+    /// Removes a source; one that is not there changes nothing.
+    pub fn remove(&mut self, scope: &Scope, source: &SourceId) {
+        self.change(scope.clone(), |others| others.retain(|other| other.source != *source));
+    }
+
+    /// The source is asked for its first list again.
+    pub fn begin_round(&mut self, scope: &Scope, source: &SourceId) {
+        self.change(scope.clone(), |others| {
+            others.iter_mut().filter(|other| other.source == *source).for_each(|other| other.round += 1);
+        });
+    }
+
+    fn change(&mut self, scope: Scope, change: impl FnOnce(&mut Vec<Successor>)) {
+        let mut sources = self.0.get(&scope).map_or_else(Vec::new, |sources| sources.to_vec());
+        change(&mut sources);
+        if sources.is_empty() {
+            self.0.remove(&scope);
+        } else {
+            self.0.insert(scope, sources.into());
+        }
+    }
+
+    /// Those that may bring an object of this key.
+    pub(crate) fn of(&self, key: &ObjectKey) -> impl Iterator<Item = &Successor> {
+        let (cluster, namespace) = key.scope();
+        let everywhere = self.0.get_by(|scope| scope.order(cluster, None));
+        let here = namespace.and_then(|_| self.0.get_by(|scope| scope.order(cluster, namespace)));
+        everywhere.into_iter().chain(here).flat_map(|sources| sources.iter())
+    }
+}
+
+impl Default for Successors {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl fmt::Debug for Successors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Successors").field("scopes", &self.0.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scope, Successors};
+    use crate::meta::SourceId;
+    use crate::snapshot::fixture::key;
+
+    fn of(successors: &Successors, name: &str) -> Vec<(String, u64)> {
+        successors.of(&key(name)).map(|one| (one.source.to_string(), one.round)).collect()
+    }
+
+    #[test]
+    fn a_source_is_found_by_each_key_of_its_scope_and_by_no_other() {
+        let mut successors = Successors::none();
+        let scope = |namespace: Option<&str>| Scope { cluster: None, namespace: namespace.map(Into::into) };
+        successors.add(scope(None), SourceId::new("all"));
+        successors.add(scope(Some("x")), SourceId::new("of-x"));
+        let before = successors.clone();
+        successors.begin_round(&scope(None), &SourceId::new("all"));
+        assert_eq!(of(&successors, "x/1"), [("all".into(), 1), ("of-x".into(), 0)]);
+        assert_eq!(of(&successors, "y/1"), [("all".into(), 1)]);
+        assert_eq!(of(&before, "y/1"), [("all".into(), 0)], "a clone stays as it was");
+        successors.remove(&scope(None), &SourceId::new("all"));
+        assert_eq!((of(&successors, "x/1").len(), of(&successors, "y/1").len()), (1, 0));
+        successors.remove(&scope(Some("x")), &SourceId::new("of-x"));
+        assert!(successors.is_empty() && !before.is_empty());
+    }
+}

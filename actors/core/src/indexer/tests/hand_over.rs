@@ -1,0 +1,148 @@
+//! One source takes over from another, in each window. `model.rs` plays any history.
+
+use super::{Play, bookmark, gone, put, reported, texts, undecodable};
+use crate::delta::{Cause, Replacement, WatchPart};
+use crate::indexer::{Scope, Successors};
+use crate::meta::{Object, SourceId};
+use crate::snapshot::fixture::{brought_by, version};
+
+mod model;
+
+const ALL: &str = "all";
+const EACH: [&str; 2] = ["n0", "n1"];
+
+fn scope_of(source: &str) -> Scope {
+    let namespace = (source != ALL).then(|| source.into());
+    Scope { cluster: None, namespace }
+}
+
+fn among<'a>(sources: impl IntoIterator<Item = &'a str>) -> Successors {
+    let mut successors = Successors::none();
+    sources.into_iter().for_each(|source| successors.add(scope_of(source), SourceId::new(source)));
+    successors
+}
+
+/// A store in which `n0` has listed and hands over to `all`.
+fn handing_over(number: u64, objects: &[(&str, &str, u64)]) -> Play {
+    let mut play = Play::new();
+    play.store.hand_over_among(vec![among(["n0", ALL])]);
+    list(&mut play, "n0", number, objects);
+    play
+}
+
+fn of(source: &str, name: &str, uid: &str, number: u64) -> Object<String> {
+    brought_by(&SourceId::new(source), name, uid, number, "")
+}
+
+fn list(play: &mut Play, source: &str, number: u64, objects: &[(&str, &str, u64)]) -> Vec<String> {
+    let objects: Vec<_> = objects.iter().map(|(name, uid, number)| of(source, name, uid, *number)).collect();
+    let is_first = play.now().version(&SourceId::new(source)).is_none();
+    let cause = if is_first { Cause::InitialList } else { Cause::Relist };
+    texts(&play.replace_from(&SourceId::new(source), number, cause, &objects))
+}
+
+fn apply(play: &mut Play, source: &str, part: WatchPart<String>) -> Vec<String> {
+    let applied = play.apply_from(&SourceId::new(source), vec![part]);
+    assert_eq!(reported(&applied), Vec::<String>::new());
+    let mut lines = texts(&applied);
+    while play.store.is_busy() {
+        lines.extend(texts(&play.finish()));
+    }
+    lines
+}
+
+fn hand_over(play: &mut Play, source: &str, to: &str) -> Vec<String> {
+    play.store.begin_remove_source(SourceId::new(source), among([to]));
+    play.store.hand_over_among(Vec::new());
+    texts(&play.finish())
+}
+
+fn nothing() -> Vec<String> {
+    Vec::new()
+}
+
+#[test]
+fn informer_1_what_was_deleted_after_the_list_of_the_successor_does_not_come_back() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    assert_eq!(apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 8))), ["- n0/one u1@8 exact Watch"]);
+    assert_eq!(list(&mut play, ALL, 6, &[("n0/one", "u1", 5)]), nothing());
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing());
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 8))), nothing());
+    assert!(play.holds().is_empty() && play.now().frame().behind().is_empty());
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/one", "u2", 9))), ["+ n0/one u2@9 Watch"]);
+}
+
+#[test]
+fn informer_1_what_was_made_after_the_list_of_the_successor_stays_and_so_does_what_was_made_again() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    assert_eq!(list(&mut play, ALL, 6, &[("n0/one", "u1", 5)]), nothing());
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 7)));
+    apply(&mut play, "n0", put(of("n0", "n0/one", "u2", 8)));
+    apply(&mut play, "n0", put(of("n0", "n0/new", "u3", 9)));
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing());
+    assert_eq!(play.holds(), ["n0/new u3@9", "n0/one u2@8"]);
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 7))), nothing(), "it was made again");
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/one", "u2", 8))), nothing());
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/new", "u3", 9))), nothing());
+    assert!(play.now().frame().behind().is_empty(), "all of it is brought");
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u2", 10))), ["- n0/one u2@10 exact Watch"]);
+}
+
+#[test]
+fn informer_1_what_was_made_and_deleted_before_the_successor_has_seen_it_is_not_told_again() {
+    let mut play = handing_over(5, &[]);
+    assert_eq!(list(&mut play, ALL, 6, &[]), nothing());
+    apply(&mut play, "n0", put(of("n0", "n0/short", "u1", 7)));
+    apply(&mut play, "n0", gone(of("n0", "n0/short", "u1", 9)));
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing());
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/short", "u1", 7))), nothing());
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/short", "u1", 8))), nothing());
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/short", "u1", 9))), nothing());
+    assert!(play.holds().is_empty() && play.now().frame().behind().is_empty());
+}
+
+#[test]
+fn informer_1_an_object_that_the_successor_passes_without_bringing_it_is_deleted_then() {
+    let mut play = handing_over(5, &[]);
+    list(&mut play, ALL, 6, &[]);
+    apply(&mut play, "n0", put(of("n0", "n0/own", "u1", 7)));
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing(), "it may be brought");
+    assert_eq!(apply(&mut play, ALL, bookmark(8)), ["- n0/own u1@7 inexact Relist"]);
+    assert!(play.now().frame().behind().is_empty());
+}
+
+#[test]
+fn informer_1_an_object_that_only_left_the_other_source_is_added_when_the_successor_is_as_far() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 3)]);
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 8)));
+    assert_eq!(list(&mut play, ALL, 6, &[("n0/one", "u1", 3)]), nothing());
+    assert_eq!(apply(&mut play, ALL, bookmark(7)), nothing());
+    assert_eq!(apply(&mut play, ALL, bookmark(9)), ["+ n0/one u1@3 Relist"]);
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing());
+}
+
+#[test]
+fn informer_1_what_the_successor_cannot_decode_stays_in_the_last_state_that_decoded() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    let listed = Replacement::new(version(7), Cause::InitialList, vec![], vec![undecodable("n0/one", 6)]);
+    play.replace_whole(&SourceId::new(ALL), listed);
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing());
+    assert_eq!(play.holds(), ["n0/one u1@5"]);
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 8))), ["- n0/one u1@8 exact Watch"]);
+}
+
+#[test]
+fn informer_1_a_first_list_that_is_asked_for_again_forgets_what_was_told_before() {
+    let mut play = Play::new();
+    let mut successors = among(["n0", ALL]);
+    play.store.hand_over_among(vec![successors.clone()]);
+    list(&mut play, "n0", 5, &[("n0/one", "u1", 5), ("n0/two", "u2", 5)]);
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 6)));
+    let told =
+        |play: &Play| play.now().frame().behind().get(&SourceId::new(ALL)).map(|behind| behind.told.len());
+    assert_eq!(told(&play), Some(1));
+    successors.begin_round(&scope_of(ALL), &SourceId::new(ALL));
+    play.store.hand_over_among(vec![successors]);
+    apply(&mut play, "n0", gone(of("n0", "n0/two", "u2", 7)));
+    assert_eq!(told(&play), Some(1), "of any number of requests the last one counts");
+}

@@ -1,0 +1,163 @@
+//! Sources that take over from each other.
+//!
+//! Answers "which sources of a set of namespaces, or of a hand-over, follow the same objects for a while?". Invariants:
+//! 1. A set exchanges its sources while it has both the cluster-wide source and one of a single namespace. Before the
+//!    later of both is asked for its first list, the Indexer can know it: a source joins before it is followed.
+//! 2. A hand-over lasts as long as its guard.
+//!
+//! Read next: `informer_core::indexer`, whose store is told of it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use informer_core::indexer::{Scope, Successors};
+use informer_core::meta::SourceId;
+
+use super::Sources;
+use crate::pipeline::source_spec::{Member, SourceSpec};
+
+/// The exchanges of one informer.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    sets: BTreeMap<usize, Members>,
+    hand_overs: BTreeMap<u64, HandOver>,
+}
+
+/// The sources of one set of namespaces.
+#[derive(Debug, Default)]
+struct Members {
+    all: Option<SourceId>,
+    each: BTreeMap<SourceId, Scope>,
+    successors: Successors,
+}
+
+impl Members {
+    fn is_exchanging(&self) -> bool {
+        self.all.is_some() && !self.each.is_empty()
+    }
+}
+
+#[derive(Debug)]
+struct HandOver {
+    remove: Vec<SourceId>,
+    add: BTreeMap<SourceId, Scope>,
+    /// Those that go and those that come.
+    both: Successors,
+}
+
+/// A hand-over, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct HandingOver<'a> {
+    sources: &'a Sources,
+    number: u64,
+    /// Those that come.
+    pub(crate) successors: Successors,
+}
+
+impl Drop for HandingOver<'_> {
+    fn drop(&mut self) {
+        self.sources.state().exchanges.hand_overs.remove(&self.number);
+        self.sources.exchanged.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Exchanges {
+    pub(super) fn join(&mut self, member: &Member, scope: Scope, id: SourceId, exchanged: &AtomicU64) {
+        let members = self.sets.entry(member.set).or_default();
+        members.successors.add(scope.clone(), id.clone());
+        if member.namespace.is_some() {
+            members.each.insert(id, scope);
+        } else {
+            members.all = Some(id);
+        }
+        if members.is_exchanging() {
+            exchanged.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(super) fn leave(&mut self, member: &Member, scope: &Scope, id: &SourceId, exchanged: &AtomicU64) {
+        let Some(members) = self.sets.get_mut(&member.set) else { return };
+        let was_exchanging = members.is_exchanging();
+        members.successors.remove(scope, id);
+        members.each.remove(id);
+        members.all.take_if(|all| all == id);
+        if was_exchanging {
+            exchanged.fetch_add(1, Ordering::AcqRel);
+        }
+        if members.all.is_none() && members.each.is_empty() {
+            self.sets.remove(&member.set);
+        }
+    }
+
+    fn current(&self) -> Vec<Successors> {
+        let of_sets = self.sets.values().filter(|members| members.is_exchanging());
+        let of_sets = of_sets.map(|members| members.successors.clone());
+        of_sets.chain(self.hand_overs.values().map(|one| one.both.clone())).collect()
+    }
+}
+
+impl Sources {
+    /// Begins a hand-over. To be called before those that come are asked for anything.
+    pub(crate) fn hand_over<S>(&self, remove: &[SourceId], add: &[SourceSpec<S>]) -> HandingOver<'_> {
+        let mut state = self.state();
+        let coming: BTreeMap<SourceId, Scope> = add.iter().map(|one| (one.id.clone(), one.scope())).collect();
+        let mut successors = Successors::none();
+        coming.iter().for_each(|(id, scope)| successors.add(scope.clone(), id.clone()));
+        let mut both = successors.clone();
+        let going = remove.iter().filter_map(|id| Some((id, state.entries.get(id)?.scope.clone())));
+        going.for_each(|(id, scope)| both.add(scope, id.clone()));
+        let number = state.next;
+        state.next += 1;
+        state.exchanges.hand_overs.insert(number, HandOver { remove: remove.to_vec(), add: coming, both });
+        self.exchanged.fetch_add(1, Ordering::AcqRel);
+        HandingOver { sources: self, number, successors }
+    }
+
+    /// The sources that take over from each other now, if that has changed since it was `seen`.
+    pub(crate) fn exchanged_since(&self, seen: &mut u64) -> Option<Vec<Successors>> {
+        let exchanged = self.exchanged.load(Ordering::Acquire);
+        if exchanged == *seen {
+            return None;
+        }
+        *seen = exchanged;
+        Some(self.state().exchanges.current())
+    }
+
+    /// The source is asked for a list; `is_first` if it has none yet. Gives the sources from which it takes over.
+    pub(crate) fn begin_list(&self, id: &SourceId, is_first: bool) -> Vec<SourceId> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let mut predecessors = Vec::new();
+        let member =
+            state.entries.get(id).and_then(|entry| Some((entry.member.clone()?, entry.scope.clone())));
+        if let Some((member, scope)) = member
+            && let Some(members) = state.exchanges.sets.get_mut(&member.set)
+            && members.is_exchanging()
+        {
+            if is_first {
+                members.successors.begin_round(&scope, id);
+            }
+            match member.namespace {
+                Some(_) => predecessors.extend(members.all.clone()),
+                None => predecessors.extend(members.each.keys().cloned()),
+            }
+        }
+        for one in state.exchanges.hand_overs.values_mut() {
+            if let Some(scope) = one.add.get(id) {
+                if is_first {
+                    one.both.begin_round(scope, id);
+                }
+                predecessors.extend(one.remove.iter().cloned());
+            }
+        }
+        if is_first && !predecessors.is_empty() {
+            self.exchanged.fetch_add(1, Ordering::AcqRel);
+        }
+        predecessors
+    }
+
+    /// Those that take over from this source of a set: the others of its set.
+    pub(crate) fn successors_in_set(&self, set: usize) -> Successors {
+        self.state().exchanges.sets.get(&set).map(|members| members.successors.clone()).unwrap_or_default()
+    }
+}
