@@ -17,7 +17,6 @@ use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
 use crate::undecodable::Undecodable;
 
-pub(crate) use behind::Behind;
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Frame, UndecodableEntry};
 pub(crate) use holders::Held;

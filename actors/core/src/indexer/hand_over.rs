@@ -106,7 +106,8 @@ impl<S> Store<S> {
         let successors = std::mem::take(&mut self.successors);
         for other in successors.iter().flat_map(|among| among.of(key)).filter(|other| other.source != *source)
         {
-            if self.working.newest(&other.source).is_none_or(|newest| newest < version) {
+            // With parts in the order of their keys, older ones of this key may still come after newer ones of others.
+            if self.working.version(&other.source).is_none_or(|reached| reached < version) {
                 self.working.tell(&other.source, other.round, key, version);
             }
         }
