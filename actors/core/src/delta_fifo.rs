@@ -121,7 +121,7 @@ impl<S> Batch<S> {
         match self {
             Self::Parts(parts) => parts.iter().for_each(|(source, _)| name(source)),
             Self::PartsByKey { reached, .. } => reached.iter().for_each(|(source, _)| name(source)),
-            Self::Replace { source, .. } | Self::RemoveSource { source } => name(source),
+            Self::Replace { source, .. } | Self::RemoveSource { source, .. } => name(source),
             Self::Resync { .. } => {}
         }
     }
