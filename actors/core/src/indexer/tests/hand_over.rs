@@ -45,7 +45,7 @@ fn apply(play: &mut Play, source: &str, part: WatchPart<String>) -> Vec<String> 
     let applied = play.apply_from(&SourceId::new(source), vec![part]);
     assert_eq!(reported(&applied), Vec::<String>::new());
     let mut lines = texts(&applied);
-    while play.store.is_busy() {
+    while play.store.is_replacing() {
         lines.extend(texts(&play.finish()));
     }
     lines

@@ -122,14 +122,14 @@ impl Model {
             Deed::Land(source) => self.land(source),
             Deed::HandOver => self.hand_over(),
             Deed::Restart => {
-                while self.play.store.is_busy() {
+                while self.play.store.is_replacing() {
                     self.advance();
                 }
                 self.play.store = Store::new(self.play.now().clone(), Vec::new());
             }
         }
         self.show_successors();
-        while self.play.store.is_busy() {
+        while self.play.store.is_replacing() {
             self.advance();
         }
     }
