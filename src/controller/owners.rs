@@ -26,6 +26,7 @@ pub trait Owns: Sized {
     }
 
     /// As [`Self::owns`], with a filter: `SubscribeOptions::new().changes(predicates::generation_changed())`.
+    #[doc(alias = "predicate")]
     #[must_use]
     fn owns_if<T: Body + Controlled>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self;
 

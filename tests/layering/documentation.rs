@@ -45,6 +45,18 @@ fn newcomer_10_every_example_of_what_a_user_can_name_is_compiled_as_a_user_would
     }
 }
 
+#[test]
+fn operator_d_the_documentation_is_found_by_the_words_of_the_field() {
+    let sources: String = sources("actors").into_values().chain(sources("src").into_values()).collect();
+    let aliases: Vec<&str> =
+        sources.lines().filter(|line| line.trim_start().starts_with("#[doc(alias")).collect();
+    let words =
+        ["watches", "predicate", "MaxConcurrentReconciles", "requeue", "backoff", "resync", "reconcile_on"];
+    for word in words {
+        assert!(aliases.iter().any(|line| line.contains(&format!("\"{word}\""))), "{word}");
+    }
+}
+
 /// The names that the sources in this folder export of one of our own crates. The test kit's are left out: it has a
 /// `Recorder` of its own, which is not the one of events.
 fn exported(folder: &str, name: &str) -> BTreeSet<String> {
@@ -65,9 +77,10 @@ fn subject(lines: &[&str], line: usize) -> String {
     let item = lines[line..].iter().find(is_item).expect("an item");
     let head = match item.starts_with(' ') {
         false => *item,
-        true => {
-            lines[..line].iter().rfind(|line| !line.starts_with([' ', '/', '#', '}', ')'])).expect("a head")
-        }
+        true => lines[..line]
+            .iter()
+            .rfind(|line| !line.is_empty() && !line.starts_with([' ', '/', '#', '}', ')']))
+            .expect("a head"),
     };
     let head = head.rsplit_once(" for ").map_or(head, |(_, subject)| subject);
     let word = head.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(|word| !word.is_empty());

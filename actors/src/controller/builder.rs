@@ -114,6 +114,7 @@ impl<S: Body> ControllerBuilder<S> {
     ///
     /// The workers begin when this informer is synced, too; and what [`Request::written_as`] is told of its objects is
     /// waited for.
+    #[doc(alias = "watches")]
     pub fn maps<T: Body, I>(
         self,
         informer: &Informer<T>,
@@ -179,6 +180,7 @@ impl<S: Body> ControllerBuilder<S> {
 
     /// Reconciles also the keys that come from this stream. It is polled on our callbacks' arbiter until it ends, or until
     /// the controller takes nothing new. It is read as fast as it gives keys, since a key that waits already takes no room.
+    #[doc(alias = "reconcile_on")]
     pub fn stream(mut self, keys: impl Stream<Item = ObjectKey> + Send + 'static) -> Self {
         self.streams.push(keys.boxed());
         self
@@ -186,6 +188,7 @@ impl<S: Body> ControllerBuilder<S> {
 
     /// Reconciles each object of the primary cache again once in each such period, with low priority, whatever the filters
     /// say. A period of less than a second is taken as a second. Never unless set.
+    #[doc(alias("requeue", "resync"))]
     pub fn every(mut self, period: Duration) -> Self {
         self.every = Some(period.max(Duration::from_secs(1)));
         self
@@ -194,12 +197,14 @@ impl<S: Body> ControllerBuilder<S> {
     /// An update of a primary object leads to a reconcile only if it passes this filter, and each other filter that was
     /// set. An addition or a deletion always leads to one. A filter that panics lets the update pass. Every update leads to
     /// a reconcile unless a filter is set.
+    #[doc(alias = "predicate")]
     pub fn filter(mut self, changes: ChangeFilter<S>) -> Self {
         self.options = self.options.changes(changes);
         self
     }
 
     /// A primary object leads to a reconcile only if this holds for it before or after the change. A panic counts as yes.
+    #[doc(alias = "predicate")]
     pub fn only(mut self, passes: impl Fn(&Object<S>) -> bool + Send + Sync + 'static) -> Self {
         self.options = self.options.filter(passes);
         self
@@ -219,6 +224,7 @@ impl<S: Body> ControllerBuilder<S> {
     }
 
     /// How many keys are reconciled at the same time: 1 to [`MOST_WORKERS`], each by a task. One unless set.
+    #[doc(alias("MaxConcurrentReconciles", "concurrency"))]
     pub fn workers(mut self, workers: usize) -> Self {
         self.limits.workers = workers.clamp(1, MOST_WORKERS);
         self
@@ -227,6 +233,7 @@ impl<S: Body> ControllerBuilder<S> {
     /// How long one reconcile may take. At the limit its future is dropped, which counts as a failure. An actor cannot be
     /// stopped: at the limit its request's [`stopping`](Request::stopping) is ready, and its answer is waited for. No
     /// limit unless set.
+    #[doc(alias("ReconciliationTimeout", "timeout"))]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.limits.time_limit = Some(limit);
         self
@@ -245,6 +252,7 @@ impl<S: Body> ControllerBuilder<S> {
     }
 
     /// How long keys wait after failures. It is asked while the queue is locked, and must not use the queue or the controller.
+    #[doc(alias = "backoff")]
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectKey> + Send + 'static) -> Self {
         self.limiter = Box::new(limiter);
         self
@@ -253,6 +261,7 @@ impl<S: Body> ControllerBuilder<S> {
     /// Each request carries the number that this function gives. While it gives none, this program is not the leader, and
     /// no reconcile begins. It is asked before each reconcile, and once a second while a key waits for a number. It must
     /// not block. If it panics, there is no number.
+    #[doc(alias = "NeedLeaderElection")]
     pub fn fenced_by(mut self, fence: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
         self.fence = Some(Box::new(fence));
         self

@@ -44,6 +44,9 @@ pub struct ReconcileError {
 impl ReconcileError {
     /// An error that another try would not mend: the key is reconciled again when its object has changed, when an object
     /// that is mapped to it changes, or when it is triggered.
+    ///
+    /// This is stronger than `TerminalError` of controller-runtime, which only takes the retry away: there a resync, or a change
+    /// of a child, leads to the next reconcile. Here the key rests also from these.
     pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { source: error.into(), is_terminal: true }
     }

@@ -70,6 +70,7 @@ impl<K: QueueKey> WorkItem<K> {
 
     /// A failure: the key is handed out again after the delay that the rate limiter says, which is given. `None` if the
     /// queue is shut down: the key is refused, and its failures are forgotten.
+    #[doc(alias("AddRateLimited", "requeue"))]
     pub fn retry(mut self) -> Option<Duration> {
         self.fail()
     }

@@ -13,6 +13,7 @@ pub enum Outcome {
     Done,
     /// The key is in order for now. It is reconciled again after this time, or earlier when something happens to it. A
     /// time of zero is [`Self::Done`], as in controller-runtime: a reconcile that always asks for it does not spin.
+    #[doc(alias = "requeue")]
     RequeueAfter(Duration),
 }
 
