@@ -160,12 +160,11 @@ impl Runtime {
     /// # use informer_actors::face as actix_informer;
     /// # #[cfg(feature = "testing")] {
     /// use actix_informer::runtime::Runtime;
-    /// let answer = Runtime::simulated(7).run(|runtime| async move {
+    /// Runtime::simulated(7).run(|runtime| async move {
     ///     let (done, result) = tokio::sync::oneshot::channel();
     ///     runtime.spawn_local(|| async move { drop(done.send(42)) });
-    ///     result.await
+    ///     assert_eq!(result.await, Ok(42));
     /// });
-    /// assert_eq!(answer, Ok(42));
     /// # }
     /// ```
     pub fn spawn_local<F>(&self, make: impl FnOnce() -> F + Send + 'static)
