@@ -116,6 +116,9 @@ impl Cluster {
             self.remove_instances(key);
         }
         let event = self.commit(kind, key, None);
+        if crd::is_definition(kind) {
+            self.accept_others(call, key);
+        }
         if kind.namespaced {
             self.finish_namespace(call.namespace, call.now);
         }

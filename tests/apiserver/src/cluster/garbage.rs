@@ -6,7 +6,8 @@
 //! 2. No decision is made when a change is recorded: `sweep` reads the object as it is then, and writes only as any
 //!    client could.
 //! 3. A sweep is bounded; the rest waits in the queue, where each object is at most once.
-//! 4. An owner of a kind that is not served, or in a namespace that an object cannot refer to, counts as existing.
+//! 4. An object is left as it is while one of its owners cannot be found out: of a kind that is not served, or of a
+//!    namespaced kind where the object has no namespace. It has lost a removed owner only if it could refer to it.
 //!
 //! Next: `propagation.rs` for the finalizers; `world.rs` calls `sweep` after a request until nothing is left.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,8 +41,8 @@ struct Place {
 pub(super) struct Garbage {
     /// By the uid of the owner, whether it exists or not.
     dependants: BTreeMap<String, BTreeSet<Place>>,
-    /// Removed owners to which some object still refers.
-    gone: BTreeSet<String>,
+    /// Removed owners to which some object still refers, and their namespaces.
+    gone: BTreeMap<String, Box<str>>,
     /// Owners that wait for their dependants, by uid.
     waiting: BTreeMap<String, Place>,
     queue: VecDeque<Place>,
@@ -78,6 +79,8 @@ enum Owner {
     /// Is deleted in the foreground: after its dependants.
     Waiting,
     Gone,
+    /// Nobody can say where it is.
+    Unknown,
 }
 
 impl Ties {
@@ -122,7 +125,7 @@ impl Garbage {
         if let (Some(object), None) = (&event.old, &event.new) {
             self.waiting.remove(&*object.uid);
             if let Some(left) = self.dependants.get(&*object.uid).cloned() {
-                self.gone.insert(object.uid.to_string());
+                self.gone.insert(object.uid.to_string(), object.namespace.clone());
                 left.iter().for_each(|dependant| self.look_at(dependant));
             }
         }
@@ -198,6 +201,9 @@ impl Cluster {
         let owners: Vec<(&Reference, Owner)> =
             ties.owner_references.iter().map(|owner| (owner, self.state_of(object, owner))).collect();
         let is = |state: Owner| owners.iter().any(|(_, owner)| *owner == state);
+        if is(Owner::Unknown) {
+            return;
+        }
         if is(Owner::Living) {
             let lost = owners.iter().filter(|(_, owner)| *owner != Owner::Living);
             let lost: Vec<&str> = lost.map(|(owner, _)| owner.uid.as_str()).collect();
@@ -225,12 +231,15 @@ impl Cluster {
     }
 
     fn state_of(&self, object: &Object, owner: &Reference) -> Owner {
-        if self.garbage.as_ref().is_some_and(|garbage| garbage.gone.contains(&owner.uid)) {
+        let gone = self.garbage.as_ref().and_then(|garbage| garbage.gone.get(&owner.uid));
+        if gone.is_some_and(|namespace| namespace.is_empty() || *namespace == object.namespace) {
             return Owner::Gone;
         }
-        let Some(kind) = self.registry.by_type(&owner.api_version, &owner.kind) else { return Owner::Living };
+        let Some(kind) = self.registry.by_type(&owner.api_version, &owner.kind) else {
+            return Owner::Unknown;
+        };
         if kind.namespaced && object.namespace.is_empty() {
-            return Owner::Living;
+            return Owner::Unknown;
         }
         match self.find(&kind.storage, &kind.key(&object.namespace, &owner.name)) {
             Some(found) if *found.uid != *owner.uid => Owner::Gone,

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::convert;
+use super::go_json;
 use super::kind::Kind;
 use super::rules;
 use crate::protobuf::answer::{self, Type};
@@ -71,7 +72,7 @@ impl Object {
                 .into_iter()
                 .map(|at| value.pointer(at).map_or_else(|| rules::unset(kind, at).into(), text))
                 .collect(),
-            body: exact(serde_json::to_vec(&Stored(&value)).expect("a JSON value always encodes")),
+            body: exact(encoded(&Stored(&value))),
             reread: false,
             metadata_only: OnceLock::new(),
             messages: OnceLock::new(),
@@ -131,6 +132,13 @@ impl Object {
     pub(crate) fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(label, _)| &**label == name).map(|(_, value)| &**value)
     }
+}
+
+fn encoded(value: &Stored<'_>) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut json = serde_json::Serializer::with_formatter(&mut body, go_json::Floats);
+    value.serialize(&mut json).expect("a JSON value always encodes");
+    body
 }
 
 /// The bytes without spare capacity, which would be kept as long as the object is stored.

@@ -125,6 +125,17 @@ pub(crate) fn name_causes(kind: &Kind, name: &str) -> Vec<Cause> {
     faults.iter().map(|why| Cause::invalid("metadata.name", name, why)).collect()
 }
 
+/// What is wrong with the beginning of a name that is to be generated: it is judged as a name that goes on.
+pub(crate) fn prefix_causes(kind: &Kind, prefix: &str) -> Vec<Cause> {
+    let masked = prefix.strip_suffix('-').filter(|start| !start.is_empty());
+    let masked = masked.map(|start| format!("{start}a"));
+    let faults = match masked.as_deref().unwrap_or(prefix) {
+        "" => Vec::new(),
+        begun => names::faults(begun, kind.rules.name),
+    };
+    faults.iter().map(|why| Cause::invalid("metadata.generateName", prefix, why)).collect()
+}
+
 /// Writes what the server sets on a new object.
 pub(crate) fn complete_new(call: &Call<'_>, body: &mut Value, uid: String) {
     let kind = call.kind;

@@ -90,7 +90,8 @@ impl Cluster {
         self.check_namespace_open(call, member(&body, "name"))?;
         self.generate_name(call, &mut body);
         let name = member(&body, "name").to_owned();
-        let mut causes = prepare::name_causes(kind, &name);
+        let mut causes = prepare::prefix_causes(kind, member(&body, "generateName"));
+        causes.extend(prepare::name_causes(kind, &name));
         let unlabelled = body.pointer("/metadata/labels").is_none_or(|labels| *labels == json!({}));
         // Set by the server, but the client owns the label and the defaults.
         self.complete(kind, &mut body);

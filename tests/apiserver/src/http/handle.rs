@@ -20,6 +20,7 @@ use super::{
 use crate::access::user::User;
 use crate::cluster::discovery;
 use crate::cluster::encoding::Encoding;
+use crate::cluster::go_json;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Refused, Switch};
@@ -265,6 +266,8 @@ async fn resource_request(
         && websocket::is_asked(request.headers());
     let (body, rest) =
         if upgrade { (Bytes::new(), Some(payload)) } else { (read_body(payload).await?, None) };
+    let content_type = header(request, &CONTENT_TYPE).unwrap_or_default().to_owned();
+    let body = if is_json(&content_type) { go_json::mended(body) } else { body };
     let ask = Ask {
         world: Arc::clone(world),
         user,
@@ -274,12 +277,18 @@ async fn resource_request(
         manager: manager::of(&query, header(request, &USER_AGENT)),
         query,
         accept: header(request, &ACCEPT).map(str::to_owned),
-        content_type: header(request, &CONTENT_TYPE).unwrap_or_default().to_owned(),
+        content_type,
         gzip: takes_gzip(request),
         body,
         connection: request.conn_data::<Arc<Connection>>().cloned(),
     };
     acted(request, ask, rest).await
+}
+
+/// Whether a body of this type is read as JSON; without a type it is.
+fn is_json(content_type: &str) -> bool {
+    let media = content_type.split(';').next().unwrap_or_default().trim();
+    media.is_empty() || media.ends_with("json")
 }
 
 /// The answer to a request that is read completely; `socket` is what the client of a websocket still sends.

@@ -127,3 +127,74 @@ fn api_e9_other_media_types_are_415_and_the_refusal_names_those_that_are_read() 
         assert_eq!(named(taken), 200, "{taken:?}");
     }
 }
+
+#[test]
+fn bugs_12_bytes_that_are_no_character_and_half_a_pair_count_as_the_replacement() {
+    let server = server();
+    let long: [(&[u8], &str); 9] = [
+        (b"a\xff\xfeb", "a\u{fffd}\u{fffd}b"),
+        (b"\xe2\x82", "\u{fffd}\u{fffd}"),
+        (br"\ud83d", "\u{fffd}"),
+        (br"\ude00\ud83d", "\u{fffd}\u{fffd}"),
+        (br"\ud83d\ude00", "\u{1f600}"),
+        (br"\ud83d\ud83d\ude00", "\u{fffd}\u{1f600}"),
+        (br"\\ud83d", r"\ud83d"),
+        (b"\xe2\x82\xac\xff", "\u{20ac}\u{fffd}"),
+        (br"\ud83d\n", "\u{fffd}\n"),
+    ];
+    for (at, (sent, stored)) in long.into_iter().enumerate() {
+        let head = format!(r#"{{"metadata": {{"name": "m{at}"}}, "data": {{"k": ""#);
+        let body = [head.as_bytes(), sent, br#""}}"#].concat();
+        let made = request(&server, "POST", MAPS, &[("Content-Type", "application/json")], &body);
+        assert_eq!((made.code, &made.json()["data"]["k"]), (201, &json!(stored)), "{}", made.text());
+        let patch = [br#"{"data": {"p": ""#, sent, br#""}}"#].concat();
+        let path = format!("{MAPS}/m{at}");
+        let patched =
+            request(&server, "PATCH", &path, &[("Content-Type", "application/merge-patch+json")], &patch);
+        assert_eq!((patched.code, &patched.json()["data"]["p"]), (200, &json!(stored)), "{}", patched.text());
+    }
+}
+
+#[test]
+fn bugs_10_numbers_of_custom_objects_are_written_as_in_go() {
+    let server = server();
+    server.create(widgets()).unwrap();
+    let numbers = [
+        ("1e3", "1000"),
+        ("1.0", "1"),
+        ("-0", "0"),
+        ("1.50", "1.5"),
+        ("0.000001", "0.000001"),
+        ("0.0000001", "1e-7"),
+        ("1e21", "1e+21"),
+        ("9223372036854775807", "9223372036854775807"),
+        ("9223372036854775808", "9223372036854776000"),
+        ("18446744073709551615", "18446744073709552000"),
+        ("-9223372036854775809", "-9223372036854776000"),
+        ("9007199254740993", "9007199254740993"),
+    ];
+    let fields = |side: fn(&(&str, &str)) -> String| {
+        let all: Vec<String> =
+            numbers.iter().enumerate().map(|(at, row)| format!("\"n{at:02}\":{}", side(row))).collect();
+        all.join(",")
+    };
+    let (sent, stored) = (fields(|row| row.0.to_owned()), fields(|row| row.1.to_owned()));
+    let body = format!(
+        r#"{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"w"}},"spec":{{{sent}}}}}"#
+    );
+    let json = [("Content-Type", "application/json")];
+    let made = request(&server, "POST", WIDGETS, &json, &body);
+    assert_eq!(made.code, 201, "{}", made.text());
+    assert!(made.text().contains(&stored), "{}", made.text());
+    let found = get(&server, &format!("{WIDGETS}/w"));
+    assert!(found.text().contains(&stored), "{}", found.text());
+    // The same numbers, in either way of writing, are no change.
+    for spec in [&sent, &stored] {
+        let patch = format!(r#"{{"spec":{{{spec}}}}}"#);
+        let media = [("Content-Type", "application/merge-patch+json")];
+        let patched = request(&server, "PATCH", &format!("{WIDGETS}/w"), &media, &patch);
+        assert!(patched.text().contains(&stored), "{}", patched.text());
+        let version = |answer: &crate::client::Answer| answer.json()["metadata"]["resourceVersion"].clone();
+        assert_eq!(version(&patched), version(&made), "{}", patched.text());
+    }
+}

@@ -54,3 +54,28 @@ fn e16_a_selector_of_core_finds_what_was_made_in_the_other_group() {
     assert_eq!(listed["items"][0]["message"], "text");
     assert_eq!(listed["items"][0]["reportingComponent"], "example.com/c");
 }
+
+#[test]
+fn bugs_17_an_event_with_a_time_may_be_about_an_object_in_another_namespace() {
+    let server = server();
+    let event = |about: &str, time: &serde_json::Value| {
+        json!({"metadata": {"generateName": "a"}, "regarding": {"kind": "Pod", "name": "p", "namespace": about},
+            "reason": "Tested", "type": "Normal", "action": "Test", "reportingController": "c", "reportingInstance": "c-1",
+            "eventTime": time})
+    };
+    let of_core = |about: &str, time: &serde_json::Value| {
+        json!({"metadata": {"generateName": "a"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": about},
+            "reason": "Tested", "action": "Test", "reportingComponent": "c", "reportingInstance": "c-1", "eventTime": time})
+    };
+    let (time, none) = (json!("2020-01-02T03:04:05.000006Z"), json!(null));
+    for (about, time, code) in
+        [("elsewhere", &time, 201), ("default", &time, 201), ("", &time, 201), ("elsewhere", &none, 422)]
+    {
+        assert_eq!(post(&server, GROUP, &event(about, time)).code, code, "{about} {time}");
+        assert_eq!(post(&server, CORE, &of_core(about, time)).code, code, "{about} {time}");
+    }
+    for (namespace, code) in [("kube-system", 201), ("kube-public", 422)] {
+        let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+        assert_eq!(post(&server, &path, &event("", &time)).code, code, "about nothing, in {namespace}");
+    }
+}

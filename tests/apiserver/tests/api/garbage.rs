@@ -79,3 +79,29 @@ fn an_object_removed_by_a_fault_is_followed_by_its_dependants() {
     server.faults().recreate("configmaps", "default", "owner", false).expect("it is there");
     assert_eq!(names(&server), ["owner"], "another uid is another owner");
 }
+
+#[test]
+fn bugs_5_an_object_stays_while_an_owner_of_it_cannot_be_found_out() {
+    let server = collecting();
+    let owner = server.create(config_map("owner", "x")).expect("a sound object");
+    let uid = &owner["metadata"]["uid"];
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid});
+    let unknown = json!({"apiVersion": "nowhere.example.com/v1", "kind": "Thing", "name": "t", "uid": "t-1"});
+    let role = |name: &str, owners: Value| {
+        let metadata = json!({"name": name, "ownerReferences": owners});
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata, "rules": []})
+    };
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let kept = [("one", json!([map])), ("two", json!([unknown])), ("three", json!([map, unknown]))];
+    for (name, owners) in &kept {
+        assert_eq!(post(&server, roles, &role(name, owners.clone())).code, 201);
+    }
+    let child = json!({"metadata": {"name": "child", "ownerReferences": [map]}});
+    assert_eq!(post(&server, MAPS, &child).code, 201);
+    assert_eq!(delete(&server, &format!("{MAPS}/owner")).code, 200);
+    assert_eq!(names(&server), [""; 0]);
+    for (name, owners) in &kept {
+        let found = get(&server, &format!("{roles}/{name}"));
+        assert_eq!((found.code, &found.json()["metadata"]["ownerReferences"]), (200, owners), "{name}");
+    }
+}

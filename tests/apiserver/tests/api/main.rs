@@ -11,6 +11,7 @@ mod chaos;
 mod client;
 mod command;
 mod crowd;
+mod definitions;
 mod discovery;
 mod events;
 mod faults;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use informer_apiserver::{ApiServer, Fault, Faults};
 use serde_json::{Value, json};
 
-use crate::client::{config_map, get, open, server, watch};
+use crate::client::{config_map, get, open, post, server, watch};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -185,4 +185,21 @@ fn each_fault_counts_its_effects() {
     .to_vec();
     let received: Vec<u64> = received.into_iter().flatten().map(|(_, count)| count).collect();
     assert_eq!(received, [2, 2, 3, 1, 1, 1, 1, 1, 1, 0]);
+}
+
+#[test]
+fn bugs_16_the_beginning_of_a_name_is_judged_before_it_is_cut() {
+    let server = server();
+    let refused = |prefix: &str| {
+        let made = post(&server, MAPS, &json!({"metadata": {"generateName": prefix}}));
+        let causes = made.json()["details"]["causes"].as_array().cloned().unwrap_or_default();
+        let fields: Vec<String> =
+            causes.iter().map(|cause| cause["field"].as_str().unwrap_or_default().to_owned()).collect();
+        (made.code, fields)
+    };
+    let named =
+        |fields: &[&str]| (422, fields.iter().map(|field| format!("metadata.{field}")).collect::<Vec<_>>());
+    assert_eq!(refused(&"a".repeat(260)), named(&["generateName"]));
+    assert_eq!(refused("a_"), named(&["generateName", "name"]));
+    assert_eq!((refused("a-").0, refused(&"a".repeat(250)).0), (201, 201));
 }

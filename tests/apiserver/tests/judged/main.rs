@@ -28,6 +28,7 @@ mod kubectl_writes;
 mod languages;
 mod lists;
 mod lost_history;
+mod naming;
 mod patches;
 mod refusals;
 mod representations;

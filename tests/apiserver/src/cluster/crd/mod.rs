@@ -1,10 +1,10 @@
 //! Custom kinds: what the server serves because of a CustomResourceDefinition.
 //!
 //! Answers: which kinds does this definition add, what does it add to their objects, and what is wrong with either?
-//! 1. A valid definition is served from the moment it is stored, one `Kind` per served version.
+//! 1. A valid definition whose names are free is served from the moment it is stored, one `Kind` per served version.
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
-//! Next: `check.rs`, `versions.rs` and `schema_checks.rs` check definitions, `definition.rs` is one version,
+//! Next: `naming.rs` accepts names, `check.rs`, `versions.rs` and `schema_checks.rs` check definitions, `definition.rs` is one version,
 //! `ending.rs` the deletion.
 mod causes;
 mod check;
@@ -15,6 +15,7 @@ mod field_path;
 pub(crate) mod format;
 mod keywords;
 mod lists;
+mod naming;
 mod patterns;
 #[cfg(feature = "cel")]
 mod rule_checks;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::go_json;
 use super::kind::{
     CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, NameRule, ResourceId, Rules, Subresource,
 };
@@ -43,7 +45,7 @@ use super::object::{Object, set_type};
 use super::prepare;
 use super::registry::priority;
 use super::status::Cause;
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 use super::subresource::ScalePaths;
 
 pub(crate) use definition::Definition;
@@ -83,6 +85,9 @@ pub(crate) fn complete(kind: &Kind, body: &mut Value) {
     if is_definition(kind) {
         check::complete(body);
     }
+    if kind.custom {
+        go_json::numbers(body);
+    }
     if let Some(definition) = &kind.definition {
         definition.complete(body);
     }
@@ -105,8 +110,11 @@ pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<C
     definition.judge(body, old)
 }
 
-/// The kinds that a valid definition adds, the stored version first.
+/// The kinds that a definition adds once its names are accepted, the stored version first.
 pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
+    if !naming::is_established(definition) {
+        return Vec::new();
+    }
     let all = definition.pointer("/spec/versions").and_then(Value::as_array);
     let mut versions: Vec<&Value> =
         all.into_iter().flatten().filter(|version| version["served"] == json!(true)).collect();
@@ -115,7 +123,7 @@ pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
 }
 
 fn kind(definition: &Value, version: &Value) -> Kind {
-    let name = text(definition, "/spec/names/kind");
+    let name = text(definition, "/status/acceptedNames/kind");
     let or = |given: &str, default: String| if given.is_empty() { default } else { given.to_owned() };
     let selectable = version.get("selectableFields").and_then(Value::as_array);
     let paths = selectable.into_iter().flatten().filter_map(|field| field["jsonPath"].as_str());
@@ -127,10 +135,10 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         version: version["name"].as_str().unwrap_or_default().to_owned(),
         stored_version: stored_version(definition).to_owned(),
         kind: name.to_owned(),
-        list_kind: or(text(definition, "/spec/names/listKind"), format!("{name}List")),
-        singular: or(text(definition, "/spec/names/singular"), name.to_lowercase()),
-        short_names: texts(definition, "/spec/names/shortNames"),
-        categories: texts(definition, "/spec/names/categories"),
+        list_kind: or(text(definition, "/status/acceptedNames/listKind"), format!("{name}List")),
+        singular: or(text(definition, "/status/acceptedNames/singular"), name.to_lowercase()),
+        short_names: texts(definition, "/status/acceptedNames/shortNames"),
+        categories: texts(definition, "/status/acceptedNames/categories"),
         namespaced: text(definition, "/spec/scope") == "Namespaced",
         verbs: VERBS.map(str::to_owned).to_vec(),
         subresources: subresources(version, name),
@@ -265,17 +273,6 @@ fn condition(name: &str, reason: &str, message: &str, now: i64) -> Value {
         "lastTransitionTime": prepare::timestamp(now)})
 }
 
-fn status(definition: &Value, now: i64) -> Value {
-    let names = definition.pointer("/spec/names").cloned().unwrap_or_default();
-    json!({
-        "acceptedNames": names, "storedVersions": stored_versions(definition),
-        "conditions": [
-            condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
-            condition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
-        ],
-    })
-}
-
 impl Cluster {
     /// Converts the stored objects of a kind to the current schema: new defaults are filled in, fields that
     /// are not described any more are removed, selectable fields are extracted. Their versions stay, and no
@@ -290,25 +287,6 @@ impl Cluster {
             let mut read = Object::encode(&kind, definition.read(object.decode()), object.revision);
             read.reread = object.reread || read.body != object.body;
             table.objects.insert(key, Arc::new(read));
-        }
-    }
-
-    /// Serves the kinds of the definition under `key`, and writes its conditions.
-    pub(super) fn establish(&mut self, call: &Call<'_>, key: &str) {
-        let Some(stored) = self.find(&call.kind.storage, key) else { return };
-        let mut definition = stored.decode();
-        let kinds = kinds(&definition);
-        let (group, plural) = (text(&definition, "/spec/group"), text(&definition, "/spec/names/plural"));
-        let resource = ResourceId::new(group, plural);
-        self.registry.replace(&resource, kinds);
-        self.reread(&resource);
-        if definition.pointer("/status/conditions").is_none_or(Value::is_null) {
-            let mut before = definition.clone();
-            definition["status"] = status(&definition, call.now);
-            // The stored versions are recorded at the creation, without a field owner.
-            before["status"] = first_status(&definition);
-            self.own_status(call, before, &mut definition);
-            self.commit(call.kind, key, Some(definition));
         }
     }
 }

@@ -104,11 +104,18 @@ fn is_set(value: &Value) -> bool {
 /// The checks of both groups.
 fn check(kind: &Kind, body: &Value, causes: &mut Causes) {
     let words = if is_new(kind) { &NEW } else { &CORE };
+    let is_old = body["eventTime"].is_null();
     let (about, own) = (text(&body[words.about], "namespace"), text(&body["metadata"], "namespace"));
-    if about != own && !(about.is_empty() && own == "default") {
+    let agrees = match (about.is_empty(), is_old) {
+        (true, true) => own == "default",
+        (true, false) => matches!(own, "default" | "kube-system"),
+        // An event with a time of its own may be about an object in any namespace.
+        (false, is_old) => !is_old || about == own,
+    };
+    if !agrees {
         causes.invalid("involvedObject.namespace", &json!(about), "does not match event.namespace");
     }
-    if body["eventTime"].is_null() {
+    if is_old {
         return;
     }
     let controller = text(body, words.controller);
