@@ -2,22 +2,29 @@
 //!
 //! Answers "which certificates are used?" It makes no connection. Invariants:
 //! 1. The configured authorities are trusted, or the system's if none are configured; an empty bundle trusts no server.
-//!    A certificate of a bundle that cannot be read is left out with a warning; if none can be read, that is an error.
 //! 2. HTTP/1.1 is the only protocol offered.
 //! 3. With a client certificate, sessions are not resumed: a resumed session would not present a renewed certificate.
-//! 4. The crypto provider is ring, given to this configuration only: none is installed for the process.
+//! 4. The crypto provider is given to this configuration only: none is installed for the process.
 //!
-//! Read next: `config.rs`, which reads the certificates and keys.
+//! Read next: `tls/verifier.rs`, which judges the server; `config.rs`, which reads the certificates and keys.
+
+mod algorithms;
+mod authorities;
+mod certificate;
+mod chain;
+mod verifier;
+mod words;
 
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WantsClientCert};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, ConfigBuilder};
 
+use self::authorities::{Authorities, pem_reason};
+use self::verifier::Verifier;
+pub(crate) use self::words::{is_about_certificates, of_handshake};
 use super::error::Error;
 
 /// The authorities whose certificates a server may present.
@@ -38,64 +45,28 @@ pub(crate) fn client_config(
     roots: Roots<'_>,
     certificate: Option<(&[u8], &[u8])>,
 ) -> Result<Arc<ClientConfig>, Error> {
-    let provider = Arc::new(ring::default_provider());
+    let authorities = match roots {
+        Roots::Anybody => None,
+        Roots::System => Some(Authorities::of_system()?),
+        Roots::Only(pem) => Some(Authorities::of_pem(pem)?),
+        Roots::SystemAnd(pem) => {
+            let mut authorities = Authorities::of_pem(pem)?;
+            authorities.add_those_of_the_system();
+            Some(authorities)
+        }
+    };
+    let provider = algorithms::provider();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::Unusable { what: "the crypto provider", reason: error.to_string() })?;
-    let builder = match roots {
-        Roots::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(Unchecked(provider))),
-        Roots::System => builder.with_root_certificates(system_roots()?),
-        Roots::Only(pem) => builder.with_root_certificates(roots_of(pem)?),
-        Roots::SystemAnd(pem) => {
-            let mut roots = roots_of(pem)?;
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            builder.with_root_certificates(roots)
-        }
-    };
+    let builder =
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { authorities, provider }));
     let mut tls = match certificate {
         None => builder.with_no_client_auth(),
         Some(certificate) => with_certificate(builder, certificate)?,
     };
     tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(tls))
-}
-
-fn roots_of(pem: &[u8]) -> Result<RootCertStore, Error> {
-    let mut roots = RootCertStore::empty();
-    let mut refused = None;
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let added = certificate
-            .map_err(|error| pem_reason(&error))
-            .and_then(|certificate| roots.add(certificate).map_err(|error| error.to_string()));
-        if let Err(reason) = added {
-            tracing::warn!(
-                target: "actix_informer::client",
-                reason,
-                "a certificate of the certificate authority cannot be used and is left out"
-            );
-            refused = Some(reason);
-        }
-    }
-    match refused {
-        Some(reason) if roots.is_empty() => {
-            Err(Error::Unusable { what: "the certificate authority", reason })
-        }
-        _ => Ok(roots),
-    }
-}
-
-fn system_roots() -> Result<RootCertStore, Error> {
-    let found = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(found.certs);
-    if added == 0 {
-        let reason = match found.errors.first() {
-            Some(error) => format!("the system's certificates cannot be read: {error}"),
-            None => "none is configured, and the system has none".to_owned(),
-        };
-        return Err(Error::Unusable { what: "the certificate authority", reason });
-    }
-    Ok(roots)
 }
 
 fn with_certificate(
@@ -105,7 +76,7 @@ fn with_certificate(
     let what = "the client certificate";
     let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
         .collect::<Result<_, _>>()
-        .map_err(|error| Error::Unusable { what, reason: pem_reason(&error) })?;
+        .map_err(|error| Error::Unusable { what, reason: pem_reason(&error).to_owned() })?;
     // The parser's error could quote the key, so it is not used.
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| Error::Unusable {
         what: "the client key",
@@ -118,56 +89,6 @@ fn with_certificate(
     Ok(tls)
 }
 
-/// What is wrong with a PEM text. The parser's own message quotes lines, which may belong to a key.
-fn pem_reason(error: &pem::Error) -> String {
-    let reason = match error {
-        pem::Error::MissingSectionEnd { .. } => "a section of its PEM has no end",
-        pem::Error::IllegalSectionStart { .. } => "a section of its PEM begins with a broken line",
-        pem::Error::Base64Decode(_) => "a section of its PEM is not base64",
-        _ => "it is not PEM",
-    };
-    reason.to_owned()
-}
-
-/// Accepts any certificate; only for configurations that say so.
-#[derive(Debug)]
-struct Unchecked(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unchecked {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,15 +99,15 @@ mod tests {
 
     #[test]
     fn rest_24_an_empty_authority_leaves_no_root() {
-        assert!(roots_of(b"").expect("a choice").is_empty());
+        assert!(Authorities::of_pem(b"").expect("a choice").certificates.is_empty());
     }
 
     #[test]
     fn a_bundle_with_one_unreadable_certificate_keeps_the_rest() {
         let broken = "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
         let bundle = format!("{}{broken}{}", certificate(), certificate());
-        assert_eq!(roots_of(bundle.as_bytes()).expect("two are left").len(), 2);
-        assert!(matches!(roots_of(broken.as_bytes()), Err(Error::Unusable { .. })));
+        assert_eq!(Authorities::of_pem(bundle.as_bytes()).expect("two are left").certificates.len(), 2);
+        assert!(matches!(Authorities::of_pem(broken.as_bytes()), Err(Error::Unusable { .. })));
     }
 
     #[test]

@@ -289,10 +289,15 @@ fn patch(state: &Observed<'_>, name: &str, step: Step) -> Value {
         json!({"op": "test", "path": "/metadata/resourceVersion", "value": state.version}),
     ];
     match (step, state.position(name)) {
-        (Step::CleanUp, Some(at)) => {
-            let path = format!("/metadata/finalizers/{at}");
-            operations.push(json!({"op": "test", "path": path, "value": name}));
-            operations.push(json!({"op": "remove", "path": path}));
+        (Step::CleanUp, Some(_)) => {
+            // A server keeps a name that is there twice. The last one goes first, so that the places of the others stay.
+            let places =
+                state.finalizers.iter().enumerate().filter(|(_, found)| *found == name).map(|(at, _)| at);
+            for at in places.rev() {
+                let path = format!("/metadata/finalizers/{at}");
+                operations.push(json!({"op": "test", "path": path, "value": name}));
+                operations.push(json!({"op": "remove", "path": path}));
+            }
         }
         (Step::Add, None) if state.finalizers.is_empty() => {
             if state.is_unknown() {

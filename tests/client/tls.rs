@@ -73,7 +73,7 @@ impl Authority {
     }
 }
 
-async fn serve_empty_lists(mut connection: Connection) {
+pub(crate) async fn serve_empty_lists(mut connection: Connection) {
     while connection.request().await.is_some() {
         connection.write(answer("200 OK", "", &list_of(&[], "9"))).await;
     }

@@ -101,6 +101,50 @@ fn le_02_and_le_04_a_lease_that_is_held_is_not_taken_and_one_without_a_holder_is
 }
 
 #[test]
+fn bugs_client_a_lease_whose_fields_are_null_is_taken() {
+    for spec in [
+        json!(null),
+        json!({}),
+        json!({"holderIdentity": null, "leaseDurationSeconds": null, "acquireTime": null, "renewTime": null,
+               "leaseTransitions": null}),
+        json!({"holderIdentity": "other", "leaseDurationSeconds": null, "renewTime": null}),
+    ] {
+        run(|cluster| async move {
+            let metadata = json!({"name": "operator", "namespace": "default"});
+            let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec});
+            cluster.server.create(lease).expect("a lease");
+            let (candidate, began) = (cluster.candidate("me"), Instant::now());
+            candidate.acquired().await.expect("it leads");
+            assert!(began.elapsed() < 5 * SECOND, "{spec}: {:?}", began.elapsed());
+            assert_eq!(cluster.lease().await.spec.expect("a spec").holder_identity.as_deref(), Some("me"));
+        });
+    }
+}
+
+#[test]
+fn bugs_client_a_lease_that_is_deleted_while_it_leads_is_made_again_and_the_term_goes_on() {
+    run(|cluster| async move {
+        let leader = cluster.candidate("me");
+        let term = leader.acquired().await.expect("it leads").fence();
+        for _ in 0..3 {
+            cluster.server.delete("leases.coordination.k8s.io", "default", "operator").expect("it is there");
+            for _ in 0..60 {
+                sleep(SECOND / 10).await;
+                assert!(leader.is_leader() && leader.fence() == Some(term), "the term goes on");
+            }
+            assert_eq!(cluster.lease().await.spec.expect("a spec").holder_identity.as_deref(), Some("me"));
+        }
+        // Who makes it again leads, and the other one finds out at its next renewal.
+        let other = cluster.candidate("other");
+        for _ in 0..20 {
+            cluster.server.delete("leases.coordination.k8s.io", "default", "operator").expect("it is there");
+            sleep(4 * SECOND).await;
+            assert_ne!(leader.is_leader(), other.is_leader());
+        }
+    });
+}
+
+#[test]
 fn le_14_a_guarded_client_works_while_its_process_leads_and_is_refused_before_and_after() {
     run(|cluster| async move {
         let (first, second) = (cluster.candidate("first"), cluster.candidate("second"));

@@ -108,6 +108,20 @@ fn opr_02_an_object_that_is_deleted_is_cleaned_up_and_then_goes_and_is_left_alon
 }
 
 #[test]
+fn bugs_client_a_finalizer_that_is_there_twice_is_cleaned_up_once_and_removed_with_its_double() {
+    run(|cluster| async move {
+        cluster.make("a", &[MINE, OTHER, MINE]);
+        let both =
+            r#"apply default/a while Some(["example.org/mine", "example.org/other", "example.org/mine"])"#;
+        assert_eq!(cluster.pass(&cluster.seen("a").await).await.unwrap(), said(both));
+        cluster.maps().delete("a", &DeleteParams::default()).await.unwrap();
+        assert!(cluster.pass(&cluster.seen("a").await).await.unwrap().is_some());
+        assert_eq!(cluster.finalizers("a").unwrap(), [OTHER]);
+        assert_eq!(cluster.pass(&cluster.seen("a").await).await.unwrap(), None, "nothing is left to do");
+    });
+}
+
+#[test]
 fn opr_04_after_a_conflict_the_newest_state_decides_and_finalizers_of_others_stay() {
     run(|cluster| async move {
         cluster.make("a", &[]);

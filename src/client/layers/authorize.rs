@@ -17,6 +17,7 @@ use http::{Request, Response, StatusCode, header};
 use super::super::error::TransportError;
 use super::super::identity::{Identities, Identity};
 use super::super::proxy::failure::ProxyError;
+use super::super::tls;
 use super::super::transport::{Body, SentAuthorization, SentCredentials};
 
 type Answer = Result<Response<Body>, TransportError>;
@@ -87,6 +88,5 @@ fn is_about_certificates(error: &TransportError) -> bool {
     else {
         return false;
     };
-    let cause = source.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    matches!(cause, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_)))
+    tls::is_about_certificates(source)
 }

@@ -159,7 +159,7 @@ fn check_head<S>(
         return refused(format!("wrong kind: a {kind}, not a {expected}"));
     }
     let Some(version) = head.version else {
-        return refused(format!("the {kind} has no resource version"));
+        return refused(format!("the {kind} has no resource version, so it cannot be watched"));
     };
     match version.parse() {
         Ok(version) => Ok(ListPart::End { version, token: head.token }),

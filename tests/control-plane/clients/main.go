@@ -6,7 +6,7 @@
 //  2. It stays in its namespace, which must exist.
 //
 // Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf], or go-clients COMMAND ... with one of: proxies
-// (proxies.go), factory (factory.go), controller-bench (bench.go)
+// (proxies.go), trust (trust.go), factory (factory.go), controller-bench (bench.go)
 package main
 
 import (
@@ -46,6 +46,7 @@ var scenarios = map[string]func(context.Context, world) error{
 // commands need no kubeconfig and no namespace.
 var commands = map[string]func([]string) error{
 	"proxies":          proxies,
+	"trust":            trust,
 	"factory":          factory,
 	"controller-bench": controllerBench,
 }

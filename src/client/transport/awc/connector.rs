@@ -39,6 +39,7 @@ use crate::client::endpoint::ConnectionSettings;
 use crate::client::error::TransportError;
 use crate::client::identity::Identity;
 use crate::client::identity::material::Tls;
+use crate::client::tls;
 
 const KEEPALIVE_TIME: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
@@ -142,7 +143,7 @@ async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     limit: Duration,
 ) -> io::Result<TlsStream<S>> {
     let handshake = TlsConnector::from(Arc::clone(&tls.config)).connect(tls.server_name.clone(), stream);
-    within(limit, "the TLS handshake", handshake).await.map_err(explain_plain_answer)
+    within(limit, "the TLS handshake", handshake).await.map_err(tls::of_handshake)
 }
 
 /// What a step gives, unless it takes longer than its limit.
@@ -152,22 +153,6 @@ async fn within<T>(
     step: impl Future<Output = io::Result<T>>,
 ) -> io::Result<T> {
     timeout(limit, step).await.unwrap_or_else(|_| Err(deadline_error(what, limit)))
-}
-
-/// The peer answered the handshake with something else, such as an HTTP error.
-#[derive(Debug, thiserror::Error)]
-#[error("the peer does not speak TLS on this port; does its URL have to begin with http://?")]
-struct NotTls(#[source] io::Error);
-
-/// Replaces rustls' error about an answer that is not TLS by one that names the likely cause.
-pub(super) fn explain_plain_answer(error: io::Error) -> io::Error {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    match cause {
-        Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
-            io::Error::new(error.kind(), NotTls(error))
-        }
-        _ => error,
-    }
 }
 
 pub(super) async fn connect_tcp(host: &str, port: u16, limits: &Limits) -> io::Result<TcpStream> {

@@ -17,13 +17,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::connector::{connect_tcp, explain_plain_answer, passed_deadline};
+use super::connector::{connect_tcp, passed_deadline};
 use super::socket::Socket;
 use crate::client::endpoint::{ConnectionSettings, Endpoint};
 use crate::client::identity::material::Tls;
 use crate::client::proxy::failure::ProxyError;
 use crate::client::proxy::socks5::{Socks5, Step};
 use crate::client::proxy::{Protocol, Proxy, connect};
+use crate::client::tls;
 
 /// How many bytes of an answer to CONNECT are read at once.
 const PIECE: usize = 512;
@@ -69,7 +70,7 @@ async fn opened(
             Some(tls) => {
                 let connector = TlsConnector::from(Arc::clone(&tls.config));
                 let stream = connector.connect(tls.server_name.clone(), stream).await;
-                let stream = stream.map_err(|error| ProxyError::Tls(explain_plain_answer(error)))?;
+                let stream = stream.map_err(|error| ProxyError::Tls(tls::of_handshake(error)))?;
                 Socket::Tls(Box::new(stream))
             }
         };

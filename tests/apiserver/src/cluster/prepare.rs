@@ -125,9 +125,11 @@ pub(crate) fn name_causes(kind: &Kind, name: &str) -> Vec<Cause> {
     faults.iter().map(|why| Cause::invalid("metadata.name", name, why)).collect()
 }
 
-/// What is wrong with the beginning of a name that is to be generated: it is judged as a name that goes on.
+/// What is wrong with the beginning of a name that is to be generated. Before a dash at its end nothing is looked at but what
+/// comes before the last two letters, as on a real server.
 pub(crate) fn prefix_causes(kind: &Kind, prefix: &str) -> Vec<Cause> {
-    let masked = prefix.strip_suffix('-').filter(|start| !start.is_empty());
+    let masked =
+        prefix.len().checked_sub(2).filter(|_| prefix.ends_with('-')).and_then(|end| prefix.get(..end));
     let masked = masked.map(|start| format!("{start}a"));
     let faults = match masked.as_deref().unwrap_or(prefix) {
         "" => Vec::new(),

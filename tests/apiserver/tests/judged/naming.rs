@@ -117,9 +117,14 @@ fn bugs_12_texts_that_are_no_unicode() {
 #[test]
 fn bugs_16_beginnings_of_names() {
     judge(|s| {
-        for prefix in ["a".repeat(260), "a_".to_owned(), "A-".to_owned()] {
+        for prefix in ["a".repeat(260), "a_".to_owned(), "A-".to_owned(), "_a-".to_owned(), "a-".to_owned()] {
             let map = json!({"metadata": {"generateName": prefix}});
-            s.post("/api/v1/namespaces/{ns}/configmaps", &map);
+            let answer = s
+                .answer(&Request::new("POST", "/api/v1/namespaces/{ns}/configmaps").json(&map))
+                .expect("an answer");
+            let causes = answer.json()["details"]["causes"].as_array().cloned().unwrap_or_default();
+            let fields: Vec<Value> = causes.iter().map(|cause| cause["field"].clone()).collect();
+            s.note(&prefix, json!([answer.code(), fields]));
         }
     });
 }

@@ -1,0 +1,93 @@
+//! The certificates that are trusted.
+//!
+//! Answers "what is in the certificate authority?" Invariants:
+//! 1. A certificate that cannot be read is left out with a warning; if none can be read, that is an error. An empty text
+//!    trusts nobody; a text with something else in it is an error.
+//! 2. Each certificate is trusted for itself. It is trusted as an issuer only if it may issue, as in Go: the key of one
+//!    server that is trusted makes no other one.
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject as _};
+
+use super::certificate::Certificate;
+use crate::client::error::Error;
+
+const WHAT: &str = "the certificate authority";
+
+#[derive(Debug)]
+pub(super) struct Authorities {
+    /// Each that is trusted.
+    pub(super) certificates: Vec<CertificateDer<'static>>,
+    /// Those of them that may issue others.
+    pub(super) issuers: RootCertStore,
+}
+
+impl Authorities {
+    pub(super) fn of_pem(pem: &[u8]) -> Result<Self, Error> {
+        let mut authorities = Self { certificates: Vec::new(), issuers: RootCertStore::empty() };
+        let mut refused = None;
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let added = certificate
+                .map_err(|error| pem_reason(&error))
+                .and_then(|certificate| authorities.add(certificate));
+            if let Err(reason) = added {
+                tracing::warn!(
+                    target: "actix_informer::client",
+                    reason,
+                    "a certificate of the certificate authority cannot be used and is left out"
+                );
+                refused = Some(reason);
+            }
+        }
+        if authorities.certificates.is_empty() && !pem.is_empty() {
+            let nothing = "it has no certificate in PEM (`-----BEGIN CERTIFICATE-----`)";
+            let reason = refused.unwrap_or(nothing).to_owned();
+            return Err(Error::Unusable { what: WHAT, reason });
+        }
+        Ok(authorities)
+    }
+
+    pub(super) fn of_system() -> Result<Self, Error> {
+        let mut authorities = Self::of_pem(b"")?;
+        let errors = authorities.add_those_of_the_system();
+        if authorities.certificates.is_empty() {
+            let reason = match errors.first() {
+                Some(error) => format!("the system's certificates cannot be read: {error}"),
+                None => "none is configured, and the system has none".to_owned(),
+            };
+            return Err(Error::Unusable { what: WHAT, reason });
+        }
+        Ok(authorities)
+    }
+
+    pub(super) fn add_those_of_the_system(&mut self) -> Vec<rustls_native_certs::Error> {
+        let found = rustls_native_certs::load_native_certs();
+        for certificate in found.certs {
+            // Some systems have odd ones, which nobody can do anything about here.
+            let _ = self.add(certificate);
+        }
+        found.errors
+    }
+
+    fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), &'static str> {
+        let may_issue = Certificate::read(&certificate).is_none_or(|read| read.may_sign());
+        let mut issuers = RootCertStore::empty();
+        issuers.add(certificate.clone()).map_err(|_| "it is not an X.509 certificate in DER")?;
+        if may_issue {
+            self.issuers.roots.append(&mut issuers.roots);
+        }
+        self.certificates.push(certificate);
+        Ok(())
+    }
+}
+
+/// What is wrong with a PEM text. The parser's own message quotes lines, which may belong to a key.
+pub(super) fn pem_reason(error: &pem::Error) -> &'static str {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => "a section of its PEM has no end",
+        pem::Error::IllegalSectionStart { .. } => "a section of its PEM begins with a broken line",
+        pem::Error::Base64Decode(_) => "a section of its PEM is not base64",
+        _ => "it is not PEM",
+    }
+}
