@@ -169,6 +169,10 @@ impl Cluster {
         let key = kind.key(call.namespace, call.name);
         let Some(old) = self.find(&kind.storage, &key).cloned() else {
             if kind.rules.put_creates && !call.status {
+                let uid = member(&body, "uid");
+                if !uid.is_empty() {
+                    return Err(another_life(call, uid, ""));
+                }
                 return self.create_warned(call, body);
             }
             return Err(ApiError::not_found(kind.named(call.name)));
@@ -260,17 +264,22 @@ fn storage_key(kind: &Kind, key: &str) -> String {
     format!("/registry/{group}{}/{key}", kind.resource.plural)
 }
 
+/// The refusal of a body whose uid is not the one that is stored, or none.
+fn another_life(call: &Call<'_>, given: &str, stored: &str) -> ApiError {
+    let kind = call.kind;
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {given}, UID in object meta: {stored}",
+        storage_key(kind, &kind.key(call.namespace, call.name)),
+    );
+    ApiError::conflict(kind.named(call.name), &why)
+}
+
 /// Checks the uid and the version a body names against the stored object.
 pub(super) fn check_precedence(call: &Call<'_>, old: &Object, body: &Value) -> Result<(), ApiError> {
     let kind = call.kind;
     let uid = member(body, "uid");
     if !uid.is_empty() && *uid != *old.uid {
-        let why = format!(
-            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-            storage_key(kind, &kind.key(call.namespace, call.name)),
-            old.uid
-        );
-        return Err(ApiError::conflict(kind.named(call.name), &why));
+        return Err(another_life(call, uid, &old.uid));
     }
     let unconditional = kind.rules.unconditional_update;
     match member(body, "resourceVersion") {

@@ -1,4 +1,4 @@
-//! Names of definitions that are in use, owners that cannot be found out, and numbers: rows of the list of public reports.
+//! Names of definitions that are in use, numbers, texts, events, leases: rows of the list of public reports.
 //!
 //! They answer: what becomes of two definitions that want the same name? And of numbers that Go writes in its own way?
 use serde_json::{Value, json};
@@ -146,5 +146,24 @@ fn bugs_17_events_about_objects_of_other_namespaces() {
                 "reportingInstance": "c-1", "eventTime": time});
             s.post("/api/v1/namespaces/{ns}/events", &event);
         }
+    });
+}
+
+#[test]
+fn bugs_client_a_lease_that_was_deleted_is_written_again() {
+    judge(|s| {
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases";
+        let made = s.post(leases, &json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}));
+        s.delete(format!("{leases}/l"));
+        let mut lease = made.json();
+        s.put(format!("{leases}/l"), &lease);
+        if let Some(metadata) = lease["metadata"].as_object_mut() {
+            metadata.remove("uid");
+        }
+        s.put(format!("{leases}/l"), &lease);
+        if let Some(metadata) = lease["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        s.put(format!("{leases}/l"), &lease);
     });
 }
