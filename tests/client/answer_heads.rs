@@ -313,3 +313,34 @@ async fn a_connection_that_breaks_before_the_body_is_written_is_still_a_broken_o
     let error = client(&server.url()).request(Method::POST, "/a", body).await.unwrap_err();
     assert!(matches!(error, Error::Transport(TransportError::Broken { .. })), "{error}");
 }
+
+#[tokio::test]
+async fn client_p7_each_limit_of_a_connection_and_an_answer_can_be_set() {
+    let silent = RawServer::start(|mut connection: Connection| async move {
+        connection.some().await;
+        connection.gone().await;
+    })
+    .await;
+    let half = RawServer::start(|mut connection: Connection| async move {
+        connection.request().await;
+        connection.write(format!("{CHUNKED}{}", chunk("{"))).await;
+        connection.gone().await;
+    })
+    .await;
+    let (config, short) = (|url: &str| Config::new(url).unwrap(), Duration::from_millis(50));
+    let secure = config(&silent.url().replace("http:", "https:")).accept_invalid_certificates();
+    let through = config("http://127.0.0.1:1").proxy(silent.url()).unwrap();
+    for (config, path, expected) in [
+        (config(&silent.url()).head_limit(short), "/api/v1/nodes/one", "the head of the answer"),
+        (config(&silent.url()).slow_head_limit(short), "/api/v1/nodes", "the head of the answer"),
+        (config(&half.url()).read_limit(short), "/version", "a read of the body"),
+        (secure.handshake_limit(short), "/version", "the TLS handshake"),
+        (through.proxy_limit(short), "/version", "the answer of the proxy"),
+    ] {
+        let client = Client::new(config).unwrap();
+        let asking = client.request(Method::GET, path, None);
+        let error = tokio::time::timeout(Duration::from_secs(4), asking).await.expect(expected).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(expected) && text.contains("50ms"), "{expected}: {text}");
+    }
+}

@@ -108,6 +108,8 @@ impl RawServer {
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
+                // What is written is on its way before the connection may be reset.
+                stream.set_nodelay(true).unwrap();
                 let number = count.fetch_add(1, Ordering::SeqCst);
                 let io: Box<dyn Io> = match &tls {
                     None => Box::new(stream),

@@ -76,6 +76,11 @@ pub(super) fn logins() -> Vec<Row> {
             &format!("{TOKEN}\ntokenFile: $FOLDER/wrong-token"),
             Refused,
         ),
+        user(
+            "a token beside a token file that is missing",
+            &format!("{TOKEN}\ntokenFile: $FOLDER/missing"),
+            ADMIN,
+        ),
         user("a token file that is missing", "tokenFile: $FOLDER/missing", Refused),
         user("an empty token file", "tokenFile: $FOLDER/empty", Refused),
         user("nothing", "token: ''", Refused),
