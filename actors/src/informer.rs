@@ -235,7 +235,7 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
         return Err(StartError::NoName);
     }
     let informer = || Arc::clone(&spec.name);
-    if spec.sources.is_empty() {
+    if spec.sources.is_empty() && spec.namespaces.is_empty() {
         return Err(StartError::NoSource { informer: informer() });
     }
     if let Some(bound) = spec.bounds.zero() {

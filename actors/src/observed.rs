@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use informer_core::meta::{ResourceVersion, SourceId};
-use informer_core::snapshot::Snapshot;
+use informer_core::snapshot::{Snapshot, SourceVersions};
 
 use crate::informer::{Informer, WaitForError};
 use crate::pipeline::messages::Body;
@@ -36,7 +36,7 @@ pub(crate) trait Observed: Send + Sync {
 /// A snapshot of any kind.
 pub(crate) trait Taken: Send + Sync {
     fn len(&self) -> usize;
-    fn versions(&self) -> &[(SourceId, ResourceVersion)];
+    fn versions(&self) -> &SourceVersions;
 
     /// A [`TakenOf`].
     fn as_any(&self) -> &dyn Any;
@@ -60,7 +60,7 @@ impl<S: Body> Taken for TakenOf<S> {
         self.snapshot.len()
     }
 
-    fn versions(&self) -> &[(SourceId, ResourceVersion)] {
+    fn versions(&self) -> &SourceVersions {
         self.snapshot.versions()
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use informer_core::meta::{ResourceVersion, SourceId};
-use informer_core::snapshot::Snapshot;
+use informer_core::snapshot::{Snapshot, SourceVersions};
 
 use crate::any_informer::AnyInformer;
 use crate::informer::Informer;
@@ -118,7 +118,7 @@ impl Snapshots {
     }
 
     /// For each snapshot the informer's name, the number of objects, and the version of each source.
-    pub fn iter(&self) -> impl Iterator<Item = (Arc<str>, usize, &[(SourceId, ResourceVersion)])> {
+    pub fn iter(&self) -> impl Iterator<Item = (Arc<str>, usize, &SourceVersions)> {
         self.0.iter().map(|entry| (entry.informer.name(), entry.taken.len(), entry.taken.versions()))
     }
 
@@ -126,7 +126,7 @@ impl Snapshots {
     pub fn versions(&self) -> Versions {
         let of_entry = |entry: &Entry| -> Vec<Wanted> {
             let versions = entry.taken.versions().iter();
-            let wanted = |(source, version): &(SourceId, ResourceVersion)| Wanted {
+            let wanted = |(source, version): (&SourceId, &ResourceVersion)| Wanted {
                 informer: Arc::clone(&entry.informer),
                 source: Some(source.clone()),
                 version: version.clone(),

@@ -52,6 +52,16 @@ pub enum WaitError {
         /// Why supervision gave up.
         reason: Arc<str>,
     },
+    /// No source could be made for a namespace. The others are followed, and it is tried again while it is wanted.
+    #[error("informer {informer:?} cannot follow the namespace {namespace:?}: {reason}")]
+    NamespaceFailed {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The namespace.
+        namespace: Arc<str>,
+        /// Why.
+        reason: Arc<str>,
+    },
     /// There is no such source, or it was removed before it had listed.
     #[error("informer {informer:?} has no source {:?}", .name.as_str())]
     UnknownSource {

@@ -64,7 +64,7 @@ async fn ref_17_events_of_every_type_leave_the_expected_set_the_wrong_kind_aside
     let snapshot = maps.snapshot();
     let undecodable: Vec<_> = snapshot.undecodable().map(|undecodable| undecodable.key.to_string()).collect();
     assert_eq!(
-        (undecodable, snapshot.versions()[0].1.to_string()),
+        (undecodable, snapshot.versions().first().expect("one source").to_string()),
         (vec!["a/wrong".to_owned()], "30".to_owned())
     );
     ends(maps).await;

@@ -10,7 +10,7 @@ use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Server, Site, kill_at};
 use informer_core::delta_fifo::QueueOrder;
-use informer_core::meta::SourceId;
+use informer_core::meta::{Meta, SourceId};
 use informer_core::reflector::ReflectorConfig;
 
 use crate::views::{Cluster, Followed, synced};
@@ -183,6 +183,30 @@ async fn exchange(runtime: &Runtime) -> u64 {
     let restarts = followed.informer.status().restarts;
     assert!(followed.informer.shutdown(LONG).await.is_clean());
     restarts
+}
+
+#[test]
+fn informer_1_a_wait_for_a_write_that_begins_before_a_hand_over_ends_when_the_new_source_has_brought_it() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let twins = Twins::new();
+        let followed = synced(Informer::builder(&runtime, "texts").source_with(twins.spec(0, "a"))).await;
+        // The former source brings nothing more, so the wait goes on with the new one.
+        twins.0[0].freeze_watches(true);
+        let mut version = None;
+        for server in &twins.0 {
+            version = Some(server.apply("x/one", "written".to_owned()));
+        }
+        let version = version.expect("there are two");
+        let written = Meta::new("x/one".parse().expect("a key"), version.clone(), SourceId::default());
+        let lister = followed.informer.lister();
+        let wait = actix::spawn(async move { lister.wait_for_write(&written, LONG).await });
+        settle().await;
+        assert!(!wait.is_finished());
+        followed.informer.hand_over(&[SourceId::new("a")], vec![twins.spec(1, "b")]).await.expect("it lists");
+        wait.await.expect("no panic").expect("the new source has it");
+        let shown = followed.informer.snapshot();
+        assert_eq!(shown.named(None, Some("x"), "one").map(|object| object.version().clone()), Some(version));
+    });
 }
 
 #[test]

@@ -126,7 +126,7 @@ async fn in_turns<T>(future: impl Future<Output = T>) -> Option<T> {
 async fn arrives(world: &World, version: &ResourceVersion) -> bool {
     let lister = world.informer.lister();
     let arrived = async {
-        while lister.snapshot().versions().first().is_none_or(|(_, reached)| reached < version) {
+        while lister.snapshot().versions().first().is_none_or(|reached| reached < version) {
             tokio::task::yield_now().await;
         }
     };

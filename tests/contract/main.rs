@@ -59,6 +59,7 @@ mod list_budget;
 mod lister;
 mod log;
 mod logs;
+mod many_sources;
 mod many_subscribers;
 mod namespaces;
 mod off_arbiter;

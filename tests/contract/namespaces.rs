@@ -91,11 +91,13 @@ fn inf_90_a_function_that_panics_over_a_namespace_costs_that_namespace_alone() {
         names.apply("b", String::new());
         names.apply("c", String::new());
         until(|| followed.informer.namespaces().len() == 3).await;
+        let failed = followed.informer.namespaces_synced().await.expect_err("the wait ends");
         assert_eq!(
-            followed.lines().await,
-            ["Added(InitialList) c/1@4"],
-            "the wait ends, and others are followed"
+            failed.to_string(),
+            "informer \"texts\" cannot follow the namespace \"b\": making its source panicked: on purpose"
         );
+        until(|| !followed.received.is_empty()).await;
+        assert_eq!(followed.received.lines(), ["Added(InitialList) c/1@4"], "others are followed");
         let status = followed.informer.status();
         assert_eq!((status.restarts, followed.sources().contains(&"b".to_owned())), (0, false));
     });

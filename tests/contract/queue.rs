@@ -179,7 +179,7 @@ fn ref_51_a_reflector_killed_while_parts_are_queued_asks_for_the_newest_of_them_
     let faults = Faults::new(move |here| {
         let mut seen = hook.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(lister) = &seen.lister else { return };
-        let reached = lister.snapshot().versions()[0].1.clone();
+        let reached = lister.snapshot().versions().first().expect("one source").clone();
         match here {
             Site::IndexerReplace => seen.replaces += 1,
             Site::DeltaFifoPush => seen.pushes += 1,

@@ -32,7 +32,7 @@ impl Publishes {
             let mut seen = seen.lock().expect("no panic");
             if let (Site::IndexerPublished, Some(lister)) = (site, &seen.lister) {
                 let snapshot = lister.snapshot();
-                let version = snapshot.versions().first().map(|(_, version)| version.to_string());
+                let version = snapshot.versions().first().map(ToString::to_string);
                 let objects = snapshot.iter().map(|object| format!(" {}@{}", object.key(), object.version()));
                 let line = format!("{}:{}", version.unwrap_or_default(), objects.collect::<String>());
                 seen.lines.push(line);

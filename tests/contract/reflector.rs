@@ -21,7 +21,7 @@ fn wl_01_and_wl_02_a_fresh_informer_syncs_by_one_watch_with_initial_events_and_n
         world.synced().await;
         assert_eq!(
             (world.informer.snapshot().len(), world.server.version()),
-            (3, world.informer.snapshot().versions()[0].1.clone())
+            (3, world.informer.snapshot().versions().first().expect("one source").clone())
         );
         let mut received = watched.lines(3).await;
         received.sort();

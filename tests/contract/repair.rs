@@ -85,7 +85,11 @@ fn ref_41_a_good_answer_is_delivered_with_cause_watch_and_ends_the_mark() {
         lines.sort();
         assert_eq!(lines, ["Added(Watch) c/new@6".to_owned(), "Updated(Watch) a/one@5".to_owned()]);
         assert_eq!(world.informer.status().undecodable, 0);
-        assert_eq!(world.informer.snapshot().versions()[0].1, newest, "a GET moves no version on");
+        assert_eq!(
+            *world.informer.snapshot().versions().first().expect("one source"),
+            newest,
+            "a GET moves no version on"
+        );
         world.agrees().await;
         watched.agrees(&world).await;
         let asked = gets(&world);
@@ -142,7 +146,11 @@ fn ref_41_frames_older_than_a_fetched_object_change_nothing_and_a_restart_asks_a
         let newest = world.server.apply("a/one", "ahead of the watch".to_owned());
         until_after(&world, 3 * MINUTE, || watched.received.len() == 1).await;
         assert_eq!(watched.received.lines(), [format!("Updated(Watch) a/one@{newest}")]);
-        assert_eq!(world.informer.snapshot().versions()[0].1, reached, "the watch has not delivered so much");
+        assert_eq!(
+            *world.informer.snapshot().versions().first().expect("one source"),
+            reached,
+            "the watch has not delivered so much"
+        );
         world.server.end_watches(None);
         world.server.freeze_watches(false);
         world.agrees().await;

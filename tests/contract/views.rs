@@ -29,6 +29,8 @@ pub(crate) struct Cluster {
     pub(crate) server: Server<String>,
     /// Whether views of all namespaces are refused, and how often that was done.
     denied: Arc<AtomicBool>,
+    /// Whether every second refusal is no refusal but a failure.
+    by_turns: Arc<AtomicBool>,
     refused: Arc<AtomicUsize>,
 }
 
@@ -48,7 +50,7 @@ impl Cluster {
     pub(crate) fn of(keys: &[&str]) -> Self {
         let server = Server::new();
         keys.iter().for_each(|key| drop(server.apply(key, String::new())));
-        Self { server, denied: Arc::default(), refused: Arc::default() }
+        Self { server, denied: Arc::default(), by_turns: Arc::default(), refused: Arc::default() }
     }
 
     /// What makes the source of a namespace, named after it. An empty name is refused.
@@ -69,6 +71,11 @@ impl Cluster {
     /// Refuses views of all namespaces, or serves them.
     pub(crate) fn forbid(&self, forbid: bool) {
         self.denied.store(forbid, Ordering::Relaxed);
+    }
+
+    /// Every second refusal of views of all namespaces is a failure of the server.
+    pub(crate) fn fail_by_turns(&self) {
+        self.by_turns.store(true, Ordering::Relaxed);
     }
 
     /// How often a view of all namespaces was refused.
@@ -120,7 +127,10 @@ impl View {
     fn refusal(&self) -> Option<ListWatchError> {
         let denied = self.sees.is_none() && self.cluster.denied.load(Ordering::Relaxed);
         denied.then(|| {
-            self.cluster.refused.fetch_add(1, Ordering::Relaxed);
+            let before = self.cluster.refused.fetch_add(1, Ordering::Relaxed);
+            if self.cluster.by_turns.load(Ordering::Relaxed) && before % 2 == 1 {
+                return ListWatchError::source("down");
+            }
             ListWatchError::Denied("only single namespaces".into())
         })
     }

@@ -100,7 +100,7 @@ fn lst_07_a_wait_for_a_version_that_is_reached_takes_no_time_and_a_bookmark_ends
         assert!(!wait.is_finished(), "3 is below 20");
         fed.bookmark(21);
         wait.await.expect("no panic").expect("by bookmark");
-        assert_eq!(informer.snapshot().versions()[0].1, version(21));
+        assert_eq!(*informer.snapshot().versions().first().expect("one source"), version(21));
     });
 }
 
@@ -137,7 +137,10 @@ fn lst_09_while_the_arbiter_is_blocked_a_lister_answers_inside_and_outside_of_a_
         let outside = lister.clone();
         let outside = std::thread::spawn(move || read(&outside)).join().expect("no panic");
         assert_eq!(outside, [1; 4], "outside");
-        assert!(informer.snapshot().versions()[0].1 < newest, "the arbiter is still blocked");
+        assert!(
+            *informer.snapshot().versions().first().expect("one source") < newest,
+            "the arbiter is still blocked"
+        );
         drop(gate);
         informer.lister().wait_for(&newest, LIMIT).await.expect("it goes on");
     });

@@ -139,6 +139,7 @@ impl<S> Store<S> {
         self.complete();
         for (source, part) in parts {
             if let Some(version) = part.reached() {
+                self.note_first(&source);
                 self.working.reach(&source, version);
             }
             self.apply_part(&source, part);
@@ -256,6 +257,13 @@ impl<S> Store<S> {
         }
         self.draft.discard_stored(&old);
         Some(old)
+    }
+
+    /// A source is about to reach a version: the publish says so if it is its first one.
+    fn note_first(&mut self, source: &SourceId) {
+        if self.working.version(source).is_none() {
+            self.draft.note_first(source.clone());
+        }
     }
 
     fn add_index(&mut self, index: AnyIndex<S>, table: NamedTable) {

@@ -25,9 +25,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::delta::{Cause, Change, Changes};
-use crate::meta::{ResourceVersion, SourceId};
+use crate::meta::SourceId;
 use crate::off_arbiter::Freeing;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, SourceVersions};
 
 mod coalesce;
 mod cursor;
@@ -85,7 +85,7 @@ pub struct Backlog<S> {
     /// The keys whose events are held until they are quiet, if that was asked for.
     debounce: Option<Box<Debounce<S>>>,
     /// The versions of the last list: a life that is older was in it.
-    listed: Box<[(SourceId, ResourceVersion)]>,
+    listed: Option<Box<SourceVersions>>,
     /// `None` once the initial events are delivered.
     initial: Option<Box<Initial>>,
     /// The last resync is running while something that arrived up to this waits.
@@ -152,7 +152,7 @@ impl<S> Backlog<S> {
             waiting,
             filter: None,
             debounce: None,
-            listed: Box::default(),
+            listed: None,
             initial,
             resync_until: 0,
             is_under_way: false,
@@ -302,7 +302,7 @@ impl<S> Backlog<S> {
         self.latch();
         if self.is_empty() {
             // Every subscription has one of these: an idle one holds no room for what is not there.
-            (self.ready, self.cursors, self.listed) = (VecDeque::new(), VecDeque::new(), Box::default());
+            (self.ready, self.cursors, self.listed) = (VecDeque::new(), VecDeque::new(), None);
             self.waiting.shrink();
         }
     }

@@ -22,17 +22,18 @@ pub(crate) use frame::{Frame, UndecodableEntry};
 pub(crate) use holders::Held;
 pub use lookup::Lookup;
 pub(crate) use objects::Put;
+pub use versions::SourceVersions;
 
 mod behind;
 mod by_index;
 mod diff;
-mod few;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod frame;
 mod holders;
 mod lookup;
 mod objects;
+mod versions;
 
 /// All objects of an informer at one moment, with the version of each source and the indices.
 ///
@@ -285,7 +286,7 @@ impl<S> Snapshot<S> {
     }
 
     /// The version of each source, in the order of their names.
-    pub fn versions(&self) -> &[(SourceId, ResourceVersion)] {
+    pub fn versions(&self) -> &SourceVersions {
         self.frame().versions()
     }
 

@@ -211,8 +211,8 @@ impl<S: Body> Informer<S> {
     /// others are removed. [`Self::namespaces_synced`] waits for both. None is allowed; the informer then waits for the
     /// next change.
     ///
-    /// For an informer that was started with namespaces. Costs one comparison of the two sets, on the informer's thread;
-    /// a source that stays is not asked anything.
+    /// For an informer that was started with namespaces, which may have been none. Costs one comparison of the two sets, on
+    /// the informer's thread, and new sources are added in slices; a source that stays is not asked anything.
     ///
     /// # Errors
     /// When the informer has no such set, its namespaces are selected, a name is none, or it has stopped; nothing

@@ -20,7 +20,7 @@ use informer_core::meta::{ClusterName, SourceId};
 use tokio_util::sync::CancellationToken;
 
 pub use self::errors::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
-use super::{Informer, WaitError};
+use super::Informer;
 use crate::pipeline::messages::{Body, RemoveSource};
 use crate::pipeline::owner::show_removed;
 use crate::pipeline::source_spec::SourceSpec;

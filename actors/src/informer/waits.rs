@@ -113,7 +113,8 @@ impl<S: Body> Informer<S> {
     ///
     /// # Errors
     /// [`WaitError::Stopped`] if the informer stops before; [`WaitError::SourceGivenUp`] if the source of a namespace, or
-    /// the one that selects them, is given up before it has listed.
+    /// the one that selects them, is given up before it has listed; [`WaitError::NamespaceFailed`] if no source could be made
+    /// for one of them, once the others have listed.
     pub async fn namespaces_synced(&self) -> Result<(), WaitError> {
         if self.0.ending.stop.is_cancelled() {
             return Err(self.stopped());
@@ -136,6 +137,10 @@ impl<S: Body> Informer<S> {
             let (changed, settled) = (set.changed.count(), board.settled().count());
             if set.is_synced(change) {
                 return Looked::Decided(Ok(()));
+            }
+            if let Some((namespace, reason)) = set.failed() {
+                let informer = Arc::clone(&self.0.pipeline.parent.name);
+                return Looked::Decided(Err(WaitError::NamespaceFailed { informer, namespace, reason }));
             }
             if let Some((source, reason)) = board.given_up_unlisted(&needs) {
                 return Looked::Decided(Err(self.source_given_up(&source, reason)));

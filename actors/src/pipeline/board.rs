@@ -11,8 +11,10 @@
 //!
 //! Read next: `status.rs`, the values; `informer.rs`, which waits.
 
+mod namespaces;
 mod sync;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -50,7 +52,7 @@ struct Cells {
     settled: Signal,
     /// A source has listed for the first time, or its state is another one.
     sources_moved: Signal,
-    namespaces: Mutex<Vec<NamespacesStatus>>,
+    namespaces: Mutex<BTreeMap<usize, NamespacesStatus>>,
 }
 
 /// What is published.
@@ -79,6 +81,8 @@ pub(crate) struct Figures<'a, S> {
     pub(crate) undecodable: usize,
     /// The snapshot itself, for the versions of its sources.
     pub(crate) versions: &'a Snapshot<S>,
+    /// The sources whose versions differ from those of the publish before.
+    pub(crate) touched: &'a [SourceId],
     pub(crate) synced: bool,
     pub(crate) now: Duration,
 }
@@ -113,7 +117,7 @@ impl StatusBoard {
             (store.objects, store.undecodable, store.synced, store.sync_took);
         drop(store);
         let data = locked(&cells.data).clone();
-        let namespaces = locked(&cells.namespaces).clone();
+        let namespaces = locked(&cells.namespaces).values().cloned().collect();
         let health = locked(&cells.health);
         InformerStatus {
             name: Arc::clone(&cells.name),
@@ -157,16 +161,13 @@ impl StatusBoard {
         &self.0.sources_moved
     }
 
-    /// Shows how a set of namespaces is followed.
-    pub(crate) fn show_namespaces(&self, set: usize, status: NamespacesStatus) {
-        let mut shown = locked(&self.0.namespaces);
-        if self.is_stopped() || shown.get(set) == Some(&status) {
-            return;
-        }
-        let missing = (set + 1).saturating_sub(shown.len());
-        shown.extend(std::iter::repeat_n(NamespacesStatus::default(), missing));
-        shown[set] = status;
-        self.0.changed.raise();
+    /// An informer without sources is synced: there is nothing to list.
+    pub(crate) fn show_synced(&self) {
+        let mut store = locked(&self.0.store);
+        store.synced = true;
+        store.sync_took.get_or_insert(Duration::ZERO);
+        drop(store);
+        self.wake();
     }
 
     /// The informer has stopped.
@@ -251,10 +252,11 @@ impl StatusBoard {
     }
 
     fn show_failure_left(&self, failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>) {
-        let left = self.0.sources.find_map(|status| match &status.state {
+        let given_up = |status: &SourceStatus| match &status.state {
             SourceState::GivenUp { reason } => Some(failure(status, reason)),
             _ => None,
-        });
+        };
+        let left = self.failed().and_then(|_| self.0.sources.find_map(given_up));
         locked(&self.0.health).failed = left;
         self.wake();
     }
@@ -276,13 +278,9 @@ impl StatusBoard {
                 return true;
             }
             let mut has_listed = false;
-            self.0.sources.for_each(|status| {
-                let version = figures.versions.version(&status.source);
-                if status.version.as_ref() != version {
-                    has_listed |= status.version.is_none();
-                    status.version = version.cloned();
-                }
-            });
+            for source in figures.touched {
+                has_listed |= self.0.sources.show_version(source, figures.versions.version(source));
+            }
             let was_synced = store.synced;
             let news = store.show(figures) || has_listed;
             (news, has_listed, has_listed || store.synced != was_synced)

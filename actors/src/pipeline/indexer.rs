@@ -218,10 +218,12 @@ impl<S: Body> Indexer<S> {
 
     fn publish(&mut self, applied: Publish<S>) {
         self.spec.shared.report(&applied.reported);
-        self.is_synced = self.is_synced || self.spec.shared.sources.have_all_listed(&applied.snapshot);
+        let sources = &self.spec.shared.sources;
+        self.is_synced = self.is_synced || sources.have_all_listed(&applied.first);
         if !self.spec.shared.publish(self.epoch, &applied, &self.touched, self.is_synced) {
             return self.machine.handle_end();
         }
+        sources.note_listed(&applied.snapshot, &applied.first);
         let Publish { before, changes, replaced, replaced_bytes, .. } = applied;
         let replaced = Freeing::by_chunks(self.spec.shared.runtime.0.freeing.release()).keep(replaced);
         if replaced.is_empty() {

@@ -62,6 +62,8 @@ pub(crate) struct Listener<S: Body> {
     machine: ListenerMachine<S>,
     taker: Option<OneshotSender<Taken<S>>>,
     drains: Vec<ReplySlot<()>>,
+    /// Which sources the machine knows of.
+    seen_sources: Option<u64>,
 }
 
 impl<S: Body> Actor for Listener<S> {
@@ -93,7 +95,7 @@ impl<S: Body> Child for Listener<S> {
             seen: if let Delivery::Feed(feed) = &spec.delivery { feed.settled() } else { None },
         });
         let machine = machine.releasing_to(spec.shared.runtime.0.freeing.release());
-        Self { spec: spec.clone(), machine, taker: None, drains: Vec::new() }
+        Self { spec: spec.clone(), machine, taker: None, drains: Vec::new(), seen_sources: None }
     }
 }
 
@@ -161,7 +163,7 @@ impl<S: Body> Listener<S> {
     /// Until it is synced it waits for the first list of every source that its informer has, as the informer does.
     fn follow_sources(&mut self) {
         let sources = &self.spec.shared.sources;
-        self.machine.handle_sources(|| sources.ids());
+        self.machine.handle_sources(|| sources.ids_since(&mut self.seen_sources));
     }
 
     /// The subscriber has handled its window.
@@ -202,6 +204,7 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
                 feed.begin(&start.snapshot);
             }
             self.machine.handle_start(start.snapshot, self.spec.shared.runtime.now());
+            self.seen_sources = None;
             self.follow_sources();
             self.drive(ctx);
         }

@@ -63,6 +63,8 @@ struct State {
     /// Up to which change everything is exchanged and has listed.
     synced: u64,
     refused: Option<Refused>,
+    /// A namespace for which no source could be made, and why, once all others have listed.
+    failed: Option<(Arc<str>, Arc<str>)>,
     /// The filter of the cluster-wide source, once there was one.
     filter: Option<Arc<NamespaceFilter>>,
     /// Its cluster was removed, and not added again since.
@@ -120,8 +122,8 @@ impl<S> NamespaceSet<S> {
         change
     }
 
-    /// Exchanges how its sources are made, if its cluster was removed.
-    pub(crate) fn renew(&self, makers: Makers<S>) -> Result<(), Makers<S>> {
+    /// Exchanges how its sources are made, if its cluster was removed; gives what is not used.
+    pub(crate) fn renew(&self, makers: Makers<S>) -> Result<Makers<S>, Makers<S>> {
         {
             let mut state = self.state();
             if !state.is_removed {
@@ -129,10 +131,7 @@ impl<S> NamespaceSet<S> {
             }
             (state.is_removed, state.refused, state.wanted) = (false, None, None);
         }
-        let before = std::mem::replace(&mut *locked(&self.makers), makers);
-        // What the program captured is dropped after the lock.
-        drop(before);
-        Ok(())
+        Ok(std::mem::replace(&mut *locked(&self.makers), makers))
     }
 
     pub(crate) fn filter(&self) -> Option<Arc<NamespaceFilter>> {
@@ -154,6 +153,7 @@ impl<S> NamespaceSet<S> {
         if state.wanted.as_ref() != Some(&names) {
             state.wanted = Some(names);
             state.generation += 1;
+            state.failed = None;
         }
         let generation = state.generation;
         drop(state);
@@ -194,6 +194,22 @@ impl<S> NamespaceSet<S> {
     /// Waits until every new namespace of this change has its source.
     pub(crate) async fn joined(&self, generation: u64) {
         self.reached(|state| state.joined, generation).await;
+    }
+
+    /// All is exchanged and has listed but what could not be followed, such as this namespace.
+    pub(crate) fn fail(&self, failed: Option<(Arc<str>, Arc<str>)>) {
+        let mut state = self.state();
+        let is_news = state.failed != failed;
+        state.failed = failed;
+        drop(state);
+        if is_news {
+            self.changed.raise();
+        }
+    }
+
+    /// A namespace that could not be followed, and why.
+    pub(crate) fn failed(&self) -> Option<(Arc<str>, Arc<str>)> {
+        self.state().failed.clone()
     }
 
     /// Whether everything of this change is exchanged and has listed.
@@ -237,15 +253,23 @@ fn made<T>(make: impl FnOnce() -> Result<T, Arc<str>>) -> Result<T, Arc<str>> {
 
 /// The sets of one informer: none, or one for each cluster.
 #[derive(Debug)]
-pub(crate) struct NamespaceSets<S>(Mutex<Vec<Arc<NamespaceSet<S>>>>);
+pub(crate) struct NamespaceSets<S>(Mutex<Sets<S>>);
+
+#[derive(Debug)]
+struct Sets<S> {
+    sets: Vec<Arc<NamespaceSet<S>>>,
+    /// The number of the next one: none is used twice.
+    next: usize,
+}
 
 impl<S> NamespaceSets<S> {
     pub(crate) fn new(sets: Vec<Arc<NamespaceSet<S>>>) -> Self {
-        Self(Mutex::new(sets))
+        let next = sets.len();
+        Self(Mutex::new(Sets { sets, next }))
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<NamespaceSet<S>>> {
-        locked(&self.0).clone()
+        locked(&self.0).sets.clone()
     }
 
     /// The set of this cluster: the one that is there, if its cluster was removed, with these makers; or a new one, and
@@ -255,15 +279,29 @@ impl<S> NamespaceSets<S> {
         cluster: Option<ClusterName>,
         makers: Makers<S>,
     ) -> Option<(Arc<NamespaceSet<S>>, bool)> {
-        let mut sets = locked(&self.0);
-        if let Some(set) = sets.iter().find(|set| set.cluster == cluster) {
-            let set = Arc::clone(set);
-            drop(sets);
-            return set.renew(makers).is_ok().then_some((set, false));
-        }
-        let set = Arc::new(NamespaceSet::new(sets.len(), cluster, makers));
-        sets.push(Arc::clone(&set));
-        Some((set, true))
+        let mut state = locked(&self.0);
+        let former = match state.sets.iter().find(|set| set.cluster == cluster) {
+            Some(set) => Some((set.renew(makers), Arc::clone(set))),
+            None => {
+                let set = Arc::new(NamespaceSet::new(state.next, cluster, makers));
+                state.next += 1;
+                state.sets.push(Arc::clone(&set));
+                return Some((set, true));
+            }
+        };
+        drop(state);
+        // What the program captured is dropped after the lock.
+        former.and_then(|(renewed, set)| renewed.is_ok().then_some((set, false)))
+    }
+
+    /// Forgets a set whose cluster was removed; false if it was not, or was added again.
+    pub(crate) fn end(&self, set: &Arc<NamespaceSet<S>>) -> bool {
+        let mut state = locked(&self.0);
+        let is_removed = set.state().is_removed;
+        let place = state.sets.iter().position(|other| Arc::ptr_eq(other, set)).filter(|_| is_removed);
+        let ended = place.map(|place| state.sets.swap_remove(place));
+        drop(state);
+        ended.is_some()
     }
 }
 

@@ -23,6 +23,10 @@ pub struct NamespacesStatus {
     pub refused: Option<Arc<str>>,
     /// When the cluster-wide watch is asked for again after that, as time since the runtime's start.
     pub next_try_at: Option<Duration>,
+    /// For how many of them no source could be made. They are tried again.
+    pub failed: usize,
+    /// One of these, and why.
+    pub failure: Option<Arc<str>>,
 }
 
 impl fmt::Display for NamespacesStatus {
@@ -33,6 +37,11 @@ impl fmt::Display for NamespacesStatus {
             write!(f, " of cluster {cluster}")?;
         }
         write!(f, " {how}")?;
-        self.refused.as_ref().map_or(Ok(()), |why| write!(f, ", as the cluster-wide watch is refused: {why}"))
+        if let Some(why) = &self.refused {
+            write!(f, ", as the cluster-wide watch is refused: {why}")?;
+        }
+        let failure =
+            self.failure.as_ref().map_or(Ok(()), |why| write!(f, ", {} of them not: {why}", self.failed));
+        failure
     }
 }

@@ -92,6 +92,7 @@ impl<S: Body> PipelineShared<S> {
             objects: newest.len(),
             undecodable: newest.undecodable_len(),
             versions: newest,
+            touched: sources,
             synced,
             now: self.runtime.now(),
         };

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use informer_core::meta::SourceId;
+use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::SourceState;
 
 use crate::pipeline::status::SourceStatus;
@@ -21,8 +21,9 @@ pub(crate) struct SourceCells(Mutex<Cells>);
 
 #[derive(Debug, Default)]
 struct Cells {
-    in_order: Vec<Arc<SourceCell>>,
-    by_name: BTreeMap<SourceId, Arc<SourceCell>>,
+    in_order: BTreeMap<u64, Arc<SourceCell>>,
+    by_name: BTreeMap<SourceId, (u64, Arc<SourceCell>)>,
+    next: u64,
 }
 
 #[derive(Debug)]
@@ -42,36 +43,48 @@ impl SourceCells {
         let status = SourceStatus { state, ..SourceStatus::new(id.clone()) };
         let cell = Arc::new(SourceCell { id: id.clone(), status: Mutex::new(status) });
         let mut cells = locked(&self.0);
-        cells.in_order.push(Arc::clone(&cell));
-        cells.by_name.insert(id.clone(), cell);
+        let order = cells.next;
+        cells.next += 1;
+        cells.in_order.insert(order, Arc::clone(&cell));
+        cells.by_name.insert(id.clone(), (order, cell));
     }
 
     pub(crate) fn remove(&self, id: &SourceId) {
         let mut cells = locked(&self.0);
-        cells.in_order.retain(|cell| cell.id != *id);
-        cells.by_name.remove(id);
+        if let Some((order, _)) = cells.by_name.remove(id) {
+            cells.in_order.remove(&order);
+        }
     }
 
     pub(crate) fn find(&self, id: &SourceId) -> Option<Arc<SourceCell>> {
-        locked(&self.0).by_name.get(id).cloned()
+        locked(&self.0).by_name.get(id).map(|(_, cell)| Arc::clone(cell))
     }
 
     /// Copies of the statuses.
     pub(crate) fn read(&self) -> Vec<SourceStatus> {
-        locked(&self.0).in_order.iter().map(|cell| locked(&cell.status).clone()).collect()
+        locked(&self.0).in_order.values().map(|cell| locked(&cell.status).clone()).collect()
+    }
+
+    /// Shows the version that is published of a source; true if that is its first one.
+    pub(crate) fn show_version(&self, id: &SourceId, version: Option<&ResourceVersion>) -> bool {
+        let Some(cell) = self.find(id) else { return false };
+        let mut status = locked(&cell.status);
+        let is_first = status.version.is_none() && version.is_some();
+        status.version = version.cloned();
+        is_first
     }
 
     /// The first result for a source, in order.
     pub(crate) fn find_map<T>(&self, mut result: impl FnMut(&SourceStatus) -> Option<T>) -> Option<T> {
-        locked(&self.0).in_order.iter().find_map(|cell| result(&locked(&cell.status)))
+        locked(&self.0).in_order.values().find_map(|cell| result(&locked(&cell.status)))
     }
 
     /// The results for all sources that have one, in order.
     pub(crate) fn all<T>(&self, mut result: impl FnMut(&SourceStatus) -> Option<T>) -> Vec<T> {
-        locked(&self.0).in_order.iter().filter_map(|cell| result(&locked(&cell.status))).collect()
+        locked(&self.0).in_order.values().filter_map(|cell| result(&locked(&cell.status))).collect()
     }
 
     pub(crate) fn for_each(&self, mut change: impl FnMut(&mut SourceStatus)) {
-        locked(&self.0).in_order.iter().for_each(|cell| change(&mut locked(&cell.status)));
+        locked(&self.0).in_order.values().for_each(|cell| change(&mut locked(&cell.status)));
     }
 }

@@ -39,10 +39,14 @@ struct State {
     /// In the order in which they came.
     in_order: BTreeMap<u64, SourceId>,
     next: u64,
+    /// How often one has come or gone.
+    changes: u64,
     /// By what they may bring.
     by_scope: BTreeMap<Scope, BTreeMap<u64, SourceId>>,
     /// How many are not being removed.
     staying: usize,
+    /// Those of these whose first list is not published, as far as that is known; and the set of each.
+    unlisted: BTreeMap<SourceId, Option<usize>>,
     exchanges: Exchanges,
 }
 
@@ -140,7 +144,9 @@ impl Sources {
         }
         let over = CancellationToken::new();
         entry.leaving = Some(over.clone());
+        state.changes += 1;
         state.staying -= 1;
+        state.list(id);
         Ok(Removal { over, is_new: true })
     }
 
@@ -150,6 +156,11 @@ impl Sources {
         if state.entries.get(id).is_some_and(|entry| entry.leaving.is_some()) {
             state.remove(id, &self.exchanged);
         }
+    }
+
+    /// Whether there is none, as of a set of no namespaces.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state().entries.is_empty()
     }
 
     /// Whether a source of this name is followed.
@@ -174,16 +185,45 @@ impl Sources {
         state.in_order.values().filter(stays).cloned().collect()
     }
 
+    /// As [`Self::ids`], if any has come or gone since this was `seen`.
+    pub(crate) fn ids_since(&self, seen: &mut Option<u64>) -> Option<Vec<SourceId>> {
+        let changes = self.state().changes;
+        let is_news = seen.replace(changes) != Some(changes);
+        is_news.then(|| self.ids())
+    }
+
     /// The sources of a set of namespaces: each with its name, what it follows, and whether its removal has begun. Walks
-    /// over all.
+    /// over all of the set.
     pub(crate) fn of_set(&self, set: usize) -> Vec<(SourceId, Option<Arc<str>>, bool)> {
         let state = self.state();
-        let of_set = |id: &SourceId| {
+        let found = |id: &SourceId| {
             let entry = state.entries.get(id)?;
-            let member = entry.member.as_ref().filter(|member| member.set == set)?;
-            Some((id.clone(), member.namespace.clone(), entry.leaving.is_some()))
+            Some((id.clone(), entry.member.as_ref()?.namespace.clone(), entry.leaving.is_some()))
         };
-        state.in_order.values().filter_map(of_set).collect()
+        state.exchanges.ids(set).filter_map(found).collect()
+    }
+
+    /// The cluster-wide source of a set, and whether its removal has begun.
+    pub(crate) fn cluster_wide(&self, set: usize) -> Option<(SourceId, bool)> {
+        let state = self.state();
+        let id = state.exchanges.all_of(set)?.clone();
+        let is_leaving = state.entries.get(&id).is_some_and(|entry| entry.leaving.is_some());
+        Some((id, is_leaving))
+    }
+
+    /// How many sources of a set have no first list, of those that stay.
+    pub(crate) fn missing(&self, set: usize) -> usize {
+        self.state().exchanges.missing(set)
+    }
+
+    /// How many sources a set has, those included that are being removed.
+    pub(crate) fn members(&self, set: usize) -> usize {
+        self.state().exchanges.ids(set).count()
+    }
+
+    /// How often a source of any set has come, begun to go, or gone.
+    pub(crate) fn changes(&self) -> u64 {
+        self.state().changes
     }
 
     /// The sources of a cluster, but for those that belong to a set of namespaces. Walks over all.
@@ -215,10 +255,24 @@ impl Sources {
         found.into_values().filter(stays).collect()
     }
 
-    /// Whether the first list of every one is in this snapshot. Walks over those up to the first that has not listed.
-    pub(crate) fn have_all_listed<S>(&self, snapshot: &Snapshot<S>) -> bool {
+    /// Whether every one has listed, once these have, too.
+    pub(crate) fn have_all_listed(&self, first: &[SourceId]) -> bool {
         let state = self.state();
-        state.entries.iter().all(|(id, entry)| entry.leaving.is_some() || snapshot.version(id).is_some())
+        let listed = first.iter().filter(|id| state.unlisted.contains_key(*id)).count();
+        state.unlisted.len() == listed
+    }
+
+    /// The first lists of these are published, in this snapshot.
+    pub(crate) fn note_listed<S>(&self, snapshot: &Snapshot<S>, first: &[SourceId]) {
+        let mut state = self.state();
+        first.iter().for_each(|id| state.list(id));
+        // A panic after the publish may have kept others from being noted.
+        while let Some((id, _)) = state.unlisted.first_key_value()
+            && snapshot.version(id).is_some()
+        {
+            let id = id.clone();
+            state.list(&id);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -227,6 +281,13 @@ impl Sources {
 }
 
 impl State {
+    /// The first list of this source is published, or not waited for any more.
+    fn list(&mut self, id: &SourceId) {
+        if let Some(Some(set)) = self.unlisted.remove(id) {
+            self.exchanges.note_listed(set);
+        }
+    }
+
     fn add<S>(&mut self, spec: &SourceSpec<S>, exchanged: &AtomicU64) {
         let order = self.next;
         self.next += 1;
@@ -239,7 +300,10 @@ impl State {
         self.in_order.insert(order, spec.id.clone());
         self.by_scope.entry(scope).or_default().insert(order, spec.id.clone());
         self.entries.insert(spec.id.clone(), entry);
+        let set = spec.member.as_ref().map(|member| member.set);
+        self.unlisted.insert(spec.id.clone(), set);
         self.staying += 1;
+        self.changes += 1;
     }
 
     fn remove(&mut self, id: &SourceId, exchanged: &AtomicU64) {
@@ -249,6 +313,8 @@ impl State {
             self.exchanges.leave(member, scope, id, exchanged);
         }
         self.in_order.remove(&entry.order);
+        self.list(id);
+        self.changes += 1;
         if let Some(sources) = self.by_scope.get_mut(scope) {
             sources.remove(&entry.order);
             if sources.is_empty() {

@@ -134,6 +134,9 @@ impl<S: Body> Pipeline<S> {
         let first = shared.board.begin(shared.runtime.now());
         if first {
             shared.begun.cancel();
+            if shared.sources.is_empty() {
+                shared.board.show_synced();
+            }
         }
         first
     }

@@ -29,6 +29,7 @@ use tokio::time::sleep;
 use measure::{Longest, Turns, Work, touch};
 
 mod measure;
+mod namespaces;
 mod waits;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -188,6 +189,7 @@ pub(crate) fn run(objects: usize) -> anyhow::Result<()> {
         row("a subscriber that stalled before the list is dropped", || stalled(objects)).await?;
         row("a restart of the group in the middle of a list", || restart(objects)).await?;
         row("1,000 subscriptions at once", || subscribing(objects.min(1_000))).await?;
+        row("2,000 namespaces with ten subscribers", || namespaces::followed(2_000)).await?;
         row("a large informer's last handle is dropped beside another", || last_handle(objects)).await?;
         row("16,000 waits that events end", waits::run).await
     })

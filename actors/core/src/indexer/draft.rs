@@ -28,6 +28,8 @@ pub struct Publish<S> {
     /// The difference from the snapshot before: of parts in the order of application, of a list as the two snapshots.
     /// A list that changes nothing is included. `None` for parts that change nothing, and for a new index.
     pub changes: Option<Changes<S>>,
+    /// The sources that have a version for the first time: each has listed.
+    pub first: Vec<SourceId>,
     /// Objects that left the store or were never stored, to be dropped off the arbiter.
     pub replaced: Chunks<Object<S>>,
     /// What those were on the wire, in bytes; and the one object that a single part replaced, which the snapshot before
@@ -62,6 +64,7 @@ pub(super) struct Draft<S> {
     is_lone: bool,
     /// A list was applied, or its source removed.
     listed: Option<(SourceId, Cause)>,
+    first_of: Vec<SourceId>,
     replaced: Chunks<Object<S>>,
     replaced_bytes: usize,
     reported: Vec<Reported>,
@@ -94,6 +97,11 @@ impl<S> Draft<S> {
     /// The changes of this publish are those of a list.
     pub(super) fn list(&mut self, source: SourceId, cause: Cause) {
         self.listed = Some((source, cause));
+    }
+
+    /// A source has a version for the first time.
+    pub(super) fn note_first(&mut self, source: SourceId) {
+        self.first_of.push(source);
     }
 
     /// Keeps an object that never came into the store from being freed here.
@@ -129,7 +137,8 @@ impl<S> Draft<S> {
         let omitted = self.omitted.into_iter().map(|(reason, count)| Incident::Omitted { reason, count });
         self.reported.extend(omitted.map(|incident| Reported { source: None, incident }));
         let (replaced, replaced_bytes, reported) = (self.replaced, self.replaced_bytes, self.reported);
-        Publish { snapshot, before, changes, replaced, replaced_bytes, reported }
+        let first = self.first_of;
+        Publish { snapshot, before, changes, first, replaced, replaced_bytes, reported }
     }
 }
 
@@ -140,6 +149,7 @@ impl<S> Default for Draft<S> {
             others: Vec::new(),
             is_lone: false,
             listed: None,
+            first_of: Vec::new(),
             replaced: Chunks::new(),
             replaced_bytes: 0,
             reported: Vec::new(),

@@ -94,7 +94,7 @@ pub fn is_consistent<S>(snapshot: &Snapshot<S>) -> bool {
         && objects.iter().all(|object| snapshot.get(object.key()).is_some_and(|found| found.ptr_eq(object)))
         && snapshot.frame().objects().is_consistent()
         && snapshot.undecodable().count() == snapshot.undecodable_len()
-        && snapshot.versions().windows(2).all(|pair| pair[0].0 < pair[1].0)
+        && snapshot.versions().iter().is_sorted_by(|one, next| one.0 < next.0)
 }
 
 /// Whether an index holds each object under exactly the values that its function gives now.

@@ -42,6 +42,7 @@ impl<S> Store<S> {
             return;
         }
         for (source, version) in keyed.reached {
+            self.note_first(&source);
             self.working.reach(&source, &version);
             self.note_behind(source);
         }

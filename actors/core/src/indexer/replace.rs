@@ -203,7 +203,8 @@ impl<S> Store<S> {
         match replacing.kind {
             Kind::List(version) => {
                 self.working.list_behind(&replacing.source, &version);
-                self.working.set_version(replacing.source, version);
+                self.note_first(&replacing.source);
+                self.working.set_version(&replacing.source, &version);
             }
             Kind::Removal(_) => self.working.forget_source(&replacing.source),
             Kind::Settlement => {}

@@ -87,8 +87,11 @@ impl<S> Backlog<S> {
         self.counters.coalesced += 1;
         let Change::Deleted { old, cause, .. } = change else { return };
         let known = self.cursors[covering].older().get(change.key());
-        let was_listed =
-            self.listed.iter().any(|(source, version)| source == old.source() && old.version() <= version);
+        let was_listed = self
+            .listed
+            .as_ref()
+            .and_then(|listed| listed.get(old.source()))
+            .is_some_and(|at| old.version() <= at);
         if was_listed || known.is_some_and(|known| known.is_same_life_as(old)) {
             return;
         }
@@ -134,7 +137,7 @@ impl<S> Backlog<S> {
             return;
         }
         if !self.waiting.is_every() {
-            self.listed = after.versions().into();
+            self.listed = Some(Box::new(after.versions().clone()));
             self.add_gaps(&before, after, cause);
             return;
         }
@@ -169,7 +172,8 @@ impl<S> Backlog<S> {
         self.cursors.iter_mut().filter(is_led).for_each(|cursor| cursor.lead_to(&newest));
         if let Some(initial) = &mut self.initial {
             let missing = initial.missing.len();
-            initial.missing.retain(|source| newest.version(source).is_none());
+            // Only whether any is missing matters, so each is looked at until it has listed, and never again.
+            while initial.missing.pop_if(|source| newest.version(source).is_some()).is_some() {}
             if initial.missing.len() < missing {
                 initial.until = self.arrivals;
             }

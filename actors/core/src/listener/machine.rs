@@ -184,9 +184,11 @@ impl<S> ListenerMachine<S> {
     /// Sources may have been added or removed; `sources` gives those that there are. It is asked only until the initial
     /// events are delivered, for which the first list of each is waited for. To be called before
     /// [`Self::handle_changes`] and [`Self::handle_handled`], and around [`Self::handle_start`].
-    pub fn handle_sources(&mut self, sources: impl FnOnce() -> Vec<SourceId>) {
-        if let Some(backlog) = self.backlog.as_mut().filter(|backlog| !backlog.initial_delivered()) {
-            backlog.follow_sources(sources());
+    pub fn handle_sources(&mut self, sources: impl FnOnce() -> Option<Vec<SourceId>>) {
+        if let Some(backlog) = self.backlog.as_mut().filter(|backlog| !backlog.initial_delivered())
+            && let Some(sources) = sources()
+        {
+            backlog.follow_sources(sources);
             self.is_shown = false;
         }
     }

@@ -2,13 +2,13 @@
 //!
 //! Answers "which version has each source reached, which indices are there, which objects could not be decoded?". The
 //! objects themselves are in `objects.rs`; `indexer.rs` decides what a frame contains. Cloning a frame is
-//! O(indices + sources). Invariants:
+//! O(indices). Invariants:
 //! 1. Each undecodable entry is stored under its own key, and under its source in `undecodable_by_source`.
-//! 2. `versions` is sorted by source, one entry per source; `ahead` has a source only at a version above that.
+//! 2. `ahead` has a source only at a version above that in `versions`.
 
 use super::behind::Behind;
-use super::few::Few;
 use super::objects::{Objects, Put};
+use super::versions::SourceVersions;
 use crate::index::{NamedTable, UnknownIndex};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::tree::{Key, SortedMap, SortedSet};
@@ -16,9 +16,9 @@ use crate::undecodable::Undecodable;
 
 pub(crate) struct Frame<S> {
     objects: Objects<S>,
-    versions: Few<(SourceId, ResourceVersion)>,
+    versions: SourceVersions,
     /// The newest version of which any part is applied, for sources of which not all parts up to it are applied.
-    ahead: Vec<(SourceId, ResourceVersion)>,
+    ahead: SourceVersions,
     indices: Vec<NamedTable>,
     undecodable: SortedMap<ObjectKey, UndecodableEntry>,
     undecodable_by_source: SortedSet<(SourceId, ObjectKey)>,
@@ -103,23 +103,20 @@ impl<S> Frame<S> {
     }
 
     pub(crate) fn version(&self, source: &SourceId) -> Option<&ResourceVersion> {
-        let at = self.position(source).ok()?;
-        Some(&self.versions[at].1)
+        self.versions.get(source)
     }
 
-    pub(crate) fn versions(&self) -> &[(SourceId, ResourceVersion)] {
+    pub(crate) fn versions(&self) -> &SourceVersions {
         &self.versions
     }
 
     /// Moves a source forward; a version below the one reached changes nothing.
     pub(crate) fn reach(&mut self, source: &SourceId, version: &ResourceVersion) {
-        match self.position(source) {
-            Ok(at) if self.versions[at].1 < *version => self.versions[at].1 = version.clone(),
-            Ok(_) => {}
-            Err(at) => self.versions.insert(at, (source.clone(), version.clone())),
+        if self.versions.get(source).is_none_or(|reached| reached < version) {
+            self.versions.set(source, version);
         }
-        if !self.ahead.is_empty() {
-            self.ahead.retain(|(known, ahead)| known != source || ahead > version);
+        if self.ahead.get(source).is_some_and(|ahead| ahead <= version) {
+            self.ahead.remove(source);
         }
     }
 
@@ -128,34 +125,25 @@ impl<S> Frame<S> {
         if self.newest(source).is_some_and(|newest| newest >= version) {
             return;
         }
-        self.ahead.retain(|(known, _)| known != source);
-        self.ahead.push((source.clone(), version.clone()));
+        self.ahead.set(source, version);
     }
 
     /// The newest version of which any part is applied.
     pub(crate) fn newest(&self, source: &SourceId) -> Option<&ResourceVersion> {
-        let ahead = self.ahead.iter().find(|(known, _)| known == source);
-        ahead.map(|(_, version)| version).or_else(|| self.version(source))
+        self.ahead.get(source).or_else(|| self.version(source))
     }
 
     /// Sets a source's version, forward or back.
-    pub(crate) fn set_version(&mut self, source: SourceId, version: ResourceVersion) {
-        self.ahead.retain(|(known, _)| *known != source);
-        match self.position(&source) {
-            Ok(at) => self.versions[at].1 = version,
-            Err(at) => self.versions.insert(at, (source, version)),
-        }
+    pub(crate) fn set_version(&mut self, source: &SourceId, version: &ResourceVersion) {
+        self.ahead.remove(source);
+        self.versions.set(source, version);
     }
 
     /// Removes the versions of a source, and what it had yet to bring.
     pub(crate) fn forget_source(&mut self, source: &SourceId) {
-        self.versions.retain(|(known, _)| known != source);
-        self.ahead.retain(|(known, _)| known != source);
+        self.versions.remove(source);
+        self.ahead.remove(source);
         self.behind.remove(source);
-    }
-
-    fn position(&self, source: &SourceId) -> Result<usize, usize> {
-        self.versions.binary_search_by(|(known, _)| known.cmp(source))
     }
 
     pub(crate) fn indices(&self) -> &[NamedTable] {
@@ -293,8 +281,8 @@ impl<S> Default for Frame<S> {
     fn default() -> Self {
         Self {
             objects: Objects::default(),
-            versions: Few::default(),
-            ahead: Vec::new(),
+            versions: SourceVersions::default(),
+            ahead: SourceVersions::default(),
             indices: Vec::new(),
             undecodable: SortedMap::new(),
             undecodable_by_source: SortedSet::new(),

@@ -4,25 +4,27 @@
 //! decides what to do; this actor looks at what is there, carries the plan out, and looks again. Invariants:
 //! 1. It remembers nothing that it needs after a restart: what is wanted is in the set, what is there with the sources.
 //! 2. One plan is carried out at a time. Changes that come meanwhile are coalesced: the next plan looks at the newest.
-//! 3. A namespace that cannot be followed is logged once, and the others are followed.
+//! 3. A namespace that cannot be followed is shown, and logged when the reason changes; the others are followed. It is
+//!    tried again while it is wanted, and the change that wants it is not synced before.
+//! 4. What a single source brings costs no walk over the others: a plan is made when the set, its sources or the
+//!    cluster-wide one have changed.
 //!
-//! Mailbox: it receives no messages. It stops with the informer. If it fails, it is restarted alone; the sources go on
+//! Mailbox: it receives no messages. It stops with the informer, or when its cluster was removed. If it fails, it is restarted alone; the sources go on
 //! meanwhile. Read next: `pipeline/namespace_set.rs`, the set.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use futures_util::future::join_all;
 use informer_core::indexer::Successors;
-use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
-use informer_core::namespaces::{AllFollowed, AllStep, Followed, Names, Plan, Progress, plan};
-use informer_core::reflector::SourceState;
+use informer_core::namespaces::{AllStep, Names, Plan, plan};
 use informer_core::restart::{OnFailure, Role};
 use informer_core::words::{QUOTED, one_line};
 
+use self::looking::Looked;
 use crate::informer::sources::{begin_all, begin_removal};
 use crate::pipeline::messages::Body;
 use crate::pipeline::namespace_set::{NamespaceSet, Refused, Wanted};
@@ -33,8 +35,14 @@ use crate::runtime::faults::Site;
 use crate::runtime::sleep_until;
 use crate::supervision::child::{Child, Mailbox};
 
+mod looking;
+
+/// So many sources are added in one turn.
+const FOLLOW_AT_ONCE: usize = 250;
 /// So many sources are removed at once; then the actor looks again.
 const LEAVE_AT_ONCE: usize = 32;
+/// A namespace for which no source could be made is tried again after this.
+const RETRY_FAILED: Duration = Duration::from_secs(30);
 /// A cluster-wide source that is refused is asked for again after this at the earliest.
 const LEAST_RETRY: Duration = Duration::from_secs(1);
 
@@ -71,7 +79,7 @@ impl<S: Body> Actor for Follower<S> {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.spawn(follow(self.spec.clone()).into_actor(self));
+        ctx.spawn(follow(self.spec.clone()).into_actor(self).map(|(), _, ctx| ctx.stop()));
     }
 }
 
@@ -87,19 +95,28 @@ impl<S: Body> Child for Follower<S> {
 
 async fn follow<S: Body>(spec: FollowerSpec<S>) {
     let FollowerSpec { pipeline, set, .. } = spec;
-    let mut exchange = Exchange { pipeline, set, failed: BTreeSet::new() };
+    let mut exchange = Exchange { pipeline, set, failed: BTreeMap::new(), planned: None };
     loop {
         let (changed, moved) =
             (exchange.set.changed.count(), exchange.pipeline.shared.board.sources_moved().count());
         if exchange.pipeline.parent.stop.is_cancelled() {
             return;
         }
-        if exchange.step().await {
-            tokio::task::yield_now().await;
-        } else {
-            exchange.until_news(changed, moved).await;
+        match exchange.step(changed).await {
+            Step::Taken => tokio::task::yield_now().await,
+            Step::Nothing => exchange.until_news(changed, moved).await,
+            Step::Over => return,
         }
     }
+}
+
+/// What a look at the sources led to.
+enum Step {
+    /// Something was done: look again.
+    Taken,
+    Nothing,
+    /// The cluster was removed, and nothing of it is left.
+    Over,
 }
 
 /// One set with the sources of its informer.
@@ -107,46 +124,67 @@ struct Exchange<S: Body> {
     pipeline: Pipeline<S>,
     set: Arc<NamespaceSet<S>>,
     /// The namespaces for which no source could be made.
-    failed: BTreeSet<Arc<str>>,
+    failed: BTreeMap<Arc<str>, Failed>,
+    /// What there was when there was nothing to do.
+    planned: Option<Looked>,
 }
 
-/// The sources of the set as they are.
-struct Found {
-    followed: Followed,
-    ids: Vec<(SourceId, Option<Arc<str>>)>,
+/// A namespace for which no source could be made.
+struct Failed {
+    why: Arc<str>,
+    /// When it is tried again.
+    retry_at: Duration,
 }
 
 impl<S: Body> Exchange<S> {
-    /// Carries one plan out; false if there was nothing to do.
-    async fn step(&mut self) -> bool {
-        let Some(Wanted { names, generation }) = self.set.wanted() else { return false };
-        let names = self.followable(names);
-        let found = self.find();
-        self.note_refusal(&found);
-        let policy = self.set.policy();
-        let may_ask = self.set.refused().is_none_or(|refused| refused.until <= self.now());
-        let next = plan(&names, &found.followed, policy, may_ask);
-        self.show(&names, &next);
-        self.pipeline.shared.fail_point(Site::NamespacesPlanned);
-        if next.is_empty() {
+    /// Carries one plan out, unless there is nothing to do.
+    async fn step(&mut self, changed: u64) -> Step {
+        let Some(Wanted { names, generation }) = self.set.wanted() else { return Step::Nothing };
+        self.note_refusal();
+        self.failed.retain(|name, _| names.contains(name));
+        let looked = self.look(changed);
+        if self.planned.as_ref() != Some(&looked) {
+            let wanted = self.followable(&names);
+            let found = self.find();
+            let next = plan(&wanted, &found.followed, self.set.policy(), looked.may_ask);
+            self.show(&names, next.cluster_wide);
+            self.pipeline.shared.fail_point(Site::NamespacesPlanned);
+            if !next.is_empty() {
+                self.planned = None;
+                self.carry_out(next, &found.ids, &wanted, generation).await;
+                return Step::Taken;
+            }
+            self.planned = Some(looked);
             self.set.join(generation);
-            if is_synced(&found.followed) && self.has_settled(&found.followed) {
+        }
+        if self.has_settled() {
+            let failed = self.failed.iter().next();
+            let failed = failed.map(|(name, failed)| (Arc::clone(name), Arc::clone(&failed.why)));
+            if failed.is_none() {
                 self.set.sync(generation);
             }
-            return false;
+            self.set.fail(failed);
         }
-        self.carry_out(next, &found.ids, &names, generation).await;
-        true
+        let shared = &self.pipeline.shared;
+        let is_over = names.is_empty() && shared.sources.members(self.set.number) == 0;
+        if is_over && shared.namespaces.end(&self.set) {
+            shared.board.end_namespaces(self.set.number);
+            return Step::Over;
+        }
+        Step::Nothing
     }
 
     async fn carry_out(
         &mut self,
         next: Plan,
-        ids: &[(SourceId, Option<Arc<str>>)],
+        ids: &BTreeMap<Option<Arc<str>>, SourceId>,
         wanted: &Names,
         generation: u64,
     ) {
-        for namespace in next.follow {
+        for (at, namespace) in next.follow.into_iter().enumerate() {
+            if at > 0 && at % FOLLOW_AT_ONCE == 0 {
+                tokio::task::yield_now().await;
+            }
             let made = self.set.source_of(&namespace);
             self.begin(Some(namespace), made);
         }
@@ -160,11 +198,11 @@ impl<S: Body> Exchange<S> {
         }
         self.set.join(generation);
         let leaves_all = matches!(next.all, Some(AllStep::Leave));
-        let leaving = next.leave.iter().take(LEAVE_AT_ONCE).map(Some).chain(leaves_all.then_some(None));
-        let begin = |namespace: Option<&Arc<str>>| {
-            let (id, _) = ids.iter().find(|(_, of)| of.as_ref() == namespace)?;
+        let leaving = next.leave.into_iter().take(LEAVE_AT_ONCE).map(Some).chain(leaves_all.then_some(None));
+        let begin = |namespace: Option<Arc<str>>| {
+            let id = ids.get(&namespace)?;
             // What nobody wants any more passes to no other source.
-            let passes = namespace.is_none_or(|namespace| wanted.contains(namespace));
+            let passes = namespace.is_none_or(|namespace| wanted.contains(&namespace));
             let others = || self.pipeline.shared.sources.successors_in_set(self.set.number);
             begin_removal(&self.pipeline, id, if passes { others() } else { Successors::none() }).ok()
         };
@@ -186,14 +224,23 @@ impl<S: Body> Exchange<S> {
             begin_all(&self.pipeline, vec![spec], true)
                 .map_err(|refusal| format!("the source {:?} is there already", refusal.id.as_str()).into())
         });
-        let Err(why) = joined else { return };
-        let (informer, why) = (&self.pipeline.parent.name, one_line(&why, QUOTED));
-        if let Some(namespace) = namespace {
-            tracing::error!(target: "actix_informer::informer", %informer, %namespace, "namespace {namespace} cannot be followed: {why}");
-            self.failed.insert(namespace);
-        } else {
-            self.refuse(why.into());
+        match (joined, namespace) {
+            (Ok(()), Some(namespace)) => drop(self.failed.remove(&namespace)),
+            (Ok(()), None) => {}
+            (Err(why), Some(namespace)) => self.fail(namespace, &why),
+            (Err(why), None) => self.refuse(one_line(&why, QUOTED).into()),
         }
+    }
+
+    /// The namespace is tried again later, as long as it is wanted.
+    fn fail(&mut self, namespace: Arc<str>, why: &str) {
+        let (informer, why) = (&self.pipeline.parent.name, Arc::<str>::from(one_line(why, QUOTED)));
+        if self.failed.get(&namespace).is_none_or(|known| known.why != why) {
+            let seconds = RETRY_FAILED.as_secs();
+            tracing::error!(target: "actix_informer::informer", %informer, %namespace, "namespace {namespace} cannot be followed: {why}; it is tried again each {seconds} s");
+        }
+        let retry_at = self.now().saturating_add(RETRY_FAILED);
+        self.failed.insert(namespace, Failed { why, retry_at });
     }
 
     /// Goes on without the cluster-wide source for a while.
@@ -207,68 +254,30 @@ impl<S: Body> Exchange<S> {
         self.set.refuse(Some(Refused { reason, until }));
     }
 
-    /// The wanted namespaces without those for which no source could be made.
-    fn followable(&mut self, names: Names) -> Names {
-        self.failed.retain(|name| names.contains(name));
+    /// The wanted namespaces without those for which no source could be made, and which are not tried again now.
+    fn followable(&self, names: &Names) -> Names {
+        let now = self.now();
+        let waits = |name: &Arc<str>| self.failed.get(name).is_some_and(|failed| failed.retry_at > now);
         if self.failed.is_empty() {
-            return names;
+            return Names::clone(names);
         }
-        Arc::new(names.difference(&self.failed).cloned().collect())
+        Arc::new(names.iter().filter(|name| !waits(name)).cloned().collect())
     }
 
-    fn find(&self) -> Found {
-        let shared = &self.pipeline.shared;
-        let snapshot = shared.published.snapshot();
-        let mut found = Found { followed: Followed::default(), ids: Vec::new() };
-        for (id, namespace, is_leaving) in shared.sources.of_set(self.set.number) {
-            let has_listed = snapshot.version(&id).is_some();
-            if let Some(namespace) = &namespace {
-                let progress = match (is_leaving, has_listed) {
-                    (true, _) => Progress::Leaving,
-                    (false, true) => Progress::Listed,
-                    (false, false) => Progress::Listing,
-                };
-                found.followed.each.insert(Arc::clone(namespace), progress);
-            } else {
-                let filter = self.set.filter().unwrap_or_default();
-                let (asked, listed) = (filter.asked(), filter.listed());
-                let is_refused = self.refusal(&id).is_some();
-                found.followed.all = Some(AllFollowed { asked, listed, is_refused, is_leaving });
-            }
-            found.ids.push((id, namespace));
-        }
-        found
-    }
-
-    /// Why the cluster-wide source cannot be used, if its server forbids it or it is given up.
-    fn refusal(&self, id: &SourceId) -> Option<Arc<str>> {
-        match self.pipeline.shared.board.of_source(id, |status| status.state.clone())? {
-            SourceState::Denied { error: error @ ListWatchError::Denied(_), .. } => {
-                Some(one_line(&error.to_string(), QUOTED).into())
-            }
-            SourceState::GivenUp { reason } => Some(reason),
-            _ => None,
-        }
-    }
-
-    /// Keeps why the cluster-wide source is refused, and when it is asked for again.
-    fn note_refusal(&self, found: &Found) {
-        let of_all = found.ids.iter().find(|(_, namespace)| namespace.is_none());
-        let Some((id, _)) = of_all else { return };
-        match self.refusal(id) {
-            Some(reason) => self.refuse(reason),
-            None => self.set.refuse(None),
-        }
-    }
-
-    fn show(&self, names: &Names, next: &Plan) {
+    fn show(&self, names: &Names, cluster_wide: bool) {
         let refused = self.set.refused();
         let status = NamespacesStatus {
             cluster: self.set.cluster.clone(),
             wanted: names.len(),
-            cluster_wide: next.cluster_wide,
+            cluster_wide,
             next_try_at: refused.as_ref().map(|refused| refused.until),
             refused: refused.map(|refused| refused.reason),
+            failed: self.failed.len(),
+            failure: self
+                .failed
+                .iter()
+                .next()
+                .map(|(name, failed)| format!("{name:?}: {}", failed.why).into()),
         };
         self.pipeline.shared.board.show_namespaces(self.set.number, status);
     }
@@ -276,7 +285,9 @@ impl<S: Body> Exchange<S> {
     /// Waits until something has changed that a plan looks at.
     async fn until_news(&self, changed: u64, moved: u64) {
         let shared = &self.pipeline.shared;
-        let retry_at = self.set.refused().map(|refused| refused.until).filter(|until| *until > self.now());
+        let of_all = self.set.refused().map(|refused| refused.until);
+        let of_failed = self.failed.values().map(|failed| failed.retry_at);
+        let retry_at = of_all.into_iter().chain(of_failed).filter(|until| *until > self.now()).min();
         let retry = async {
             match retry_at {
                 Some(at) => sleep_until(&shared.runtime.0.clock, at).await,
@@ -291,20 +302,20 @@ impl<S: Body> Exchange<S> {
         }
     }
 
-    /// Whether the cluster-wide source has brought exactly what is asked for, if it is there.
-    fn has_settled(&self, followed: &Followed) -> bool {
-        followed.all.is_none() || self.set.filter().is_none_or(|filter| filter.is_settled())
+    /// Whether every source has listed, and the cluster-wide one has brought exactly what is asked for, if it is there.
+    fn has_settled(&self) -> bool {
+        let sources = &self.pipeline.shared.sources;
+        let all = sources.cluster_wide(self.set.number);
+        let filter = all.and_then(|_| self.set.filter());
+        let is_whole = filter.is_none_or(|filter| {
+            filter.is_settled() && filter.listed().is_some_and(|listed| listed == filter.asked())
+        });
+        sources.missing(self.set.number) == 0 && is_whole
     }
 
     fn now(&self) -> Duration {
         self.pipeline.shared.runtime.now()
     }
-}
-
-/// Whether every source has listed.
-fn is_synced(followed: &Followed) -> bool {
-    followed.each.values().all(|progress| *progress == Progress::Listed)
-        && followed.all.as_ref().is_none_or(|all| all.listed.as_ref() == Some(&all.asked))
 }
 
 impl<S: Body> Clone for FollowerSpec<S> {

@@ -29,6 +29,8 @@ struct Members {
     all: Option<SourceId>,
     each: BTreeMap<SourceId, Scope>,
     successors: Successors,
+    /// How many have no first list.
+    missing: usize,
 }
 
 impl Members {
@@ -65,6 +67,7 @@ impl Exchanges {
     pub(super) fn join(&mut self, member: &Member, scope: Scope, id: SourceId, exchanged: &AtomicU64) {
         let members = self.sets.entry(member.set).or_default();
         members.successors.add(scope.clone(), id.clone());
+        members.missing += 1;
         if member.namespace.is_some() {
             members.each.insert(id, scope);
         } else {
@@ -87,6 +90,26 @@ impl Exchanges {
         if members.all.is_none() && members.each.is_empty() {
             self.sets.remove(&member.set);
         }
+    }
+
+    /// A source of this set has listed, or is not waited for any more.
+    pub(super) fn note_listed(&mut self, set: usize) {
+        if let Some(members) = self.sets.get_mut(&set) {
+            members.missing -= 1;
+        }
+    }
+
+    pub(super) fn missing(&self, set: usize) -> usize {
+        self.sets.get(&set).map_or(0, |members| members.missing)
+    }
+
+    pub(super) fn all_of(&self, set: usize) -> Option<&SourceId> {
+        self.sets.get(&set)?.all.as_ref()
+    }
+
+    /// The sources of a set, the cluster-wide one first.
+    pub(super) fn ids(&self, set: usize) -> impl Iterator<Item = &SourceId> {
+        self.sets.get(&set).into_iter().flat_map(|members| members.all.iter().chain(members.each.keys()))
     }
 
     fn current(&self) -> Vec<Successors> {

@@ -165,7 +165,7 @@ impl Driven {
             names.clone().all(|name| snapshot.index_values(&name.to_string()).is_ok()),
             "an index is missing"
         );
-        assert_eq!(snapshot.versions(), [(SourceId::default(), version(30))]);
+        assert!(snapshot.versions().iter().eq([(&SourceId::default(), &version(30))]));
         assert_eq!(snapshot.len(), 1 + usize::try_from(LISTED).expect("few"));
     }
 }

@@ -16,7 +16,7 @@ fn list(backlog: &mut Backlog<String>, of: &str, number: u64, objects: &[Object<
     let before = backlog.newest.clone();
     let mut frame = before.frame().clone();
     objects.iter().for_each(|object| drop(frame.insert(object.clone())));
-    frame.set_version(source(of), version(number));
+    frame.set_version(&source(of), &version(number));
     let after = Snapshot::publish(frame);
     let (source, cause) = (source(of), Cause::InitialList);
     backlog.publish(&[Changes::Listed { source, before, after: after.clone(), cause }], &after);
@@ -107,8 +107,8 @@ fn inf_36_a_first_list_that_a_restart_of_the_group_hid_is_waited_for_and_settles
     for policy in policies() {
         let mut backlog = of_two_one_handled(policy);
         let mut frame = snapshot([&object("x", 1), &object("y", 1)]).frame().clone();
-        frame.set_version(source("a"), version(1));
-        frame.set_version(source("b"), version(2));
+        frame.set_version(&source("a"), &version(1));
+        frame.set_version(&source("b"), &version(2));
         backlog.reattach(Snapshot::publish(frame));
         assert!(!backlog.initial_delivered());
         assert_eq!(handle(&mut backlog).len(), 1);

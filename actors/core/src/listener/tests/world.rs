@@ -139,7 +139,7 @@ impl World {
 
     fn reach(&mut self, source: &SourceId) {
         self.version += 1;
-        self.frame.set_version(source.clone(), version(self.version));
+        self.frame.set_version(source, &version(self.version));
     }
 
     fn apply(&mut self, deed: Deed) -> Vec<Change<String>> {

@@ -108,7 +108,7 @@ fn an_object_that_leaves_a_value_is_not_found_under_it_and_the_snapshot_before_s
     let (before, after) = (put(1, "four"), put(2, "eleven char"));
     assert_eq!((by_length().count(&before, &4), by_length().count(&before, &11)), (Ok(1), Ok(0)));
     assert_eq!((by_length().count(&after, &4), by_length().count(&after, &11)), (Ok(0), Ok(1)));
-    assert_eq!(after.versions()[0].1, version(2));
+    assert_eq!(*after.versions().first().expect("one source"), version(2));
 }
 
 /// A tree of look-ups, and what it selects by a plain test of each object.
