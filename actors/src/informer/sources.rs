@@ -151,7 +151,7 @@ impl<S: Body> Informer<S> {
     /// Follows a source again that was given up because its reflector had failed too often. It goes on where it was:
     /// what it held is served all the time, and only differences are delivered. It may be restarted as often as a new
     /// one. Returns at once; the state of the source is then no longer `GivenUp`. Waits that have ended with
-    /// [`WaitError::SourceGivenUp`] may be begun again.
+    /// [`WaitError::SourceGivenUp`](super::WaitError::SourceGivenUp) may be begun again.
     ///
     /// # Errors
     /// When there is no such source, it is not given up, or the informer has stopped; nothing changes then.
