@@ -330,7 +330,10 @@ fn inf_41_synced_within_reports_at_its_limit_what_the_informer_is_doing_and_why(
     says(None, "listing, 3 objects received");
     let cut = ListWatchError::source("the cable is cut");
     says(Some(cut), "failed 3 times in a row: source failed: the cable is cut");
-    says(Some(ListWatchError::Denied("pods is forbidden".into())), "denied: pods is forbidden");
+    says(
+        Some(ListWatchError::Denied("pods is forbidden".into())),
+        "denied: pods is forbidden (3 times in a row)",
+    );
     says(
         Some(ListWatchError::NotFound("no such kind".into())),
         "no such resource: no such kind (3 times in a row)",

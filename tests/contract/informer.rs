@@ -214,7 +214,11 @@ fn inf_33_a_refused_informer_reports_denied_asks_again_and_recovers_by_itself() 
             assert!(why.last_error.expect("an error").to_string().contains("forbidden"));
             let before = world.runtime.now();
             world.synced().await;
-            assert!(world.runtime.now() - before >= Duration::from_secs(50), "asked again every 30 to 60 s");
+            let late = (world.runtime.now() - before).as_secs();
+            assert!(
+                (2..10).contains(&late),
+                "asked again after 1, 2 and 4 s, and up to twice that: {late} s"
+            );
             world.agrees().await;
         },
     );

@@ -26,7 +26,8 @@ use crate::stage::{LONG, LOOK, Stage};
 use crate::website_operator::website::{READY, Website};
 use crate::website_operator::{NAMESPACE, WebsiteOperator, figures};
 
-const MANIFESTS: [&str; 3] = [
+const MANIFESTS: [&str; 4] = [
+    include_str!("../../config/website-operator/00-namespace.yaml"),
     include_str!("../../config/website-operator/crd.yaml"),
     include_str!("../../config/website-operator/rbac.yaml"),
     include_str!("../../config/website-operator/deployment.yaml"),

@@ -54,15 +54,15 @@ pub struct ReflectorConfig {
     /// The limit for the response head of a watch, and for the answer to a rewind question; later means failed. Less
     /// than a second is taken as a second. 30 s.
     pub answer_deadline: Duration,
-    /// A source that refuses us (403) or rejects the selector is asked again after once to twice this. So is a kind
-    /// that has been missing (404), or credentials that have been refused (401), for longer than `early_for`. Less
-    /// than a millisecond is taken as a millisecond. 30 s.
+    /// A source that rejects the selector is asked again after once to twice this. So is a kind that has been missing
+    /// (404), or one that has refused us (401, 403), for longer than `early_for`. Less than a millisecond is taken as
+    /// a millisecond. 30 s.
     pub refused_wait: Duration,
-    /// The waits while a kind is missing (404) or credentials are refused (401), for the first `early_for`: 1 to 2 s,
-    /// then twice as long each time, up to 15 to 30 s. None is longer than twice `refused_wait`.
+    /// The waits while a kind is missing (404) or refuses us (401, 403), for the first `early_for`: 1 to 2 s, then twice
+    /// as long each time, up to 15 to 30 s. None is longer than twice `refused_wait`.
     pub early_backoff: BackoffPolicy,
-    /// How long a missing kind or refused credentials are asked for again soon: an operator is often installed before
-    /// its CRD, and a new token may be there a moment later. Zero: never. 600 s.
+    /// How long a kind that is missing or refuses us is asked for again soon: an operator is often installed before its
+    /// CRD or its role binding, and a new token may be there a moment later. Zero: never. 600 s.
     pub early_for: Duration,
     /// Whether its lists take a permit of the list budget. True. False for a source that costs no memory to list, and may
     /// have to wait for another source that needs a permit.

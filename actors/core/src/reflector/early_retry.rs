@@ -1,8 +1,10 @@
 //! Early retries: what is missing or refused for a reason that often ends within seconds is asked for again soon.
 //!
 //! Answers "how long until the next try?" for a kind that is not on the server yet (404: an operator is often installed
-//! before its CRD) and for credentials that the server refuses (401: a renewed token may be there a moment later). A
-//! refusal by RBAC (403) and a rejected selector are not among them: a person has to change something first.
+//! before its CRD), for credentials that the server refuses (401: a renewed token may be there a moment later), and for
+//! what we may not do (403: `kubectl apply -f folder/` often makes a Deployment before its role binding, and an API server
+//! that has just started forbids everything until it knows its roles). A rejected selector is not among them: a person
+//! has to change it first.
 //! Invariants:
 //! 1. An episode is what follows a first failure of the class. In its first `early_for`, waits are those of
 //!    `early_backoff`: 1 to 2 s, then twice that each time, up to 15 to 30 s. After that each wait is from `refused_wait`
@@ -25,6 +27,7 @@ use crate::list_watch_error::ErrorClass;
 pub(super) struct EarlyRetries {
     missing: Option<Episode>,
     unauthorized: Option<Episode>,
+    denied: Option<Episode>,
 }
 
 /// The failures of one class in a row.
@@ -45,6 +48,7 @@ impl EarlyRetries {
         let episode = match class {
             ErrorClass::Gone => &mut self.missing,
             ErrorClass::Unauthorized => &mut self.unauthorized,
+            ErrorClass::Denied => &mut self.denied,
             _ => return None,
         };
         let episode = episode.get_or_insert_with(|| Episode::begin(config, at));

@@ -3,8 +3,8 @@
 //! Answers "when, and with what, is the source asked again?". The files of the phases decide what counts as a failure
 //! (`list.rs`, `watch_list.rs`, `watch.rs`). Invariants:
 //! 1. One failure is one wait: a backoff step, the wait that the server named (never earlier, at most 1 s later),
-//!    or 30 to 60 s where the server refuses us or rejects the selector. Where the kind is missing or the credentials
-//!    are refused, `early_retry.rs` says how long.
+//!    or 30 to 60 s where the server rejects the selector. Where the kind is missing or the server refuses us,
+//!    `early_retry.rs` says how long.
 //! 2. Expired versions, unreadable frames, stale frames and rewinds lead to a relist without a wait, once. The second
 //!    time before an object or bookmark arrives, the same reason is a failure.
 //! 3. A relist without a wait begins no sooner than `reconnect_interval` after the last one began. Rewinds are exempt:
@@ -109,7 +109,7 @@ impl<S> ListWatchMachine<S> {
             return wait;
         }
         match class {
-            ErrorClass::Denied | ErrorClass::SelectorRejected => late_wait(&self.config, at),
+            ErrorClass::SelectorRejected => late_wait(&self.config, at),
             ErrorClass::RetryAfter(named) => {
                 let least = named.max(LEAST_WAIT);
                 let latest = named.saturating_add(SERVER_WAIT_SPREAD);

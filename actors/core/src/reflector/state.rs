@@ -37,9 +37,8 @@ pub enum SourceState {
         /// When the source is asked again, since the start of the runtime.
         until: Duration,
     },
-    /// The server refuses us. Credentials that it does not accept (401) are tried again after 1 s, then after longer
-    /// and longer waits up to 30 s, and after ten minutes each 30 to 60 s. What we may not do (403) is tried again each
-    /// 30 to 60 s.
+    /// The server refuses us: it does not accept the credentials (401), or we may not do this (403). It is asked again
+    /// after 1 s, then after longer and longer waits up to 30 s, and after ten minutes each 30 to 60 s.
     Denied {
         /// Failures since a stream last ended without one, this one included.
         attempts: u32,

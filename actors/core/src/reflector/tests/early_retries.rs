@@ -1,4 +1,4 @@
-//! A missing kind and refused credentials: asked again soon at first, rarely later.
+//! A missing kind and what refuses us: asked again soon at first, rarely later.
 
 use std::time::Duration;
 
@@ -35,8 +35,42 @@ fn ref_62_credentials_that_are_refused_again_are_tried_after_1_2_4_to_30_seconds
 }
 
 #[test]
+fn client_informerd_what_is_forbidden_is_tried_after_1_2_4_to_30_seconds_with_one_request_each() {
+    check(&lists(), &failures("403", "Denied", 20));
+}
+
+#[test]
+fn client_informerd_what_is_forbidden_after_it_was_followed_is_tried_soon_since_a_server_that_starts_forbids_all()
+ {
+    check_watching(
+        r#"
+        pass 12
+        ends
+        > WATCH version="10" stream=1
+        breaks cut
+        > WAIT 0.8..1.6
+        wait
+        > WATCH version="10" stream=2
+        breaks 403
+        > WAIT 1..2
+        state Denied
+        wait
+        > WATCH version="10" stream=3
+        breaks 403
+        > WAIT 2..4
+        wait
+        > WATCH version="10" stream=4
+        head
+        > ASK
+        version 10
+        state Streaming
+        "#,
+    );
+}
+
+#[test]
 fn ref_35_after_ten_minutes_a_missing_kind_is_asked_for_each_30_to_60_seconds() {
-    for (name, state) in [("404", "Gone"), ("401", "Denied")] {
+    for (name, state) in [("404", "Gone"), ("401", "Denied"), ("403", "Denied")] {
         let list = "> LIST version=\"0\" limit=500\n";
         let mut script = format!("start\n {list} list-fails {name}\n > WAIT 1..2\n wait\n {list} busy 600\n");
         for _ in 0..10 {
@@ -248,11 +282,10 @@ proptest! {
 
     #[test]
     fn ref_35_a_missing_kind_is_found_within_seconds_or_as_long_again_as_it_was_missing_and_in_a_minute_at_last(
-        credentials in any::<bool>(),
+        name in prop::sample::select(vec!["404", "401", "403"]),
         comes_at_ms in 1_u64..3_600_000,
         chances in prop::collection::vec(0.0_f64..1.0, 1..50),
     ) {
-        let name = if credentials { "401" } else { "404" };
         let comes_at = Duration::from_millis(comes_at_ms);
         let times = requests(name, comes_at, Duration::MAX, &chances);
         let late = *times.last().expect("it was asked") - comes_at;

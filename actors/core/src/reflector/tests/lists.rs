@@ -291,7 +291,7 @@ fn ref_29_each_failed_list_is_counted_by_its_class() {
         wait
         > LIST version="0" limit=500
         list-fails 403
-        > WAIT 30..60
+        > WAIT 1..2
         state Denied
         error denied
         count failures=3 overloaded=1 denied=1

@@ -161,7 +161,7 @@ fn ref_39_after_a_failed_renewal_the_next_is_followed_by_the_rewind_question() {
 
 #[test]
 fn ref_39_a_renewal_refused_for_its_version_or_for_our_rights_ends_the_first_stream() {
-    for (answer, next) in [("410", "LIST version=\"10\""), ("403", "WAIT 30..60"), ("404", "WAIT 1..2")] {
+    for (answer, next) in [("410", "LIST version=\"10\""), ("403", "WAIT 1..2"), ("404", "WAIT 1..2")] {
         check_watching(&format!(
             r#"
             pass 30
