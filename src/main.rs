@@ -3,7 +3,8 @@
 //! Answers "how do I see informers at work?". It reads its arguments, chooses the server and runs the service; all
 //! behaviour is in `service`. Exit codes: 0 if it has drained (also after Ctrl-C, SIGTERM or a closed pipe); 1 if it has
 //! failed, has not drained in time, or had not synced when its time was over; 2 if arguments, configuration or
-//! kubeconfig were refused, or no cluster is configured.
+//! kubeconfig were refused, or no cluster is configured; 3 if it has drained, and a kind was not followed at the end,
+//! because it was refused, missing or not reached.
 
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
@@ -26,11 +27,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Keeps a live copy of Kubernetes objects and prints their changes.
 ///
 /// It reads the cluster that is configured by --kubeconfig, by the variable KUBECONFIG, or by the pod it runs in. It
-/// never writes to this cluster, and it does not search the home directory for a kubeconfig. If no cluster is
-/// configured, it starts an in-memory API server with a demo workload (in builds with the feature `embedded`). The
-/// variable RUST_LOG (such as warn, or actix_informer=debug) sets what it logs on stderr.
+/// never writes to this cluster, and it reads ~/.kube/config only with --home. If no cluster is configured, it starts an
+/// in-memory API server with a demo workload (in builds with the feature `embedded`). The variable RUST_LOG (such as warn,
+/// or actix_informer=debug) sets what it logs on stderr.
+///
+/// Exit codes: 0 all is well; 1 it has failed, or was not in time; 2 something was refused that it was given; 3 a kind was
+/// not followed at the end: it was refused, missing or not reached.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "informerd", version)]
 struct Arguments {
     /// The kinds to watch and how to print them; config/informerd.toml shows every key [default: the values in that file]
     #[arg(long, value_name = "FILE")]
@@ -38,6 +42,9 @@ struct Arguments {
     /// The cluster of this kubeconfig
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// The cluster of ~/.kube/config, kubectl's default
+    #[arg(long, conflicts_with = "kubeconfig")]
+    home: bool,
     /// The context of the kubeconfig, instead of its current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -76,6 +83,7 @@ fn main() -> ExitCode {
     log_to_stderr(arguments.colour);
     match run(&arguments) {
         Ok(report) if !report.clean => failed("not every change was printed in time"),
+        Ok(report) if report.not_followed().next().is_some() => not_followed(&report),
         Ok(report) if report.ending == Ending::TimeOver && !report.synced() => {
             failed("the time was over before every kind was synced")
         }
@@ -85,11 +93,30 @@ fn main() -> ExitCode {
             // An error of the client here is about its configuration: it has not sent a request yet.
             let refused = matches!(
                 error.downcast_ref(),
-                Some(Error::Config(_) | Error::NoCluster(_) | Error::Client(_) | Error::WatchedTwice { .. })
+                Some(
+                    Error::Config(_)
+                        | Error::NoCluster(_)
+                        | Error::Client(_)
+                        | Error::WatchedTwice { .. }
+                        | Error::Category(_)
+                        | Error::ProbesAreOff
+                )
             );
             if refused { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Names the kinds that were not followed at the end, and why.
+fn not_followed(report: &Report) -> ExitCode {
+    for informer in report.not_followed() {
+        let why = informer.last_error.as_deref().unwrap_or("unknown");
+        eprintln!(
+            "informerd: {}",
+            printable(&format!("{} was not followed at the end: {why}", informer.kind))
+        );
+    }
+    ExitCode::from(3)
 }
 
 fn failed(why: &str) -> ExitCode {
@@ -102,8 +129,12 @@ async fn run(arguments: &Arguments) -> anyhow::Result<Report> {
     let stop = stop_signal().context("the signal handlers could not be installed")?;
     let config = configuration(arguments)?;
     let environment = Environment::of_this_process();
-    let target = Target::choose(arguments.kubeconfig.as_deref(), arguments.context.as_deref(), &environment)
-        .map_err(Error::NoCluster)?;
+    let context = arguments.context.as_deref();
+    let target = match arguments.home {
+        true => Target::home(context).map_err(Error::Client)?,
+        false => Target::choose(arguments.kubeconfig.as_deref(), context, &environment)
+            .map_err(Error::NoCluster)?,
+    };
     Ok(Service::new(config, target).run(stop).await?)
 }
 
@@ -127,8 +158,8 @@ fn configuration(arguments: &Arguments) -> Result<Config, Error> {
             When::Never => Colour::Never,
         };
     }
-    if let (Some(port), Some(listen)) = (arguments.probe_port, &mut config.probes.listen) {
-        listen.set_port(port);
+    if let Some(port) = arguments.probe_port {
+        config.probes.listen.as_mut().ok_or(Error::ProbesAreOff)?.set_port(port);
     }
     Ok(config)
 }

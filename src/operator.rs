@@ -82,8 +82,8 @@ mod probes;
 
 pub use informer_actors::operator::{
     ControllerPart, DrainLimits, NotReady, Operator, OperatorBuilder, OperatorReport, OperatorStatus,
-    OperatorView, Part, PartContext, PartEnd, PartError, PartState, PartStatus, Phase, Stage,
-    StartOperatorError, Task, controller, task,
+    OperatorView, Part, PartContext, PartEnd, PartError, PartState, PartStatus, Phase, Stage, Stale,
+    StaleLimit, StartOperatorError, Task, controller, task,
 };
 #[cfg(all(test, feature = "probes", feature = "client"))]
 mod tests;

@@ -3,8 +3,9 @@
 //! Answers two questions: "would a restart of the process help?" and "can it do its work?". What is asked is a
 //! [`Probed`]: a [`Runtime`](crate::runtime::Runtime), an operator, or a program's own state. It changes nothing.
 //! Invariants:
-//! 1. An answer is one word. The reasons quote servers and name kinds, so they are returned only with `?verbose` and
-//!    only to clients on this machine: a port that is open to the network shows nothing to strangers.
+//! 1. An answer is one word. The reasons, and how each informer is doing, quote servers and name kinds, so they are
+//!    returned only with `?verbose` and only to clients on this machine: a port that is open to the network shows nothing
+//!    to strangers.
 //! 2. Clients that hold connections open cannot block the probes: a request must be sent within seconds, a connection
 //!    serves one request, and a peer that opens too many connections loses its oldest one.
 //! 3. The probes have a thread of their own: they also answer while everything else is blocked.
@@ -25,7 +26,7 @@ use tokio::sync::oneshot;
 
 use connections::Connections;
 #[cfg(feature = "service")]
-pub(crate) use reasons::{given_up, stalled, stuck_threads};
+pub(crate) use reasons::{detail, given_up, stalled, stuck_threads};
 
 mod answer;
 mod connections;
@@ -45,6 +46,11 @@ pub trait Probed: Send + Sync + 'static {
 
     /// What is missing until it can do its work, each with the reason; empty if nothing is.
     fn unready(&self) -> Vec<String>;
+
+    /// How everything is doing, a line each, also when all is well: what `/readyz?verbose` shows besides.
+    fn details(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl<T: Probed + ?Sized> Probed for Arc<T> {
@@ -54,6 +60,10 @@ impl<T: Probed + ?Sized> Probed for Arc<T> {
 
     fn unready(&self) -> Vec<String> {
         (**self).unready()
+    }
+
+    fn details(&self) -> Vec<String> {
+        (**self).details()
     }
 }
 

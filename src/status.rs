@@ -5,7 +5,7 @@
 
 pub use informer_actors::status::{
     DataCounters, InformerReport, InformerStatus, QueueReport, QueueStatus, RepairCounters, RuntimeReport,
-    SourceStatus, TIMING_BOUNDS, Timing, WatchEnds,
+    SourceStatus, Stale, TIMING_BOUNDS, Timing, WatchEnds,
 };
 pub use informer_core::indexer::Reason;
 pub use informer_core::reflector::{RelistCounters, SourceCounters, SourceState};

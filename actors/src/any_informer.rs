@@ -19,7 +19,7 @@ use informer_core::reflector::SourceState;
 use crate::informer::{Informer, ReviveError, ShutdownReport, WaitError};
 use crate::observed::Observed;
 use crate::pipeline::messages::Body;
-use crate::pipeline::status::InformerStatus;
+use crate::pipeline::status::{InformerStatus, Stale};
 use crate::pipeline::subscription_state::SubscriptionStatus;
 use crate::waiting::{Looked, wait};
 
@@ -58,6 +58,7 @@ type IsEnough<'a> = Box<dyn FnMut(&InformerStatus) -> bool + Send + 'a>;
 trait Erased: Send + Sync {
     fn name(&self) -> &str;
     fn status(&self) -> InformerStatus;
+    fn stale(&self) -> Option<Stale>;
     fn objects(&self) -> usize;
     fn observed(&self) -> Arc<dyn Observed>;
     fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>>;
@@ -78,6 +79,10 @@ impl<S: Body> Erased for Informer<S> {
 
     fn status(&self) -> InformerStatus {
         Self::status(self)
+    }
+
+    fn stale(&self) -> Option<Stale> {
+        self.status().stale(self.runtime().now())
     }
 
     fn objects(&self) -> usize {
@@ -146,6 +151,11 @@ impl AnyInformer {
     /// How it is doing: states, counters, errors.
     pub fn status(&self) -> InformerStatus {
         self.0.status()
+    }
+
+    /// Whether what is read of it is not up to date, for how long, and why; `None` before its first list.
+    pub fn stale(&self) -> Option<Stale> {
+        self.0.stale()
     }
 
     /// What its worst source is doing; Stopped only when the informer itself has stopped.

@@ -208,7 +208,7 @@ impl<S: Body> InformerBuilder<S> {
     /// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).declare()?;
     /// let audit = texts.for_each(|notify| async move { println!("{}", notify.key()) })?;
     /// let error = texts.synced_within(Duration::from_secs(3)).await.unwrap_err();
-    /// assert!(error.to_string().ends_with("declared, not started"), "{error}");
+    /// assert!(error.to_string().contains("declared, not started (`begin`"), "{error}");
     /// texts.begin();
     /// audit.synced_within(Duration::from_secs(30)).await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }

@@ -210,6 +210,24 @@ impl LeaderElection {
         }
     }
 
+    /// Waits until the server has answered once what the lease says, or that there is none: from then on it is known who
+    /// leads.
+    ///
+    /// # Errors
+    /// When the election ends before, as [`Self::acquired`].
+    pub async fn answered(&self) -> Result<(), ElectionOver> {
+        loop {
+            let seen = self.cell.changes.count();
+            if self.cell.is_answered() {
+                return Ok(());
+            }
+            if self.cell.is_over() {
+                return Err(ElectionOver { lease: Arc::clone(&self.cell.lease) });
+            }
+            self.cell.changed(seen).await;
+        }
+    }
+
     /// Waits until this process does not lead; returns at once if it does not.
     pub async fn lost(&self) {
         loop {

@@ -23,7 +23,8 @@ use std::time::Duration;
 pub use builder::{OperatorBuilder, StartOperatorError};
 pub use controller::{ControllerPart, controller};
 pub use informer_core::operator::{DrainLimits, PartState, Phase, Stage};
-pub use part::{Part, PartContext, PartError, Task, task};
+pub use part::{Part, PartContext, PartError, Stale, Task, task};
+pub use stale::StaleLimit;
 pub use status::{OperatorReport, OperatorStatus, PartEnd, PartStatus};
 
 use crate::runtime::{Runtime, within};
@@ -39,8 +40,12 @@ mod part;
 mod registered;
 mod run;
 mod shared;
+mod stale;
 mod start;
 mod status;
+
+/// How often a wait asks parts for what they do not tell by themselves.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A running operator. Cheap to clone; when the last handle is dropped, every part is dropped at once:
 /// [`Self::drain`] ends them in order.
@@ -114,7 +119,8 @@ impl Operator {
     }
 
     /// What is missing until it can do its work, each with the reason; empty when it is ready. A replica that waits for
-    /// the lease is ready.
+    /// the lease is ready. So is a part whose data is out of date ([`Part::stale`]), unless it has a limit
+    /// ([`Part::unready_when_stale_for`]).
     pub fn unready(&self) -> Vec<String> {
         self.view.unready()
     }
@@ -125,9 +131,14 @@ impl Operator {
     /// At the limit, or when it stops before: what is missing.
     pub async fn ready_within(&self, limit: Duration) -> Result<(), NotReady> {
         let ready = async {
-            let status =
-                self.wait_until(|status| status.unready().is_empty() || status.stage != Stage::Running);
-            status.await.unready().is_empty()
+            loop {
+                let status =
+                    self.wait_until(|status| status.unready().is_empty() || status.stage != Stage::Running);
+                // What is stale for too long is ready again without a change of the operator.
+                if let Some(status) = within(LOOK_AGAIN, status).await {
+                    return status.unready().is_empty();
+                }
+            }
         };
         if within(limit, ready).await == Some(true) {
             return Ok(());

@@ -65,20 +65,6 @@ impl Client {
         Ok(Self::of(backend, config.default_namespace.into(), worker))
     }
 
-    /// The client of the cluster that the environment names: that of `KUBECONFIG`, or of the service account of the pod.
-    /// Connects to nothing yet. [`Config`] has every other way.
-    ///
-    /// ```no_run
-    /// let client = actix_informer::client::Client::from_environment()?;
-    /// # Ok::<(), actix_informer::client::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::NotConfigured`] when neither is there; what is wrong with the one that is.
-    pub fn from_environment() -> Result<Self, Error> {
-        Self::new(Config::from_environment(None)?)
-    }
-
     /// The client over one of kube-rs that the program has already: informers and requests use its connections (HTTP/2 if
     /// it has it), its credentials and its tower layers. Connects to nothing yet.
     ///

@@ -40,7 +40,10 @@ pub enum Error {
     #[error("in-cluster configuration cannot be used: {0}")]
     InCluster(String),
     /// Neither `KUBECONFIG` is set, nor does the process run in a pod.
-    #[error("no cluster is configured: set KUBECONFIG, give a kubeconfig, or run in a pod")]
+    #[error(
+        "no cluster is configured: set KUBECONFIG, give a kubeconfig, or run in a pod; \
+         Client::from_home() and Config::from_home() read ~/.kube/config, which kubectl reads by itself"
+    )]
     NotConfigured,
     /// The configuration needs something that this client does not support.
     #[error("not supported: {0}")]

@@ -26,6 +26,7 @@ mod config;
 mod credentials;
 pub mod discovery;
 mod endpoint;
+mod environment;
 mod error;
 mod identity;
 mod informer_key;

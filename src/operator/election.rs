@@ -11,6 +11,8 @@
 //! 4. It is unhealthy when its actor was given up, when work of a former term does not end, or when it has not ended a term
 //!    whose lease ran out more than [`TOLERANCE`] ago. A server that does not answer is no reason: the term was ended, and a
 //!    restart of the process would not help.
+//! 5. It is ready when the server has answered once what the lease says: before, nobody knows who leads, and a process that may
+//!    not read the lease never will. Later failures make it stale, with the reason.
 //!
 //! Read next: `leader_election.rs`.
 
@@ -19,7 +21,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 
-use super::{Part, PartContext, PartError};
+use super::{Part, PartContext, PartError, Stale};
 use crate::leader_election::{LeaderElection, TermWork};
 
 /// How long after the end of its lease a term may go on to be shown before liveness fails: as in kube-controller-manager.
@@ -32,6 +34,19 @@ impl Part for LeaderElection {
 
     fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
         run(self.clone(), context).boxed()
+    }
+
+    fn missing(&self) -> Option<String> {
+        let status = self.status();
+        (!status.answered).then(|| match status.last_error {
+            Some(why) => format!("the lease could not be read yet: {why}"),
+            None => "the server has not answered yet what the lease says".to_owned(),
+        })
+    }
+
+    fn stale(&self) -> Option<Stale> {
+        let status = self.status();
+        Some(Stale::new(status.failing_for?, status.last_error?))
     }
 
     fn unhealthy(&self) -> Option<String> {
@@ -48,7 +63,6 @@ impl Part for LeaderElection {
 }
 
 async fn run(election: LeaderElection, context: PartContext) -> Result<(), PartError> {
-    context.ready();
     if !context.is_stopping() {
         election.begin();
     }
@@ -76,8 +90,10 @@ impl Drop for LeadersWork<'_> {
     }
 }
 
-/// Says of each term when it begins and when it ends.
+/// Says when it is known who leads, and of each term when it begins and when it ends.
 async fn follow(election: &LeaderElection, context: &PartContext) -> Result<(), PartError> {
+    election.answered().await?;
+    context.ready();
     loop {
         context.leaders_work_ended().await;
         let term = election.acquired().await?;

@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use informer_actors::informer::AnyInformer;
 use informer_core::reflector::SourceState;
 
-use super::{Part, PartContext, PartError};
+use super::{Part, PartContext, PartError, Stale};
 use crate::factory::InformerFactory;
 
 impl Part for InformerFactory {
@@ -31,6 +31,15 @@ impl Part for InformerFactory {
             .map(|(why, informer)| format!("informer {} is not synced: {why}", informer.name()))
             .collect();
         (!missing.is_empty()).then(|| missing.join(", "))
+    }
+
+    fn stale(&self) -> Option<Stale> {
+        let informers = self.informers().into_iter();
+        let stale = informers.filter_map(|(_, informer)| Some((Part::stale(&informer)?, informer)));
+        let stale: Vec<_> = stale.collect();
+        let lasts = stale.iter().map(|(stale, _)| stale.lasts).max()?;
+        let why = stale.iter().map(|(stale, informer)| format!("informer {} is {stale}", informer.name()));
+        Some(Stale::new(lasts, why.collect::<Vec<_>>().join(", ")))
     }
 }
 

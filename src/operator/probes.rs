@@ -41,6 +41,11 @@ impl Probed for OperatorView {
     fn unready(&self) -> Vec<String> {
         Self::unready(self)
     }
+
+    fn details(&self) -> Vec<String> {
+        let parts = self.status().to_string();
+        parts.lines().map(str::to_owned).chain(Probed::details(self.runtime())).collect()
+    }
 }
 
 impl Probed for Operator {
@@ -50,5 +55,9 @@ impl Probed for Operator {
 
     fn unready(&self) -> Vec<String> {
         Self::unready(self)
+    }
+
+    fn details(&self) -> Vec<String> {
+        Probed::details(self.view())
     }
 }

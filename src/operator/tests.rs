@@ -15,6 +15,12 @@ use crate::runtime::Runtime;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// The code and the first line of an answer: other lines say how each part is doing.
+async fn first_line(address: SocketAddr, path: &'static str) -> (String, String) {
+    let (code, text) = get(address, path).await;
+    (code, text.lines().next().unwrap_or_default().to_owned())
+}
+
 /// The code and the text of an answer.
 async fn get(address: SocketAddr, path: &'static str) -> (String, String) {
     let asked = tokio::task::spawn_blocking(move || {
@@ -57,12 +63,16 @@ async fn op_03_probes_and_factories_are_parts_and_the_probes_say_what_is_missing
         .await;
     assert!(pods.status().synced, "work starts behind the caches");
     let missing = "slow is not ready: it has not said that it is ready".to_owned();
-    assert_eq!(get(address, "/readyz?verbose").await, ("503".to_owned(), missing));
+    assert_eq!(first_line(address, "/readyz?verbose").await, ("503".to_owned(), missing));
     release.send_replace(true);
     operator.ready_within(LIMIT).await.expect("it is ready");
     for path in ["/readyz", "/livez"] {
         assert_eq!(get(address, path).await, ("200".to_owned(), "ok".to_owned()));
     }
+    let (_, text) = get(address, "/readyz?verbose").await;
+    assert!(text.starts_with("ok\noperator operator: running\n  probes: probes at "), "{text}");
+    let of_pods = text.lines().find(|line| line.starts_with("informer pods: streaming, 0 objects, heard "));
+    assert!(of_pods.is_some_and(|line| line.ends_with(" ago")), "{text}");
     let draining = tokio::spawn({
         let operator = operator.clone();
         async move { operator.drain().await }
@@ -70,7 +80,7 @@ async fn op_03_probes_and_factories_are_parts_and_the_probes_say_what_is_missing
     operator.wait_until(|status| status.stage != Stage::Running).await;
     let stopping = "operator operator is stopping: work".to_owned();
     operator.wait_until(|status| status.unready() == [stopping.as_str()]).await;
-    assert_eq!(get(address, "/readyz?verbose").await, ("503".to_owned(), stopping));
+    assert_eq!(first_line(address, "/readyz?verbose").await, ("503".to_owned(), stopping));
     release.send_replace(false);
     let report = draining.await.expect("no panic");
     assert!(report.is_clean(), "{report}");

@@ -1,7 +1,7 @@
 //! The answer to one request of a probe.
 //!
-//! Answers "which code and which text does this client get?": 200 and `ok`, or 503 and one word. The reasons are for
-//! clients on this machine that ask for them. Read next: `probes.rs`, which serves.
+//! Answers "which code and which text does this client get?": 200 and `ok`, or 503 and one word. The reasons, and how
+//! everything is doing, are for clients on this machine that ask for them. Read next: `probes.rs`, which serves.
 
 use std::net::SocketAddr;
 
@@ -20,15 +20,17 @@ pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBod
         "/readyz" => (probed.unready(), "unready"),
         _ => return plain_text(StatusCode::NOT_FOUND, "not found".to_owned()),
     };
-    if reasons.is_empty() {
-        return plain_text(StatusCode::OK, "ok".to_owned());
-    }
-    let text = if may_see_reasons(request.peer_addr(), request.uri().query()) {
-        reasons.iter().map(|reason| printable(reason)).collect::<Vec<_>>().join("\n")
-    } else {
-        word.to_owned()
+    let (code, word) = match reasons.is_empty() {
+        true => (StatusCode::OK, "ok"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, word),
     };
-    plain_text(StatusCode::SERVICE_UNAVAILABLE, text)
+    if !may_see_reasons(request.peer_addr(), request.uri().query()) {
+        return plain_text(code, word.to_owned());
+    }
+    let first = if reasons.is_empty() { vec![word.to_owned()] } else { reasons };
+    let details = if request.path() == "/readyz" { probed.details() } else { Vec::new() };
+    let lines = first.iter().chain(&details).map(|line| printable(line));
+    plain_text(code, lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// Reasons are returned to a client on this machine that asks for them, also through `kubectl port-forward`.

@@ -4,11 +4,13 @@
 //! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part still runs or is restarted. A
 //!    restart of the process repairs each of these. An unreachable cluster does not make a runtime unhealthy.
 //! 2. Ready: every informer that runs has synced once, and none was given up. A cluster that becomes unreachable later
-//!    leaves it ready: the cache can still be read.
+//!    leaves it ready: the cache can still be read. The details show it, with the age of the data and the last error.
 //!
 //! Read next: `informer_actors::status`, which has the figures.
 
 use std::time::Duration;
+
+use informer_core::words::Brief;
 
 use super::Probed;
 use crate::runtime::{Runtime, StuckKind};
@@ -33,6 +35,32 @@ impl Probed for Runtime {
         };
         running(self).flat_map(of_informer).collect()
     }
+
+    fn details(&self) -> Vec<String> {
+        let now = self.now();
+        running(self).map(|status| detail(&format!("informer {}", status.name), &status, now)).collect()
+    }
+}
+
+/// So many hints are in a line: of many namespaces none may exist.
+const MOST_HINTS: usize = 3;
+
+/// How the informer of a kind is doing: its state, its objects and their age, and what is not well.
+pub(crate) fn detail(kind: &str, status: &InformerStatus, now: Duration) -> String {
+    let age = match status.age(now) {
+        Some(age) => format!("heard {} ago", Brief(age)),
+        None => "nothing heard yet".to_owned(),
+    };
+    let mut line = format!("{kind}: {}, {} objects, {age}", status.state(), status.objects);
+    if let Some(stale) = status.stale(now) {
+        line += &format!("; {stale}");
+    } else if let Some(error) = status.last_error().filter(|_| status.state().error().is_none()) {
+        line += &format!("; its last error, overcome: {}", error.with_causes());
+    }
+    for hint in status.sources.iter().filter_map(|source| source.hint.as_ref()).take(MOST_HINTS) {
+        line += &format!("; {hint}");
+    }
+    line
 }
 
 /// The informers that have not stopped.

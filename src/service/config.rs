@@ -87,6 +87,8 @@ pub enum Colour {
 pub struct ProbesConfig {
     /// The address on which they listen; `None` if they are disabled.
     pub listen: Option<SocketAddr>,
+    /// How long a kind may have failed, after its first list, until the service counts as not ready; `None`: for ever.
+    pub unready_when_stale_for: Option<Duration>,
 }
 
 /// When and how it ends.
@@ -123,7 +125,7 @@ pub struct InformerConfig {
     pub policy: Policy,
 }
 
-/// How soon a kind that is missing (404), or credentials that are refused (401), are asked for again at first.
+/// How soon a kind that is missing (404) or refuses us (401, 403) is asked for again at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EarlyRetries {
@@ -222,7 +224,7 @@ impl InformerConfig {
 }
 
 impl ProbesConfig {
-    fn new(enabled: bool, address: IpAddr, port: u16) -> Self {
-        Self { listen: enabled.then(|| SocketAddr::new(address, port)) }
+    fn new(enabled: bool, address: IpAddr, port: u16, unready_when_stale_for: Option<Duration>) -> Self {
+        Self { listen: enabled.then(|| SocketAddr::new(address, port)), unready_when_stale_for }
     }
 }

@@ -9,6 +9,7 @@
 //! Read next: `describe/pod.rs` for pods; `describe/dynamic.rs` for any kind.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -39,23 +40,34 @@ impl Values {
     }
 }
 
-/// Whether values of a kind are shown that only the server knows. They are hidden until the kind is known, and from then
-/// on if it has ever turned out to hold secrets: a name may mean another kind after a while.
+/// What lines need to know of a kind that only the server knows: its name, and whether values of it are shown. They are
+/// hidden until the kind is known, and from then on if it has ever turned out to hold secrets: a name may mean another
+/// kind after a while. The name is that of the first kind that was found.
 #[derive(Debug, Default)]
-pub(super) struct LateValues(AtomicU8);
+pub(super) struct LateKind {
+    values: AtomicU8,
+    name: OnceLock<String>,
+}
 
-impl LateValues {
+impl LateKind {
     const SHOWN: u8 = 1;
     const HIDDEN: u8 = 2;
 
     /// Must be called before the first object of a kind that was found.
-    pub(super) fn found(&self, values: Values) {
+    pub(super) fn found(&self, name: String, values: Values) {
         let found = if values == Values::Shown { Self::SHOWN } else { Self::HIDDEN };
-        self.0.fetch_max(found, Ordering::Relaxed);
+        self.values.fetch_max(found, Ordering::Relaxed);
+        // Later ones are not taken: the lines of a run name one kind.
+        let _known = self.name.set(name);
     }
 
-    pub(super) fn get(&self) -> Values {
-        if self.0.load(Ordering::Relaxed) == Self::SHOWN { Values::Shown } else { Values::Hidden }
+    /// The name of the kind; `asked`, the word of the configuration, until it is known.
+    pub(super) fn name<'a>(&'a self, asked: &'a str) -> &'a str {
+        self.name.get().map_or(asked, String::as_str)
+    }
+
+    pub(super) fn values(&self) -> Values {
+        if self.values.load(Ordering::Relaxed) == Self::SHOWN { Values::Shown } else { Values::Hidden }
     }
 }
 
@@ -118,15 +130,15 @@ mod tests {
 
     #[test]
     fn values_of_a_kind_that_is_found_late_are_shown_only_until_it_turns_out_to_hold_secrets() {
-        let values = LateValues::default();
-        assert_eq!(values.get(), Values::Hidden, "it is not known yet");
+        let late = LateKind::default();
+        assert_eq!((late.name("vaulted"), late.values()), ("vaulted", Values::Hidden), "it is not known yet");
         for (found, is) in [
             (Values::Shown, Values::Shown),
             (Values::Hidden, Values::Hidden),
             (Values::Shown, Values::Hidden),
         ] {
-            values.found(found);
-            assert_eq!(values.get(), is);
+            late.found("Vault".to_owned(), found);
+            assert_eq!((late.name("vaulted"), late.values()), ("Vault", is));
         }
     }
 }

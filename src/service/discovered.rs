@@ -3,7 +3,7 @@
 //! Answers "which resource does this name mean on this server?" at the start, and for a kind that the server does not
 //! serve yet, whenever its informer tries again. Invariants:
 //! 1. The start asks the server once for all kinds, and waits at most [`LIMIT`]. If it does not answer, the built-in table
-//!    serves, and stderr says so.
+//!    serves, and stderr says so. The name of a category, such as `all`, is refused with the kinds it stands for.
 //! 2. A kind that nobody knows is followed as soon as the server serves it: until then its informer is `Gone`, with the
 //!    reason. If it is gone later, its name is looked up again: it may be served in another version.
 //! 3. A kind that turns out to hold secrets is followed like any other that does.
@@ -26,7 +26,7 @@ use informer_core::reflector::ReflectorConfig;
 use informer_core::request::{ListRequest, WatchRequest};
 
 use super::config::InformerConfig;
-use super::describe::{LateValues, Values};
+use super::describe::{LateKind, Values};
 use super::error::Error;
 use super::kept::{KeptBody, described};
 use super::kinds::WatchedKind;
@@ -41,15 +41,17 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub(super) async fn discover(
     client: &Client,
     configured: &[InformerConfig],
+    limit: Option<Duration>,
 ) -> Result<(Vec<InformerConfig>, Vec<String>), Error> {
+    let limit = limit.map_or(LIMIT, |limit| limit.min(LIMIT));
     let mut informers = configured.to_vec();
     if informers.iter().all(|informer| informer.kind.asked().is_none()) {
         return Ok((informers, Vec::new()));
     }
-    let server = match tokio::time::timeout(LIMIT, client.discovery().resources()).await {
+    let server = match tokio::time::timeout(limit, client.discovery().resources()).await {
         Ok(Ok(server)) => server,
         Ok(Err(error)) => return Ok((informers, vec![without_discovery(&error.to_string())])),
-        Err(_) => return Ok((informers, vec![without_discovery(&format!("no answer within {LIMIT:?}"))])),
+        Err(_) => return Ok((informers, vec![without_discovery(&format!("no answer within {limit:?}"))])),
     };
     let mut notes: Vec<String> = server.complete().err().map(|error| error.to_string()).into_iter().collect();
     for informer in &mut informers {
@@ -62,6 +64,8 @@ pub(super) async fn discover(
                 );
                 informer.kind = informer.kind.discovered(&resource.api, resource.is_namespaced());
             }
+            // It will not mean one kind later either.
+            Err(error @ DiscoveryError::Category { .. }) => return Err(Error::Category(error)),
             Err(error) => {
                 notes.push(format!("{error}; {} is watched when there is one", informer.kind.name()))
             }
@@ -88,7 +92,7 @@ fn without_discovery(why: &str) -> String {
 pub(super) fn sources(
     (client, runtime): (&Client, &Runtime),
     (informers, at): (&[InformerConfig], usize),
-    values: &Arc<LateValues>,
+    late: &Arc<LateKind>,
 ) -> Vec<SourceSpec<KeptBody>> {
     let config = &informers[at];
     // Of two that only the server knows, the first follows what both mean.
@@ -97,6 +101,8 @@ pub(super) fn sources(
     };
     let before = informers.iter().enumerate().filter(comes_before);
     let before: Arc<[WatchedKind]> = before.map(|(_, informer)| informer.kind.clone()).collect();
+    let others = informers.iter().enumerate().filter(|(other, _)| *other != at);
+    let others: Arc<[String]> = others.map(|(_, informer)| informer.kind.name().to_owned()).collect();
     let namespaces: Vec<Option<String>> = match config.namespaces.as_slice() {
         [] => vec![None],
         some => some.iter().cloned().map(Some).collect(),
@@ -108,8 +114,9 @@ pub(super) fn sources(
             runtime: runtime.clone(),
             config: config.clone(),
             before: Arc::clone(&before),
+            others: Arc::clone(&others),
             namespace,
-            values: Arc::clone(values),
+            late: Arc::clone(late),
         };
         let connect = move || -> Box<dyn ListWatch<KeptBody>> {
             Box::new(Late { awaited: awaited.clone(), source: Rc::default() })
@@ -129,8 +136,10 @@ struct Awaited {
     config: InformerConfig,
     /// The kinds that come before it, should it turn out to be one of them.
     before: Arc<[WatchedKind]>,
+    /// The names of the other kinds: one of the same name needs its group.
+    others: Arc<[String]>,
     namespace: Option<String>,
-    values: Arc<LateValues>,
+    late: Arc<LateKind>,
 }
 
 type Source = Rc<dyn ListWatch<KeptBody>>;
@@ -145,7 +154,12 @@ impl Awaited {
             return Err(ListWatchError::NotFound(watched_twice(&kind).to_string().into()));
         }
         let config = InformerConfig { kind, ..self.config };
-        self.values.found(Values::of(&config));
+        let resource = found.api_resource();
+        let name = match self.others.contains(&resource.kind) && !resource.group.is_empty() {
+            true => format!("{}.{}", resource.kind, resource.group),
+            false => resource.kind.clone(),
+        };
+        self.late.found(name, Values::of(&config));
         let mut source = described(&self.client, &config, found.api_resource());
         if let Some(namespace) = self.namespace {
             source = source.namespace(namespace);

@@ -42,6 +42,12 @@ pub enum Error {
         /// The resource.
         resource: String,
     },
+    /// A name of the configuration is a category of several kinds.
+    #[error("{0}; allowed: one [[informer]] for each kind")]
+    Category(#[source] client::DiscoveryError),
+    /// A port is given for probes that are off.
+    #[error("--probe-port is given, but the probes are off: remove it, or set [probes] enabled = true")]
+    ProbesAreOff,
     /// The probes cannot listen.
     #[error(
         "probes cannot listen on {address}: {source}; change it with [probes] address and port, or --probe-port"

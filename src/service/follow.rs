@@ -18,7 +18,7 @@ use informer_actors::subscription::{EndReason, Notify};
 use informer_core::delta::Cause;
 
 use super::config::InformerConfig;
-use super::describe::{LateValues, Values};
+use super::describe::{LateKind, Values};
 use super::discovered;
 use super::error::Error;
 use super::kept::{KeptBody, followed};
@@ -40,7 +40,8 @@ pub(super) struct Printer {
 
 /// A watched kind that runs.
 pub(super) trait WatchedKindHandle: Send + Sync {
-    /// The name of the kind; with its group if another watched kind has the same name.
+    /// The name of the kind; with its group if another watched kind has the same name. The word of the configuration until
+    /// the server knows the kind.
     fn name(&self) -> &str;
 
     /// Its status now.
@@ -76,10 +77,10 @@ pub(super) fn follow(
     printer: &Printer,
 ) -> Result<Arc<dyn WatchedKindHandle>, Error> {
     let config = &informers[at];
-    let values = Arc::new(LateValues::default());
+    let late = Arc::new(LateKind::default());
     let builder = match config.kind.resource() {
         Some(resource) => {
-            values.found(Values::of(config));
+            late.found(kind.to_owned(), Values::of(config));
             let source = followed(client, config, resource);
             match config.namespaces.as_slice() {
                 [] => source.informer(runtime)?,
@@ -88,7 +89,7 @@ pub(super) fn follow(
         }
         None => {
             let builder = Informer::builder(runtime, kind);
-            let sources = discovered::sources((client, runtime), (informers, at), &values);
+            let sources = discovered::sources((client, runtime), (informers, at), &late);
             sources.into_iter().fold(builder, InformerBuilder::source_with)
         }
     };
@@ -102,22 +103,26 @@ pub(super) fn follow(
     if let Some(period) = config.resync {
         options = options.resync_every(period);
     }
-    let printing = (printer.clone(), Arc::clone(&counts), Arc::<str>::from(kind), values);
+    let name = kind.to_owned();
+    let printing = (printer.clone(), Arc::clone(&counts), Arc::<str>::from(kind), Arc::clone(&late));
     let subscription = informer
         .for_each_with(options, move |notify| {
-            let (printer, counts, kind, values) = printing.clone();
+            let (printer, counts, kind, late) = printing.clone();
             async move {
-                printer.output.line(printer.style.event((&kind, values.get()), &notify)).await;
+                let event = printer.style.event((late.name(&kind), late.values()), &notify);
+                printer.output.line(event).await;
                 counts.add(&notify);
             }
         })
         .expect("an informer that has just started has not stopped");
     let was_failing = AtomicBool::new(false);
-    Ok(Arc::new(RunningKind { name: kind.to_owned(), informer, subscription, counts, was_failing }))
+    Ok(Arc::new(RunningKind { name, late, informer, subscription, counts, was_failing }))
 }
 
 struct RunningKind {
+    /// As the configuration says, or the server has said at the start.
     name: String,
+    late: Arc<LateKind>,
     informer: Informer<KeptBody>,
     subscription: Subscription<KeptBody>,
     counts: Arc<Counts>,
@@ -135,7 +140,7 @@ impl RunningKind {
 
 impl WatchedKindHandle for RunningKind {
     fn name(&self) -> &str {
-        &self.name
+        self.late.name(&self.name)
     }
 
     fn status(&self) -> KindStatus {
@@ -164,7 +169,8 @@ impl WatchedKindHandle for RunningKind {
     }
 
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport> {
-        let failing = self.informer.status().worst().is_some_and(|source| source.state.error().is_some());
+        let status = self.informer.status();
+        let failing = status.failed.is_some() || status.sources.iter().any(|one| one.failing_since.is_some());
         self.was_failing.fetch_or(failing, Ordering::Relaxed);
         Box::pin(self.informer.shutdown(limit))
     }
@@ -172,7 +178,7 @@ impl WatchedKindHandle for RunningKind {
     fn print_cached<'a>(&'a self, printer: &'a Printer) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             for object in self.informer.snapshot().iter() {
-                printer.output.line(printer.style.object(&self.name, object)).await;
+                printer.output.line(printer.style.object(self.name(), object)).await;
             }
         })
     }
@@ -182,7 +188,7 @@ impl WatchedKindHandle for RunningKind {
         let snapshot = self.informer.snapshot();
         let subscription = self.subscription.status();
         InformerReport {
-            kind: self.name.clone(),
+            kind: self.name().to_owned(),
             synced: status.synced,
             objects: snapshot.len(),
             resource_version: self.version(),
@@ -198,6 +204,7 @@ impl WatchedKindHandle for RunningKind {
             undecodable: status.undecodable,
             last_error: status.last_error().map(ToString::to_string),
             failing: self.was_failing.load(Ordering::Relaxed),
+            hints: lines::hints(&status),
         }
     }
 }

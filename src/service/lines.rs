@@ -52,7 +52,7 @@ impl Style {
     pub(super) fn event<S: Describe>(&self, (kind, values): (&str, Values), notify: &Notify<S>) -> String {
         match self {
             Self::Text(text) => text.event((kind, values), notify),
-            Self::Json => json::event(kind, notify),
+            Self::Json => json::event((kind, values), notify),
         }
     }
 
@@ -60,7 +60,7 @@ impl Style {
     pub(super) fn state(&self, kind: &str, status: &KindStatus) -> String {
         match self {
             Self::Text(text) => text.state(kind, status),
-            Self::Json => json::status(kind, status),
+            Self::Json => json::status(kind, status, None),
         }
     }
 
@@ -68,7 +68,7 @@ impl Style {
     pub(super) fn status(&self, kind: &str, status: &KindStatus, rate: f64) -> String {
         match self {
             Self::Text(text) => text.status(kind, status, rate),
-            Self::Json => json::status(kind, status),
+            Self::Json => json::status(kind, status, Some(rate)),
         }
     }
 
@@ -87,6 +87,25 @@ impl Style {
             Self::Json => json::summary(report),
         }
     }
+}
+
+/// The hints of the sources, such as that a namespace does not exist. At most this many: of many namespaces none may.
+const MOST_HINTS: usize = 20;
+
+/// Why there may be nothing to see of some sources.
+pub(super) fn hints(status: &InformerStatus) -> Vec<String> {
+    let hints = status.sources.iter().filter_map(|source| source.hint.as_ref());
+    hints.take(MOST_HINTS).map(|hint| hint.to_string()).collect()
+}
+
+/// What has changed between two states, one phrase each; nothing in a resync.
+fn changes<S: Describe>(old: &Object<S>, new: &Object<S>, values: Values) -> Vec<String> {
+    if old.ptr_eq(new) { Vec::new() } else { new.body().changes(old.body(), values) }
+}
+
+/// In an informer of several namespaces: the source in the worst state, which a line is about.
+fn worst_source(status: &InformerStatus) -> Option<&str> {
+    status.worst().filter(|_| status.sources.len() > 1).map(|worst| worst.source.as_str())
 }
 
 /// The value of the setting `queue_order`.

@@ -5,17 +5,19 @@
 //! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part still runs or is restarted. A
 //!    restart of the process repairs each of these. An unreachable cluster does not make the service unhealthy.
 //! 2. Ready: every kind has synced once, no informer or subscription has ended, and no drain has begun. A cluster that
-//!    becomes unreachable later leaves the service ready: the cache can still be read.
+//!    becomes unreachable later leaves the service ready, since the cache can still be read, unless the configuration has a
+//!    limit for that. The details say of each kind what it is doing, how old its data is, and its last error.
 //!
 //! Read next: `follow.rs`, one kind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::error::Error;
 use super::follow::WatchedKindHandle;
 use super::lines::state_name;
-use crate::probes::{Probed, ProbesError, given_up, stalled, stuck_threads};
+use crate::probes::{Probed, ProbesError, detail, given_up, stalled, stuck_threads};
 use crate::runtime::Runtime;
 
 /// What the probes report on.
@@ -23,6 +25,8 @@ pub(super) struct ProbeState {
     pub(super) kinds: Vec<Arc<dyn WatchedKindHandle>>,
     pub(super) runtime: Runtime,
     pub(super) draining: AtomicBool,
+    /// How long a kind may be stale until the service counts as not ready; `None`: for ever.
+    pub(super) stale_limit: Option<Duration>,
 }
 
 impl Probed for ProbeState {
@@ -39,7 +43,21 @@ impl Probed for ProbeState {
             let state = state_name(&status.state());
             (!status.synced).then(|| format!("{} is not synced, {state}{error}", kind.name()))
         });
-        draining.into_iter().chain(unsynced).chain(self.ended()).collect()
+        let stale = self.kinds.iter().filter_map(|kind| {
+            let status = kind.status();
+            let stale =
+                status.informer.stale(status.now).filter(|stale| Some(stale.lasts) > self.stale_limit)?;
+            self.stale_limit.map(|_| format!("{} is {stale}", kind.name()))
+        });
+        draining.into_iter().chain(unsynced).chain(stale).chain(self.ended()).collect()
+    }
+
+    fn details(&self) -> Vec<String> {
+        let of = |kind: &Arc<dyn WatchedKindHandle>| {
+            let status = kind.status();
+            detail(kind.name(), &status.informer, status.now)
+        };
+        self.kinds.iter().map(of).collect()
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Service {
 
 /// The parts of the service that run.
 struct Running {
+    /// When there was a server to read: the demo has to start its own.
+    started: tokio::time::Instant,
     own_server: Option<OwnServer>,
     state: Arc<ProbeState>,
     printer: Printer,
@@ -75,11 +77,12 @@ impl Service {
     /// # Errors
     /// When it cannot start, or writing the output fails for another reason than a closed pipe.
     pub async fn run(self, stop: impl Future<Output = Ending>) -> Result<Report, Error> {
-        let started = tokio::time::Instant::now();
         let running = self.start().await?;
+        let started = running.started;
         let limit = async {
             match self.config.run.limit {
-                Some(limit) => tokio::time::sleep(limit).await,
+                // Of the whole run: the start has taken some of it.
+                Some(limit) => tokio::time::sleep_until(started + limit).await,
                 None => std::future::pending().await,
             }
         };
@@ -89,7 +92,7 @@ impl Service {
             _ended = running.printer.output.ended() => Ending::OutputClosed,
             () = limit => Ending::TimeOver,
         };
-        running.end(ending, &self.config, started).await
+        running.end(ending, &self.config).await
     }
 
     async fn start(&self) -> Result<Running, Error> {
@@ -99,23 +102,25 @@ impl Service {
             Some(config) => (None, config),
             None => OwnServer::start(&self.config.demo)?,
         };
+        let started = tokio::time::Instant::now();
         let (endpoint, mut warnings) =
             (client_config.endpoint().to_owned(), client_config.warnings().to_vec());
         let client = Client::new(client_config)?;
         let runtime = Runtime::threads().start()?;
-        let (informers, mut notes) = discover(&client, &self.config.informers).await?;
+        let (informers, mut notes) = discover(&client, &self.config.informers, self.config.run.limit).await?;
         let kinds = kinds(&informers);
         let printer = self.printer(&kinds)?;
-        let started = kinds.iter().enumerate();
-        let kinds = started
+        let numbered = kinds.iter().enumerate();
+        let kinds = numbered
             .map(|(at, kind)| follow((&client, &runtime), (&informers, at), kind, &printer))
             .collect::<Result<Vec<_>, _>>()?;
-        let state = Arc::new(ProbeState { kinds, runtime, draining: AtomicBool::new(false) });
+        let (draining, stale_limit) = (AtomicBool::new(false), self.config.probes.unready_when_stale_for);
+        let state = Arc::new(ProbeState { kinds, runtime, draining, stale_limit });
         let probes = socket.map(|socket| socket.serve(Arc::clone(&state))).transpose()?;
         warnings.append(&mut notes);
         self.announce((own_server.as_ref(), &informers), (&endpoint, &warnings), address);
         let reporters = status_reporter::start(&state.kinds, &printer, &self.config.output);
-        Ok(Running { own_server, state, printer, probes, reporters })
+        Ok(Running { started, own_server, state, printer, probes, reporters })
     }
 
     fn printer(&self, kinds: &[String]) -> Result<Printer, Error> {
@@ -189,12 +194,7 @@ fn announcement_of(informer: &InformerConfig) -> String {
 }
 
 impl Running {
-    async fn end(
-        mut self,
-        ending: Ending,
-        config: &Config,
-        started: tokio::time::Instant,
-    ) -> Result<Report, Error> {
+    async fn end(mut self, ending: Ending, config: &Config) -> Result<Report, Error> {
         self.state.draining.store(true, Ordering::Relaxed);
         if let Some(own_server) = &self.own_server {
             own_server.stop_workload();
@@ -205,7 +205,7 @@ impl Running {
             // Each ends with its informer. After a drain that was not clean, an informer may still run.
             if clean { drop(reporter.await) } else { reporter.abort() }
         }
-        let seconds = started.elapsed().as_secs_f64();
+        let seconds = self.started.elapsed().as_secs_f64();
         let informers = kinds.iter().map(|kind| kind.report()).collect();
         let mut report = Report { ending, seconds, clean, informers };
         let ended = tokio::time::timeout(config.run.drain, self.print_end(config, &report)).await;

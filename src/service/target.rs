@@ -2,7 +2,7 @@
 //!
 //! Answers "which cluster is configured?" as a pure function of the command line and the environment. It makes no
 //! connection. Invariants:
-//! 1. No file of the home directory is read.
+//! 1. No file of the home directory is read unless it is asked for.
 //! 2. If a cluster is configured, that one is read or an error is returned; the in-memory server is never used instead.
 //! 3. Only the in-memory server is written to.
 
@@ -21,6 +21,11 @@ pub enum Target {
         files: Vec<PathBuf>,
         /// The context to use instead of the current one.
         context: Option<String>,
+    },
+    /// The cluster of these files, merged, if they define one; else that of the pod that this process runs in.
+    KubeconfigOrPod {
+        /// The files; the first definition of a name wins.
+        files: Vec<PathBuf>,
     },
     /// The cluster of the pod that this process runs in.
     InCluster,
@@ -46,13 +51,13 @@ pub struct Environment {
 pub enum NoCluster {
     /// No cluster is configured.
     #[error(
-        "no cluster is configured: give --kubeconfig FILE (and --context NAME), set KUBECONFIG, run in a pod, \
-         or build with --features embedded for an in-memory API server with a demo workload \
-         (the home directory is not searched)"
+        "no cluster is configured: give --kubeconfig FILE (and --context NAME), set KUBECONFIG, give --home for \
+         ~/.kube/config, run in a pod, or build with --features embedded for an in-memory API server with a demo \
+         workload"
     )]
     NotConfigured,
     /// A context is given without a kubeconfig that could define it.
-    #[error("--context {0} needs --kubeconfig FILE or KUBECONFIG (the home directory is not searched)")]
+    #[error("--context {0} needs --kubeconfig FILE, KUBECONFIG, or --home for ~/.kube/config")]
     ContextWithoutKubeconfig(String),
     /// None of the files in `KUBECONFIG` exists.
     #[error("none of the files in KUBECONFIG exists: {0}")]
@@ -86,6 +91,9 @@ impl Target {
         }
         if let Some(variable) = &environment.kubeconfig {
             let files: Vec<PathBuf> = std::env::split_paths(variable).filter(|path| path.exists()).collect();
+            if environment.in_pod && context.is_none() {
+                return Ok(Self::KubeconfigOrPod { files });
+            }
             if files.is_empty() {
                 return Err(NoCluster::NoSuchFile(variable.to_string_lossy().into_owned()));
             }
@@ -99,6 +107,15 @@ impl Target {
         }
     }
 
+    /// The cluster of `~/.kube/config`, kubectl's default.
+    ///
+    /// # Errors
+    /// When the system does not say where the home directory is.
+    pub fn home(context: Option<&str>) -> Result<Self, Error> {
+        let (file, context) = (Config::home_kubeconfig()?, context.map(str::to_owned));
+        Ok(Self::Kubeconfig { files: vec![file], context })
+    }
+
     /// The configuration of a client for this server; `None` for the in-memory one, which is not started yet.
     pub(super) fn client_config(&self) -> Result<Option<Config>, Error> {
         match self {
@@ -106,6 +123,7 @@ impl Target {
                 [file] => Config::from_kubeconfig_file(file, context.as_deref()).map(Some),
                 several => Config::from_kubeconfig_files(several, context.as_deref()).map(Some),
             },
+            Self::KubeconfigOrPod { files } => Config::from_files_or_pod(files, None).map(Some),
             Self::InCluster => Config::in_cluster().map(Some),
             Self::Embedded => Ok(None),
         }
@@ -123,7 +141,8 @@ mod tests {
     #[test]
     fn rest_34_without_a_cluster_and_without_an_in_memory_server_the_error_lists_the_options() {
         let error = Target::choose(None, None, &environment(None, false, false)).unwrap_err().to_string();
-        for option in ["--kubeconfig", "--context", "KUBECONFIG", "in a pod", "--features embedded"] {
+        for option in ["--kubeconfig", "--context", "KUBECONFIG", "--home", "in a pod", "--features embedded"]
+        {
             assert!(error.contains(option), "{option} is not in: {error}");
         }
     }
@@ -135,11 +154,27 @@ mod tests {
 
     #[test]
     fn a_configured_cluster_is_never_replaced_by_the_in_memory_server() {
-        let missing = Target::choose(None, None, &environment(Some("/nowhere/at-all"), true, true));
+        let missing = Target::choose(None, None, &environment(Some("/nowhere/at-all"), false, true));
         assert!(matches!(missing, Err(NoCluster::NoSuchFile(_))));
+        let missing = Target::choose(None, Some("prod"), &environment(Some("/nowhere/at-all"), true, true));
+        assert!(matches!(missing, Err(NoCluster::NoSuchFile(_))), "a pod has no contexts");
         let context = Target::choose(None, Some("prod"), &environment(None, true, true));
         assert_eq!(context, Err(NoCluster::ContextWithoutKubeconfig("prod".to_owned())));
         assert_eq!(Target::choose(None, None, &environment(None, true, true)), Ok(Target::InCluster));
+    }
+
+    #[test]
+    fn client_informerd_an_empty_kubeconfig_in_a_pod_means_the_cluster_of_the_pod_as_it_does_for_the_library()
+    {
+        let missing = Target::choose(None, None, &environment(Some("/nowhere/at-all"), true, true));
+        assert_eq!(missing, Ok(Target::KubeconfigOrPod { files: Vec::new() }));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("empty");
+        std::fs::write(&file, "").unwrap();
+        let empty = Target::choose(None, None, &environment(file.to_str(), true, true)).unwrap();
+        assert_eq!(empty, Target::KubeconfigOrPod { files: vec![file] });
+        let looked_for = empty.client_config();
+        assert!(matches!(looked_for, Err(Error::NotConfigured)), "the test is no pod: {looked_for:?}");
     }
 
     #[test]

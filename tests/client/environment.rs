@@ -1,4 +1,4 @@
-//! How `Config::from_environment` depends on the environment of the process.
+//! How `Config::from_environment` and `Config::from_home` depend on the environment of the process.
 //!
 //! Variables of a running process cannot be set safely, so each case runs this test again in a process of its own.
 
@@ -46,4 +46,40 @@ fn rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_decides_othe
     for in_pod in [true, false] {
         assert!(result(&real, in_pod).contains("https://named:6443"));
     }
+}
+
+const HOME: &str = "environment::newcomer_5_the_file_in_the_home_directory_is_read_where_it_is_asked_for_and_named_where_nothing_is_found";
+
+#[test]
+fn newcomer_5_the_file_in_the_home_directory_is_read_where_it_is_asked_for_and_named_where_nothing_is_found()
+{
+    if std::env::var_os(INSIDE).is_some() {
+        let endpoint = |config: Result<Config, _>| match config {
+            Ok(config) => config.endpoint().to_owned(),
+            Err::<_, actix_informer::client::Error>(error) => error.to_string(),
+        };
+        let (found, named) = (Config::from_home(None), Config::from_home(Some("other")));
+        println!("home: {}, {}", endpoint(found), endpoint(named));
+        println!("environment: {}", endpoint(Config::from_environment(None)));
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let run = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", HOME, "--nocapture"]).env(INSIDE, "yes").env("HOME", home.path());
+        command.env_remove("KUBERNETES_SERVICE_HOST").env_remove("KUBECONFIG");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let missing = run();
+    assert!(missing.contains(".kube/config") && missing.contains("cannot be read"), "{missing}");
+    std::fs::create_dir(home.path().join(".kube")).unwrap();
+    let text = "clusters: [{name: a, cluster: {server: 'https://a:6443'}}, {name: b, cluster: {server: 'https://b:6443'}}]\n\
+                contexts: [{name: mine, context: {cluster: a, user: u}}, {name: other, context: {cluster: b, user: u}}]\n\
+                users: [{name: u, user: {}}]\ncurrent-context: mine\n";
+    std::fs::write(home.path().join(".kube/config"), text).unwrap();
+    let found = run();
+    assert!(found.contains("home: https://a:6443, https://b:6443"), "{found}");
+    let unasked = "environment: no cluster is configured: set KUBECONFIG, give a kubeconfig, or run in a pod; \
+                   Client::from_home() and Config::from_home() read ~/.kube/config";
+    assert!(found.contains(unasked), "{found}");
 }

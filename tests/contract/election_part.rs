@@ -88,6 +88,75 @@ fn le_13_the_leaders_work_starts_with_the_term_and_is_dropped_with_it_and_starts
     });
 }
 
+/// Why this operator is not ready.
+fn unready(operator: &Operator) -> String {
+    operator.unready().join("\n")
+}
+
+#[test]
+fn operator_a2_an_election_that_may_not_read_its_lease_is_not_ready_and_says_why_until_it_is_answered() {
+    run(|cluster| async move {
+        cluster.answers_for_leases(false);
+        let (operator, election) = declared(&cluster, &Log::default());
+        sleep(4_260 * SECOND).await;
+        let why = unready(&operator);
+        let begins = "election for default/operator is not ready: the lease could not be read yet: ";
+        assert!(why.starts_with(begins) && why.contains("forbidden"), "{why:?}");
+        assert_eq!(operator.view().unhealthy(), [] as [&str; 0], "a restart would not help");
+        assert!(!election.status().answered);
+        cluster.answers_for_leases(true);
+        operator.ready_within(600 * SECOND).await.expect("it is ready with the first answer");
+        leader_is(&operator, PartState::Ready).await;
+        assert_eq!(operator.status().part(ELECTION).and_then(|part| part.stale.clone()), None);
+
+        cluster.answers_for_leases(false);
+        leader_is(&operator, PartState::Standby).await;
+        sleep(600 * SECOND).await;
+        assert!(operator.unready().is_empty(), "a replica that does not lead is ready");
+        let stale = operator.status().part(ELECTION).and_then(|part| part.stale.clone());
+        let stale = stale.expect("who leads is not known any more");
+        assert!(stale.lasts > 600 * SECOND && stale.why.contains("forbidden"), "{stale}");
+        let shown = operator.status().to_string();
+        assert!(shown.contains("election: election for default/operator is ready, stale for 10m"), "{shown}");
+        cluster.answers_for_leases(true);
+        leader_is(&operator, PartState::Ready).await;
+        assert_eq!(operator.status().part(ELECTION).and_then(|part| part.stale.clone()), None);
+    });
+}
+
+#[test]
+fn operator_a2_an_election_without_any_answer_says_that_the_server_has_not_answered() {
+    run(|cluster| async move {
+        cluster.server.faults().freeze_server(true);
+        let operator = Operator::builder(&cluster.runtime).election(cluster.candidate("me")).start();
+        let operator = operator.expect("the runtime runs");
+        sleep(SECOND).await;
+        assert_eq!(
+            unready(&operator),
+            "election for default/operator is not ready: the server has not answered yet what the lease says"
+        );
+    });
+}
+
+#[test]
+fn operator_a9_a_factory_whose_informers_are_refused_later_says_which_and_is_unready_only_with_a_limit() {
+    run(|cluster| async move {
+        let factory = actix_informer::factory::InformerFactory::new(&cluster.runtime, &cluster.client);
+        let maps = factory.informer::<ConfigMap>().expect("declared");
+        let operator = Operator::builder(&cluster.runtime).cache(factory).start().expect("it runs");
+        operator.ready_within(600 * SECOND).await.expect("it is ready");
+        cluster.answers_for_maps(false);
+        cluster.server.faults().end_watches();
+        sleep(600 * SECOND).await;
+        assert!(operator.unready().is_empty() && operator.view().unhealthy().is_empty());
+        let stale = operator.status().part("informers").and_then(|part| part.stale.clone());
+        let stale = stale.expect("it is shown").to_string();
+        let name = maps.name();
+        assert!(stale.contains(&format!("informer {name} is stale for ")), "{stale}");
+        assert!(stale.contains("forbidden"), "{stale}");
+    });
+}
+
 #[test]
 fn le_13_a_drain_before_the_caches_are_filled_gives_the_lease_back() {
     run(|cluster| async move {

@@ -389,7 +389,8 @@ fn fac_10_the_wait_for_all_gives_each_ones_name_state_and_last_error_at_its_dead
         assert!(text.starts_with("2 of 3 informers are not synced: informer \"secrets\" is not synced after 20s: source \"default\": denied: "), "{text}");
         assert!(
             text.ends_with(
-                "informer \"nodes\" is not synced after 20s: source \"default\": declared, not started"
+                "informer \"nodes\" is not synced after 20s: source \"default\": declared, not started (`begin`, \
+                 its factory's `start` or an operator starts it)"
             ),
             "{text}"
         );

@@ -48,14 +48,16 @@ fn fac_12_a_declared_informer_asks_for_nothing_and_all_that_its_handles_made_wor
         assert!(server.requests().is_empty() && !informer.has_begun());
         let status = informer.status();
         assert!(matches!(status.state(), SourceState::Declared));
-        assert_eq!(status.to_string(), "informer \"texts\": declared, not started; 0 objects, not synced");
+        const DECLARED: &str =
+            "declared, not started (`begin`, its factory's `start` or an operator starts it)";
+        assert_eq!(status.to_string(), format!("informer \"texts\": {DECLARED}; 0 objects, not synced"));
         let error = informer.synced_within(LONG).await.expect_err("nothing is listed").to_string();
         assert_eq!(
             error,
-            "informer \"texts\" is not synced after 3600s: source \"default\": declared, not started"
+            format!("informer \"texts\" is not synced after 3600s: source \"default\": {DECLARED}")
         );
         let error = subscription.synced_within(LONG).await.expect_err("nothing is listed").to_string();
-        assert!(error.ends_with("source \"default\": declared, not started"), "{error}");
+        assert!(error.ends_with(&format!("source \"default\": {DECLARED}")), "{error}");
         assert_eq!(runtime.informers().len(), 1);
 
         informer.begin();

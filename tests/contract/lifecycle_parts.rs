@@ -11,6 +11,7 @@ use informer_actors::informer::Informer;
 use informer_actors::operator::{Operator, Part, PartContext, PartError, PartState, controller, task};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
+use informer_core::list_watch_error::ListWatchError;
 
 use crate::operator_parts::{Log, election};
 use crate::world::{LONG, pass, settle, three, until};
@@ -175,5 +176,40 @@ fn op_03_a_controller_that_waits_names_the_informer_that_is_not_synced() {
         assert_eq!(operator.unready(), [missing]);
         server.hold_lists(false);
         operator.ready_within(LONG).await.expect("it is ready");
+    });
+}
+
+#[test]
+fn operator_a9_a_cache_that_is_refused_after_its_first_list_shows_since_when_and_why_and_a_limit_makes_it_unready()
+ {
+    Runtime::simulated(7).run(|runtime| async move {
+        let server = Server::<String>::new();
+        three(&server);
+        let texts = declared(&runtime, &server);
+        let tolerant = Operator::builder(&runtime).cache(texts.clone()).start().expect("the runtime runs");
+        let limited = texts.clone().unready_when_stale_for(300 * SECOND);
+        let strict = Operator::builder(&runtime).cache(limited).start().expect("the runtime runs");
+        for operator in [&tolerant, &strict] {
+            operator.ready_within(LONG).await.expect("it is ready");
+            assert_eq!(operator.status().parts[0].stale, None);
+        }
+        server.refuse((0..1_500).map(|_| ListWatchError::Denied("texts is forbidden".into())));
+        server.end_watches(Some(ListWatchError::Denied("texts is forbidden".into())));
+        pass(200 * SECOND).await;
+        assert!(strict.unready().is_empty(), "{:?}", strict.unready());
+        pass(36_000 * SECOND).await;
+        assert!(tolerant.unready().is_empty(), "the cache can still be read");
+        let stale = tolerant.status().parts[0].stale.clone().expect("that is shown");
+        assert!(stale.lasts >= 36_000 * SECOND, "{stale}");
+        assert!(stale.why.contains("texts is forbidden"), "{stale}");
+        let [why] = strict.unready().try_into().expect("one reason");
+        assert!(why.starts_with("texts is stale for 10h3m: denied: texts is forbidden"), "{why}");
+        for operator in [&tolerant, &strict] {
+            assert_eq!(operator.view().unhealthy(), [] as [&str; 0], "a restart would not help");
+        }
+        pass(100_000 * SECOND).await;
+        strict.ready_within(LONG).await.expect("it is followed again");
+        assert_eq!(tolerant.status().parts[0].stale, None);
+        assert_eq!(texts.status().stale(runtime.now()), None);
     });
 }

@@ -142,3 +142,50 @@ fn a_kind_that_is_refused_degrades_alone_and_reports_why() {
     server.create(pod("later")).unwrap();
     informerd.line(|line| line.contains("Added") && line.contains("default/later"));
 }
+
+#[test]
+fn client_informerd_a_namespace_that_does_not_exist_is_shown_in_lines_in_json_in_the_probe_and_in_the_summary()
+ {
+    let (_server, folder, file) = started(1);
+    let config = folder.path().join("c.toml");
+    std::fs::write(&config, "[[informer]]\nkind = \"Pod\"\nnamespaces = [\"default\", \"shpo\"]\n").unwrap();
+    let config = config.to_str().unwrap();
+    for format in ["text", "json"] {
+        let arguments = ["--kubeconfig", &file, "--config", config, "--output", format];
+        let mut informerd = Informerd::start(&arguments);
+        let address = informerd.probes();
+        let line = informerd.line(|line| line.contains("shpo") && line.contains("does not exist"));
+        assert!(line.contains("Streaming"), "{line}");
+        let (code, text) = crate::process::http_get(&address, "/readyz?verbose");
+        assert!(code == 200 && text.contains("shpo") && text.contains("does not exist"), "{text}");
+        informerd.signal(Signal::TERM);
+        let (status, lines, _) = informerd.end();
+        assert_eq!(status.code(), Some(0), "it may be made later");
+        let summary = lines.iter().rfind(|line| line.contains("shpo")).expect("the summary names it");
+        assert!(summary.contains("does not exist"), "{summary}");
+        if format == "json" {
+            let hints = Replay::of(&lines).only_informer()["hints"].clone();
+            assert!(hints[0].as_str().is_some_and(|hint| hint.contains("shpo")), "{hints}");
+        }
+    }
+}
+
+#[test]
+fn client_informerd_kinds_that_are_refused_at_the_end_are_named_and_have_an_exit_code_of_their_own() {
+    let (server, folder, file) = started(1);
+    let config = folder.path().join("c.toml");
+    std::fs::write(&config, "[[informer]]\nkind = \"Pod\"\n[[informer]]\nkind = \"ConfigMap\"\n").unwrap();
+    let mut informerd = Informerd::start(&["--kubeconfig", &file, "--config", config.to_str().unwrap()]);
+    informerd.lines_with(&[&["Pod", "Streaming: 1 object"], &["ConfigMap", "Streaming: 0 objects"]]);
+    for verb in ["list", "watch"] {
+        server.faults().deny(verb, "configmaps");
+    }
+    server.faults().end_watches();
+    informerd.lines_with(&[&["ConfigMap", "Denied"]]);
+    informerd.signal(Signal::TERM);
+    let (status, lines, stderr) = informerd.end();
+    assert_eq!(status.code(), Some(3), "{stderr}");
+    let title = lines.iter().find(|line| line.starts_with("summary after")).expect("a summary");
+    assert!(title.ends_with("(SIGTERM): NOT followed at the end: ConfigMap"), "{title}");
+    assert!(stderr.contains("informerd: ConfigMap was not followed at the end: denied: "), "{stderr}");
+}

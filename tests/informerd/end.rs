@@ -21,6 +21,20 @@ fn time_over_ends_with_a_summary() {
     assert!(lines.iter().all(|line| !line.contains('\u{1b}')), "colour in a pipe");
 }
 
+#[test]
+fn client_informerd_the_time_counts_from_the_start_also_while_the_server_does_not_answer() {
+    let server = informer_apiserver::ApiServer::builder().start_blocking().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kubeconfig");
+    server.write_kubeconfig(&file).unwrap();
+    server.faults().freeze_server(true);
+    let arguments = ["--kubeconfig", file.to_str().unwrap(), "--for", "1s", "--output", "json"];
+    let (status, lines, stderr) = Informerd::start(&arguments).end();
+    assert_eq!(status.code(), Some(1), "nothing was answered, nothing has failed yet: {stderr}");
+    let seconds = Replay::of(&lines).summary.unwrap()["seconds"].as_f64().unwrap();
+    assert!((1.0..4.5).contains(&seconds), "it waits up to five seconds for what the kinds are: {seconds}");
+}
+
 fn ends_drained_by(signal: Signal, name: &str) {
     let mut informerd = Informerd::start(&["--output", "json", "--list-at-end"]);
     informerd.line(|line| line.contains(r#""cause":"Watch""#));

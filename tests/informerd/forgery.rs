@@ -71,7 +71,7 @@ fn written_in(format: &str) -> (Vec<String>, String) {
         format,
         "--list-at-end",
     ]);
-    informerd.lines_with(&[&["Added", "p1"], &["Added", "w1"], &["Added", "12:00:00"]]);
+    informerd.lines_with(&[&["Added", "p1"], &["Added", "w1"], &["Added", "ClusterRole", "12:00:00"]]);
     server.merge_patch("pods/status", "default", "p1", &waiting_for(HOSTILE)).unwrap();
     informerd.line(|line| line.contains("Updated") && line.contains("p1"));
     server.merge_patch("widgets.example.com", "default", "w1", &widget(1)).unwrap();

@@ -36,6 +36,24 @@ fn the_status_is_written_when_it_changes_and_once_a_second() {
 }
 
 #[test]
+fn client_informerd_each_event_has_a_time_and_says_what_the_text_says() {
+    let (_, lines, _) = Informerd::start(&["--output", "json", "--for", "3s"]).end();
+    let documents = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let events: Vec<Value> = documents.filter(|document| document.get("event").is_some()).collect();
+    let mut times = Vec::new();
+    for event in &events {
+        let time = event["time"].as_str().unwrap_or_else(|| panic!("no time in {event}"));
+        assert!(time.len() == "2026-11-27T12:00:00.000Z".len() && time.ends_with('Z'), "{time}");
+        times.push(time);
+        match event["event"].as_str() {
+            Some("Updated") => assert!(!event["changes"].as_array().unwrap().is_empty(), "{event}"),
+            _ => assert!(event["outline"].as_str().is_some_and(|outline| !outline.is_empty()), "{event}"),
+        }
+    }
+    assert!(times.is_sorted() && events.iter().any(|event| event["event"] == "Updated"));
+}
+
+#[test]
 fn a_resync_writes_every_object_again_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("resync.toml");

@@ -27,10 +27,17 @@ impl Stage {
 
     /// informerd with one informer for each of these kinds.
     fn informerd(&self, kinds: &[&str]) -> Informerd {
+        self.informerd_with(kinds, &[])
+    }
+
+    fn informerd_with(&self, kinds: &[&str], arguments: &[&str]) -> Informerd {
         let informers: String = kinds.iter().map(|kind| format!("[[informer]]\nkind = {kind:?}\n")).collect();
         let config = self.path("c.toml");
         std::fs::write(&config, informers).unwrap();
-        Informerd::start(&["--config", &config, "--kubeconfig", &self.path("kubeconfig")])
+        let kubeconfig = self.path("kubeconfig");
+        let mut all = vec!["--config", &config, "--kubeconfig", &kubeconfig];
+        all.extend(arguments);
+        Informerd::start(&all)
     }
 }
 
@@ -134,7 +141,7 @@ fn of_two_names_of_a_kind_that_the_server_has_later_only_the_first_is_watched() 
     stage.server.create(definition).unwrap();
     stage.server.create(object("Widget", "a")).unwrap();
     informerd
-        .lines_with(&[&["widgets", "Added", "default/one"], &["wdg", "Gone", "widgets are watched twice"]]);
+        .lines_with(&[&["Widget", "Added", "default/one"], &["wdg", "Gone", "widgets are watched twice"]]);
     informerd.signal(Signal::TERM);
     let (_, lines, _) = informerd.end();
     assert_eq!(lines.iter().filter(|line| line.contains("Added")).count(), 1, "{lines:?}");
@@ -149,7 +156,7 @@ fn values_of_a_kind_that_turns_out_to_be_one_of_secrets_are_not_printed() {
     definition["spec"]["names"]["shortNames"] = json!(["vaulted"]);
     stage.server.create(definition).unwrap();
     stage.server.create(object("Secret", "hunter2")).unwrap();
-    informerd.lines_with(&[&["vaulted", "Added", "default/one"]]);
+    informerd.lines_with(&[&["Secret", "Added", "default/one"]]);
     let patch = json!({"spec": {"value": "hunter3"}});
     stage.server.merge_patch("vaults", "default", "one", &patch).unwrap();
     informerd.lines_with(&[&["Updated"]]);
@@ -168,7 +175,7 @@ fn while_the_server_cannot_be_asked_the_built_in_table_says_what_a_kind_is() {
     informerd.written_on_stderr("the kinds are taken from the built-in table");
     informerd.lines_with(&[&["Deployment", "Backoff"], &["po", "Backoff"]]);
     stage.server.start_again().unwrap();
-    informerd.lines_with(&[&["Deployment", "Streaming"], &["po", "Streaming"]]);
+    informerd.lines_with(&[&["Deployment", "Streaming"], &["Pod", "Streaming"]]);
 }
 
 #[test]
@@ -177,4 +184,36 @@ fn two_names_of_one_resource_are_refused() {
     let (status, _, stderr) = stage.informerd(&["Pod", "po"]).end();
     assert_eq!(status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("pods are watched twice"), "{stderr}");
+}
+
+#[test]
+fn client_informerd_a_kind_has_the_same_name_in_json_whether_it_is_defined_before_the_start_or_later() {
+    let names = |is_there: bool| -> Vec<String> {
+        let stage = Stage::new();
+        let define = || {
+            stage.server.create(definition("Widget", "widgets")).unwrap();
+            stage.server.create(object("Widget", "a")).unwrap();
+        };
+        if is_there {
+            define();
+        }
+        let mut informerd = stage.informerd_with(&["widgets.example.com"], &["--output", "json"]);
+        if !is_there {
+            let gone = informerd.line(|line| line.contains(r#""state":"Gone""#));
+            assert!(gone.contains(r#""kind":"widgets.example.com""#), "nobody knows the kind yet: {gone}");
+            define();
+        }
+        let added = informerd.line(|line| line.contains(r#""event":"Added""#));
+        let status = informerd.line(|line| line.contains(r#""state":"Streaming""#));
+        informerd.signal(Signal::TERM);
+        let (_, lines, _) = informerd.end();
+        let summary = lines.last().expect("a summary").clone();
+        let kind = |line: &str| {
+            line.split(r#""kind":""#).nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned()
+        };
+        [added, status, summary].iter().map(|line| kind(line)).collect()
+    };
+    for is_there in [true, false] {
+        assert_eq!(names(is_there), ["Widget"; 3], "defined before: {is_there}");
+    }
 }

@@ -93,3 +93,47 @@ fn a_request_that_does_not_come_is_cut_off_after_seconds_and_an_answer_ends_its_
     std::io::Read::read_to_string(&mut second, &mut all).expect("the connection ends by itself");
     assert!(all.starts_with("HTTP/1.1 200 ") && all.ends_with("ok\n"), "{all}");
 }
+
+#[test]
+fn client_informerd_after_the_first_list_readyz_verbose_lists_each_kind_with_its_state_its_age_and_its_error()
+{
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (kubeconfig, config) = (path("kubeconfig"), path("c.toml"));
+    let mut server = ApiServer::builder().start_blocking().unwrap();
+    server.write_kubeconfig(&kubeconfig).unwrap();
+    let kinds = "[[informer]]\nkind = \"Pod\"\n[[informer]]\nkind = \"ConfigMap\"\n";
+    std::fs::write(&config, kinds).unwrap();
+    let arguments = ["--kubeconfig", &kubeconfig, "--config", &config];
+    let mut tolerant = Informerd::start(&arguments);
+    let address = tolerant.probes();
+    wait_for_code(&address, "/readyz", 200);
+    let (code, text) = http_get(&address, "/readyz?verbose");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((code, lines[0], lines.len()), (200, "ok", 3), "{text}");
+    for (line, kind) in lines[1..].iter().zip(["Pod", "ConfigMap"]) {
+        assert!(line.starts_with(&format!("{kind}: streaming, 0 objects, heard ")), "{text}");
+    }
+    let limited = format!("[probes]\nunready_when_stale_seconds = 1\n{kinds}");
+    std::fs::write(&config, limited).unwrap();
+    let mut strict = Informerd::start(&arguments);
+    let strict_address = strict.probes();
+    wait_for_code(&strict_address, "/readyz", 200);
+
+    server.stop();
+    tolerant.lines_with(&[&["Pod", "Backoff"], &["ConfigMap", "Backoff"]]);
+    let (code, text) = http_get(&address, "/readyz?verbose");
+    assert_eq!((code, text.lines().next()), (200, Some("ok")), "the caches can still be read: {text}");
+    for kind in ["Pod: failed", "ConfigMap: failed"] {
+        let line = text.lines().find(|line| line.starts_with(kind)).unwrap_or_else(|| panic!("{text}"));
+        for part in [" 0 objects, heard ", "; stale for ", "connection failed: "] {
+            assert!(line.contains(part), "{part:?} is not in {line}");
+        }
+    }
+    wait_for_code(&strict_address, "/readyz", 503);
+    let (_, text) = http_get(&strict_address, "/readyz?verbose");
+    assert!(text.starts_with("Pod is stale for ") || text.starts_with("ConfigMap is stale for "), "{text}");
+    assert_eq!(http_get(&strict_address, "/healthz").0, 200, "a restart would not help");
+    server.start_again().unwrap();
+    wait_for_code(&strict_address, "/readyz", 200);
+}

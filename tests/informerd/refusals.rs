@@ -42,7 +42,7 @@ fn with_a_named_cluster_that_does_not_exist_the_demo_is_not_started() {
     let error = refusal(&[], ("KUBECONFIG", "nowhere/at-all"));
     assert!(error.contains("none of the files in KUBECONFIG exists: nowhere/at-all"), "{error}");
     let error = refusal(&["--context", "prod"], ("TZ", "UTC"));
-    assert!(error.contains("--context prod needs --kubeconfig FILE or KUBECONFIG"), "{error}");
+    assert!(error.contains("--context prod needs --kubeconfig FILE, KUBECONFIG, or --home"), "{error}");
 }
 
 #[test]
@@ -132,4 +132,65 @@ fn a_kind_with_a_plural_of_its_own_is_asked_for_by_that_plural() {
     let asked: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
     assert!(asked.iter().any(|path| path.contains("/widgets")), "{asked:?}");
     assert!(!asked.iter().any(|path| path.contains("/pods")), "{asked:?}");
+}
+
+/// The same with the cluster of a server in memory.
+fn refused_over_a_server(config: &str, arguments: &[&str]) -> String {
+    let server = informer_apiserver::ApiServer::builder().start_blocking().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (kubeconfig, file) = (path("kubeconfig"), path("c.toml"));
+    server.write_kubeconfig(&kubeconfig).unwrap();
+    std::fs::write(&file, config).unwrap();
+    let mut all = vec!["--kubeconfig", &kubeconfig, "--config", &file];
+    all.extend(arguments);
+    refusal(&all, ("TZ", "UTC"))
+}
+
+#[test]
+fn client_informerd_a_category_is_refused_with_the_kinds_that_it_stands_for() {
+    let error = refused_over_a_server("[[informer]]\nkind = \"all\"\n", &[]);
+    for part in
+        ["\"all\" is a category of several resources: ", "pods", "deployments.apps", "one [[informer]]"]
+    {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+}
+
+#[test]
+fn client_informerd_a_port_for_probes_that_are_off_is_refused() {
+    let error = refused_over_a_server("[probes]\nenabled = false\n", &["--probe-port", "8080"]);
+    assert!(error.contains("--probe-port is given, but the probes are off"), "{error}");
+}
+
+#[test]
+fn client_informerd_the_version_names_the_program_and_the_help_the_filter_that_shows_its_logs() {
+    let (status, lines, _) = Informerd::start(&["--version"]).end();
+    assert_eq!((status.code(), lines), (Some(0), vec![format!("informerd {}", env!("CARGO_PKG_VERSION"))]));
+    let (_, lines, _) = Informerd::start(&["--help"]).end();
+    let help = lines.join(" ");
+    for part in ["actix_informer=debug", "--home", "Exit codes: 0 all is well", "3 a kind was not followed"] {
+        assert!(help.contains(part), "{part} is not in: {help}");
+    }
+}
+
+#[test]
+fn newcomer_5_the_kubeconfig_in_the_home_directory_is_read_with_home_and_not_without() {
+    let server = informer_apiserver::ApiServer::builder().start_blocking().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().to_str().unwrap();
+    let error = refusal(&["--home"], ("HOME", path));
+    assert!(error.contains(".kube/config") && error.contains("cannot be read"), "{error}");
+    std::fs::create_dir(home.path().join(".kube")).unwrap();
+    server.write_kubeconfig(home.path().join(".kube/config")).unwrap();
+    for (arguments, reads_it) in [(vec!["--home", "--for", "1s"], true), (vec!["--for", "1s"], false)] {
+        let (_, _, stderr) = Informerd::start_with(&arguments, ("HOME", path)).end();
+        assert_eq!(
+            stderr.contains(&format!("reading {}, never writing", server.url())),
+            reads_it,
+            "{stderr}"
+        );
+    }
+    let error = refusal(&["--home", "--kubeconfig", "x"], ("HOME", path));
+    assert!(error.contains("cannot be used with"), "{error}");
 }

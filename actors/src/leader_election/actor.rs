@@ -46,6 +46,8 @@ pub(super) struct ElectionActor {
     is_kept: bool,
     /// The last failures: of a request for the lease, and of one for the registration.
     errors: [Option<Arc<str>>; 2],
+    /// Since when one of them fails.
+    failing_since: Option<Duration>,
 }
 
 impl Actor for ElectionActor {
@@ -78,7 +80,15 @@ impl Child for ElectionActor {
 
     fn build(spec: &ElectionSpec) -> Self {
         let machine = LeaderElection::new(spec.cell.settings.clone()).declared();
-        Self { spec: spec.clone(), machine, lock: None, alarm: None, is_kept: false, errors: [None, None] }
+        Self {
+            spec: spec.clone(),
+            machine,
+            lock: None,
+            alarm: None,
+            is_kept: false,
+            errors: [None, None],
+            failing_since: None,
+        }
     }
 }
 
@@ -159,6 +169,9 @@ impl ElectionActor {
             Err(LockError::Conflict) => Written::Conflict,
             Err(LockError::Failed(_)) => Written::Failed,
         };
+        if matches!((effect, &answer), (Effect::Read, Ok(_))) {
+            self.spec.cell.set_answered();
+        }
         match effect {
             Effect::Read => self.machine.handle_read(lease_of(answer), moment),
             Effect::ReadCandidate => self.machine.handle_candidate(candidate_of(answer), moment),
@@ -182,6 +195,10 @@ impl ElectionActor {
             _ => {}
         }
         *last = error;
+        self.failing_since = match self.errors.iter().any(Option::is_some) {
+            true => self.failing_since.or_else(|| Some(self.spec.cell.now())),
+            false => None,
+        };
     }
 
     fn publish(&mut self, now: Duration) {
@@ -193,6 +210,7 @@ impl ElectionActor {
             kept_since: machine.kept_since(),
             figures: machine.figures(),
             last_error: self.errors.iter().flatten().next().cloned(),
+            failing_since: self.failing_since,
         });
         let (lease, identity, why) = (&cell.lease, &cell.settings.identity, machine.why_not());
         if has_ended {

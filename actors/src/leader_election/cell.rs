@@ -39,6 +39,10 @@ pub struct ElectionStatus {
     pub why_not: Option<WhyNot>,
     /// The last failure of a request; `None` after a success.
     pub last_error: Option<Arc<str>>,
+    /// For how long requests have failed, if the last one has.
+    pub failing_for: Option<Duration>,
+    /// Whether the server has ever answered what the lease says, or that there is none.
+    pub answered: bool,
     /// What was counted.
     pub figures: Figures,
     /// How often the actor was built anew after a panic.
@@ -66,6 +70,8 @@ pub(super) struct News {
     pub(super) kept_since: Option<Duration>,
     pub(super) figures: Figures,
     pub(super) last_error: Option<Arc<str>>,
+    /// Since when requests fail.
+    pub(super) failing_since: Option<Duration>,
 }
 
 /// The term that lasts.
@@ -92,6 +98,8 @@ struct State {
     ending: bool,
     over: bool,
     released: bool,
+    /// The lease was read once.
+    answered: bool,
 }
 
 impl Cell {
@@ -103,10 +111,11 @@ impl Cell {
             kept_since: None,
             figures: Figures::default(),
             last_error: None,
+            failing_since: None,
         };
-        let (begun, ending, over, released) = (false, false, false, false);
+        let (begun, ending, over, released, answered) = (false, false, false, false, false);
         let (term, terms, works, built) = (None, 0, 0, 0);
-        let state = State { news, term, terms, works, built, begun, ending, over, released };
+        let state = State { news, term, terms, works, built, begun, ending, over, released, answered };
         Self { lease, settings, changes: Signal::default(), stop, clock, state: Mutex::new(state) }
     }
 
@@ -232,6 +241,17 @@ impl Cell {
         (began, has_ended)
     }
 
+    /// The server has answered what the lease says.
+    pub(super) fn set_answered(&self) {
+        if !std::mem::replace(&mut self.state().answered, true) {
+            self.has_changed(None);
+        }
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.state().answered
+    }
+
     /// A shutdown begins.
     pub(super) fn begin_end(&self) {
         self.end_term(|state| {
@@ -323,6 +343,8 @@ impl Cell {
             holder: Arc::clone(&news.holder),
             why_not: leading.is_none().then_some(why_not),
             last_error: news.last_error.clone(),
+            failing_for: news.failing_since.map(|since| now.saturating_sub(since)),
+            answered: state.answered,
             figures: news.figures,
             restarts: state.built.saturating_sub(1),
             over,

@@ -101,7 +101,8 @@ impl OperatorBuilder {
 
     /// A part of this phase. Parts of one phase start in the order in which they are given.
     pub fn part(mut self, phase: Phase, part: impl Part) -> Self {
-        self.parts.push(Named { phase, name: part.name(), part: Arc::new(part) });
+        let (name, stale_limit) = (part.name(), part.stale_limit());
+        self.parts.push(Named { phase, name, part: Arc::new(part), stale_limit });
         self
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use informer_core::reflector::SourceState;
 
-use super::part::{Part, PartContext, PartError};
+use super::part::{Part, PartContext, PartError, Stale};
 use crate::informer::{AnyInformer, Informer};
 use crate::pipeline::messages::Body;
 
@@ -29,6 +29,10 @@ impl Part for AnyInformer {
             error.map(|error| format!("; its last error: {}", error.with_causes())).unwrap_or_default();
         (!status.synced).then(|| format!("{}{error}", status.state()))
     }
+
+    fn stale(&self) -> Option<Stale> {
+        Self::stale(self)
+    }
 }
 
 impl<S: Body> Part for Informer<S> {
@@ -42,6 +46,10 @@ impl<S: Body> Part for Informer<S> {
 
     fn missing(&self) -> Option<String> {
         Part::missing(&AnyInformer::from(self))
+    }
+
+    fn stale(&self) -> Option<Stale> {
+        Part::stale(&AnyInformer::from(self))
     }
 }
 

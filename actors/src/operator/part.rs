@@ -20,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::OperatorView;
 use super::shared::Shared;
+use super::stale::StaleLimit;
+pub use crate::pipeline::status::Stale;
 use crate::runtime::Runtime;
 
 /// A part of an operator.
@@ -44,6 +46,41 @@ pub trait Part: Send + Sync + 'static {
     /// given up, or is stuck and has not ended a term. Called for each status, from any thread; it must not block.
     fn unhealthy(&self) -> Option<String> {
         None
+    }
+
+    /// Whether what it knows is out of date although it is ready: an informer that is refused after its first list, an election
+    /// whose requests fail. The status shows it, with the reason; the part counts as ready, unless a limit is set. Called for
+    /// each status, from any thread; it must not block.
+    fn stale(&self) -> Option<Stale> {
+        None
+    }
+
+    /// How long it may be stale until it counts as not ready. `None`: for ever. Asked once.
+    fn stale_limit(&self) -> Option<Duration> {
+        None
+    }
+
+    /// This part, which counts as not ready while it has been stale for longer than this.
+    ///
+    /// ```
+    /// # #[cfg(feature = "testing")] {
+    /// # use informer_actors::informer::Informer;
+    /// # use informer_actors::operator::{Operator, Part};
+    /// # use informer_actors::runtime::Runtime;
+    /// # use informer_actors::testing::Server;
+    /// # use std::time::Duration;
+    /// # Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = Server::<String>::new();
+    /// # let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).declare().unwrap();
+    /// let texts = texts.unready_when_stale_for(Duration::from_secs(300));
+    /// let operator = Operator::builder(&runtime).cache(texts).start();
+    /// # drop(operator); }); }
+    /// ```
+    fn unready_when_stale_for(self, limit: Duration) -> StaleLimit<Self>
+    where
+        Self: Sized,
+    {
+        StaleLimit { part: self, limit }
     }
 
     /// Whether it holds something while it does not run, as a candidate that takes part in an election from its own start.
@@ -73,6 +110,14 @@ impl<P: Part + ?Sized> Part for Arc<P> {
 
     fn unhealthy(&self) -> Option<String> {
         (**self).unhealthy()
+    }
+
+    fn stale(&self) -> Option<Stale> {
+        (**self).stale()
+    }
+
+    fn stale_limit(&self) -> Option<Duration> {
+        (**self).stale_limit()
     }
 
     fn holds(&self) -> bool {

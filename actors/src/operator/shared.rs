@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::actor::{Look, OperatorActor};
 use super::content::{Content, WaitsFor};
-use super::part::Part;
+use super::part::{Part, Stale};
 use super::run::Executor;
 use super::status::{OperatorStatus, PartStatus};
 use crate::pipeline::signal::Signal;
@@ -28,6 +28,7 @@ pub(super) struct Named {
     pub(super) phase: Phase,
     pub(super) name: Arc<str>,
     pub(super) part: Arc<dyn Part>,
+    pub(super) stale_limit: Option<Duration>,
 }
 
 pub(super) struct Shared {
@@ -109,6 +110,8 @@ impl Shared {
                 restarts,
                 last_error,
                 missing: is_missing.then(missing).flatten(),
+                stale: (state == super::PartState::Ready).then(|| named.stale()).flatten(),
+                stale_limit: named.stale_limit,
                 unhealthy: (stage == super::Stage::Running).then(|| named.unhealthy()).flatten(),
             }
         });
@@ -121,6 +124,13 @@ impl Named {
         let missing = || waits_for.map_or_else(|| self.part.missing(), |waits_for| waits_for());
         catch_unwind(AssertUnwindSafe(missing)).unwrap_or_else(|_| {
             Some("what it waits for is not known: it panicked when it was asked".to_owned())
+        })
+    }
+
+    fn stale(&self) -> Option<Stale> {
+        let stale = catch_unwind(AssertUnwindSafe(|| self.part.stale()));
+        stale.unwrap_or_else(|_| {
+            Some(Stale::new(Duration::MAX, "it panicked when it was asked how old its data is"))
         })
     }
 

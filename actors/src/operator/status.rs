@@ -13,6 +13,8 @@ use std::time::Duration;
 use informer_core::operator::{PartState, Phase, Stage};
 use informer_core::words::{Brief, QUOTED, one_line};
 
+use super::part::Stale;
+
 /// How an operator is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -47,6 +49,10 @@ pub struct PartStatus {
     pub last_error: Option<Arc<str>>,
     /// What it waits for while it is not ready, if it says so.
     pub missing: Option<String>,
+    /// Whether what it knows is out of date while it is ready, if it says so.
+    pub stale: Option<Stale>,
+    /// How long it may be stale until it counts as not ready, if there is a limit.
+    pub stale_limit: Option<Duration>,
     /// Why the process should be restarted, if it says so.
     pub unhealthy: Option<String>,
 }
@@ -98,6 +104,10 @@ impl PartStatus {
             }
             PartState::GivenUp => format!("has failed and is not started again: {}", error()),
             PartState::Ending => "was dropped, and something of it still runs".to_owned(),
+            PartState::Ready => match (&self.stale, self.stale_limit) {
+                (Some(stale), Some(limit)) if stale.lasts > limit => format!("is {stale}"),
+                _ => return None,
+            },
             _ => return None,
         };
         Some(format!("{} {text}", self.name))
@@ -120,7 +130,10 @@ impl fmt::Display for OperatorStatus {
         for part in &self.parts {
             let state = match part.state {
                 PartState::Standby => "standby".to_owned(),
-                PartState::Ready => "is ready".to_owned(),
+                PartState::Ready => match &part.stale {
+                    Some(stale) => format!("is ready, {stale}"),
+                    None => "is ready".to_owned(),
+                },
                 PartState::Done => "is done".to_owned(),
                 PartState::Draining { until } => {
                     format!("drains for at most {}", Brief(until.saturating_sub(self.at)))

@@ -215,6 +215,7 @@ impl StatusBoard {
         if let Some((source, reason)) = source {
             self.change_source(source, |status| {
                 status.state = SourceState::GivenUp { reason: Arc::clone(reason) };
+                status.failing_since = status.failing_since.or(status.last_frame_at);
                 false
             });
         }

@@ -8,6 +8,7 @@
 //!    `Listing` before its list is published.
 //! 4. A wait may miss a state that is followed by another one before it looks; the counters miss none.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use informer_core::delta_fifo::QueueOrder;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
+use informer_core::words::Brief;
 
 pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
 pub use crate::pipeline::namespaces_status::NamespacesStatus;
@@ -40,6 +42,8 @@ pub struct SourceStatus {
     pub version: Option<ResourceVersion>,
     /// When the last frame or bookmark came, as time since the runtime's start.
     pub last_frame_at: Option<Duration>,
+    /// Since when it fails, as time since the runtime's start: from the first failure until it is followed again.
+    pub failing_since: Option<Duration>,
     /// How often its reflector has been restarted after a panic.
     pub restarts: u64,
     /// The GETs for single objects that could not be decoded.
@@ -87,6 +91,7 @@ impl SourceStatus {
             last_error: None,
             version: None,
             last_frame_at: None,
+            failing_since: None,
             restarts: 0,
             repairs: RepairCounters::default(),
             waits_for_memory: false,
@@ -115,6 +120,13 @@ impl SourceStatus {
         let news = !same_state(&self.state, machine.state()) || self.counters != *counters;
         if news {
             self.state = machine.state().clone();
+            match &self.state {
+                SourceState::Streaming => self.failing_since = None,
+                state if state.error().is_some() => {
+                    self.failing_since.get_or_insert(now);
+                }
+                _ => {}
+            }
             self.counters = counters.clone();
             self.last_error = machine.last_error().cloned().or_else(|| self.last_error.take());
         }
@@ -154,6 +166,29 @@ fn same_state(a: &SourceState, b: &SourceState) -> bool {
             std::mem::discriminant(a) == std::mem::discriminant(b)
                 && (a.attempts(), a.next_try()) == (b.attempts(), b.next_try())
         }
+    }
+}
+
+/// What is read is not up to date: for how long, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stale {
+    /// For how long.
+    pub lasts: Duration,
+    /// Why.
+    pub why: Arc<str>,
+}
+
+impl Stale {
+    /// Stale for so long, for this reason.
+    pub fn new(lasts: Duration, why: impl Into<Arc<str>>) -> Self {
+        Self { lasts, why: why.into() }
+    }
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stale for {}: {}", Brief(self.lasts), self.why)
     }
 }
 
@@ -214,6 +249,29 @@ impl InformerStatus {
     /// The source in the worst state.
     pub fn worst(&self) -> Option<&SourceStatus> {
         self.sources.iter().max_by_key(|source| severity(&source.state))
+    }
+
+    /// Whether what is read of it is not up to date at this time, since the runtime's start: a source that it had, or that
+    /// was added later, fails. The one that has failed for the longest time says why. `None` before the sync.
+    pub fn stale(&self, now: Duration) -> Option<Stale> {
+        let failing = self.sources.iter().filter_map(|source| Some((source.failing_since?, source)));
+        let (since, source) =
+            failing.filter(|_| self.synced && !self.stopped).min_by_key(|(since, _)| *since)?;
+        let name = match self.sources.len() {
+            1 => String::new(),
+            _ => format!("source {:?}: ", source.source.as_str()),
+        };
+        let error = source.last_error.as_ref().filter(|_| source.state.error().is_none());
+        let error =
+            error.map(|error| format!("; its last error: {}", error.with_causes())).unwrap_or_default();
+        Some(Stale::new(now.saturating_sub(since), format!("{name}{}{error}", source.state)))
+    }
+
+    /// How old the data of the source is of which nothing came for the longest time; `None` if nothing came of a source yet,
+    /// or there is none.
+    pub fn age(&self, now: Duration) -> Option<Duration> {
+        let heard = self.sources.iter().map(|source| source.last_frame_at);
+        heard.min().flatten().map(|heard| now.saturating_sub(heard))
     }
 
     /// The error of the worst source, or of any other source if that has none.

@@ -69,7 +69,7 @@ impl Config {
     }
 
     /// Uses the files in the variable `KUBECONFIG`, or the pod's service account if these files are empty or missing.
-    /// Blocking. The home directory is not searched.
+    /// Blocking. The home directory is not searched: [`Self::from_home`] reads kubectl's default file.
     ///
     /// # Errors
     /// [`Error::NotConfigured`] when there is neither; otherwise as [`Self::from_kubeconfig_files`] and
@@ -77,7 +77,34 @@ impl Config {
     pub fn from_environment(context: Option<&str>) -> Result<Self, Error> {
         let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
         let paths: Vec<PathBuf> = variable.iter().flat_map(std::env::split_paths).collect();
-        if let Some(config) = from_nonempty_files(&paths, context)? {
+        Self::from_files_or_pod(&paths, context)
+    }
+
+    /// Reads `~/.kube/config`, the file that kubectl reads when `KUBECONFIG` is not set; `context` overrides its current
+    /// context. Blocking. For programs on a person's machine; what runs in a cluster takes [`Self::from_environment`].
+    ///
+    /// # Errors
+    /// As [`Self::from_kubeconfig_file`].
+    pub fn from_home(context: Option<&str>) -> Result<Self, Error> {
+        Self::from_kubeconfig_file(Self::home_kubeconfig()?, context)
+    }
+
+    /// The path of `~/.kube/config`.
+    ///
+    /// # Errors
+    /// When the system does not say where the home directory is.
+    pub fn home_kubeconfig() -> Result<PathBuf, Error> {
+        let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        home.map(|home| home.join(".kube/config")).ok_or_else(|| Error::File {
+            what: "kubeconfig",
+            path: "~/.kube/config".into(),
+            source: std::io::Error::new(std::io::ErrorKind::NotFound, "the home directory is not known"),
+        })
+    }
+
+    /// The cluster of these files, or that of the pod if they define none.
+    pub(crate) fn from_files_or_pod(paths: &[PathBuf], context: Option<&str>) -> Result<Self, Error> {
+        if let Some(config) = from_nonempty_files(paths, context)? {
             return Ok(config);
         }
         if !Self::is_in_cluster() {

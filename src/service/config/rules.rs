@@ -43,6 +43,12 @@ const PORT: Rule<u64> = Rule {
     default: "0",
     read: |value| whole(value, 0, 65_535),
 };
+const STALE: Rule<u64> = Rule {
+    key: "unready_when_stale_seconds",
+    allowed: "whole seconds from 0 to 31536000, 0 for never",
+    default: "0",
+    read: |value| whole(value, 0, 31_536_000),
+};
 const FOR: Rule<u64> = Rule {
     key: "for_seconds",
     allowed: "whole seconds from 0 to 31536000, 0 for no end",
@@ -167,7 +173,8 @@ pub(super) fn read(document: &Document<'_>) -> Result<(Config, Vec<String>), Err
     let mut section = root.table("probes")?;
     let (enabled, address) = (section.read(&ENABLED)?, section.read(&ADDRESS)?);
     let port = u16::try_from(section.read(&PORT)?).expect("the rule allows no larger number");
-    let probes = ProbesConfig::new(enabled, address, port);
+    let stale = seconds_unless_zero(section.read(&STALE)?);
+    let probes = ProbesConfig::new(enabled, address, port, stale);
     absent.extend(section.finish()?);
     let mut section = root.table("run")?;
     let limit = seconds_unless_zero(section.read(&FOR)?);

@@ -15,7 +15,8 @@ fn configured(kinds: &[&str]) -> Vec<InformerConfig> {
 async fn the_server_is_asked_once_for_all_kinds_however_many_of_them_it_does_not_have() {
     let server = ApiServer::builder().start().await.unwrap();
     let client = Client::new(client::Config::new(server.url()).unwrap()).unwrap();
-    let (informers, notes) = discover(&client, &configured(&["Widget", "deploy", "Gadget"])).await.unwrap();
+    let (informers, notes) =
+        discover(&client, &configured(&["Widget", "deploy", "Gadget"]), None).await.unwrap();
     assert_eq!(client.discovery().status().refreshes, 1);
     let found: Vec<_> = informers.iter().map(|informer| informer.kind.plural()).collect();
     assert_eq!(found, ["Widget", "deployments", "Gadget"]);

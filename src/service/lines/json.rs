@@ -1,14 +1,16 @@
 //! Formats lines for scripts: each line is one JSON document.
 //!
 //! Answers "which members does a document have?"; the README promises them. Invariants:
-//! 1. A line has exactly one of: `event`, `status`, `object`, `summary`.
+//! 1. A line has exactly one of: `event`, `status`, `object`, `summary`. Events and statuses have a time: RFC 3339, UTC.
 //! 2. Members are added, never renamed.
 //! 3. All control characters have JSON escapes: a terminal shows the escapes, and a JSON parser gets the original text.
 
 use serde::Serialize;
 
-use super::{KindStatus, policy_name, queue_order_name, state_name};
+use super::{KindStatus, changes, hints, policy_name, queue_order_name, state_name, worst_source};
 use crate::printable::printable_json;
+use crate::service::clock::time;
+use crate::service::describe::{Describe, Values};
 use crate::service::run::Report;
 use informer_actors::subscription::Notify;
 use informer_core::meta::{Object, Uid};
@@ -22,6 +24,12 @@ struct Event<'a> {
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<bool>,
+    /// What it looks like, or looked like when it was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outline: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Vec<String>>,
+    time: String,
 }
 
 /// Every other document: one member, named for its content.
@@ -29,7 +37,7 @@ struct Event<'a> {
 #[serde(rename_all = "camelCase")]
 enum Named<'a> {
     Status(Status<'a>),
-    Object(Subject<'a>),
+    Object(Cached<'a>),
     Summary(&'a Report),
 }
 
@@ -41,6 +49,14 @@ struct Subject<'a> {
     name: &'a str,
     uid: Option<String>,
     resource_version: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Cached<'a> {
+    #[serde(flatten)]
+    subject: Subject<'a>,
+    outline: String,
 }
 
 #[derive(Serialize)]
@@ -59,28 +75,45 @@ struct Status<'a> {
     waiting: usize,
     coalesced: u64,
     dropped: u64,
+    /// The source in the worst state, if there are several.
+    source: Option<&'a str>,
+    attempts: u32,
+    next_try_seconds: Option<f64>,
+    /// Since something came of the source of which nothing came for the longest time.
+    age_seconds: Option<f64>,
+    /// For how long it is not up to date.
+    stale_seconds: Option<f64>,
+    hints: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes_per_second: Option<f64>,
+    time: String,
 }
 
-pub(super) fn event<S>(kind: &str, notify: &Notify<S>) -> String {
-    let (event, exact) = match notify {
-        Notify::Added { .. } => ("Added", None),
-        Notify::Updated { .. } => ("Updated", None),
-        Notify::Deleted { exact, .. } => ("Deleted", Some(*exact)),
+pub(super) fn event<S: Describe>(kind: (&str, Values), notify: &Notify<S>) -> String {
+    event_at(time(), kind, notify)
+}
+
+fn event_at<S: Describe>(time: String, (kind, values): (&str, Values), notify: &Notify<S>) -> String {
+    let (event, exact, outline, changes) = match notify {
+        Notify::Added { object, .. } => ("Added", None, Some(object.outline()), None),
+        Notify::Updated { old, object, .. } => ("Updated", None, None, Some(changes(old, object, values))),
+        Notify::Deleted { last, exact, .. } => ("Deleted", Some(*exact), Some(last.outline()), None),
     };
     let cause = notify.cause().as_str();
-    text(&Event { event, cause, subject: subject(kind, notify.subject()), exact })
+    text(&Event { event, cause, subject: subject(kind, notify.subject()), exact, outline, changes, time })
 }
 
-pub(super) fn object<S>(kind: &str, object: &Object<S>) -> String {
-    text(&Named::Object(subject(kind, object)))
+pub(super) fn object<S: Describe>(kind: &str, object: &Object<S>) -> String {
+    text(&Named::Object(Cached { subject: subject(kind, object), outline: object.outline() }))
 }
 
-pub(super) fn status(kind: &str, current: &KindStatus) -> String {
+pub(super) fn status(kind: &str, current: &KindStatus, rate: Option<f64>) -> String {
     let status = &current.informer;
+    let (state, now) = (status.state(), current.now);
     let error = status.failed.as_deref().map(str::to_owned);
     let document = Status {
         kind,
-        state: state_name(&status.state()),
+        state: state_name(&state),
         objects: status.objects,
         resource_version: current.version.as_deref(),
         restarts: status.restarts,
@@ -92,6 +125,14 @@ pub(super) fn status(kind: &str, current: &KindStatus) -> String {
         waiting: current.subscription.depth,
         coalesced: current.subscription.coalesced,
         dropped: current.subscription.dropped,
+        source: worst_source(status),
+        attempts: state.attempts(),
+        next_try_seconds: state.next_try().map(|until| until.saturating_sub(now).as_secs_f64()),
+        age_seconds: status.age(now).map(|age| age.as_secs_f64()),
+        stale_seconds: status.stale(now).map(|stale| stale.lasts.as_secs_f64()),
+        hints: hints(status),
+        changes_per_second: rate,
+        time: time(),
     };
     text(&Named::Status(document))
 }
@@ -123,28 +164,63 @@ mod tests {
     use informer_core::delta::Cause;
     use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
 
-    fn object_of(key: ObjectKey) -> Object<()> {
+    /// An object that is this word.
+    struct Word(&'static str);
+
+    impl Describe for Word {
+        fn outline(&self) -> String {
+            self.0.to_owned()
+        }
+
+        fn changes(&self, old: &Self, values: Values) -> Vec<String> {
+            match values {
+                Values::Shown => vec![format!("{} is {}", old.0, self.0)],
+                Values::Hidden => vec!["another word".to_owned()],
+            }
+        }
+    }
+
+    fn object_of(key: ObjectKey, word: &'static str) -> Object<Word> {
         let version = ResourceVersion::from_number(7).unwrap();
-        Object::new(Meta::new(key, version, SourceId::default()).uid(Uid::new("u-1")), ())
+        Object::new(Meta::new(key, version, SourceId::default()).uid(Uid::new("u-1")), Word(word))
+    }
+
+    fn line(kind: &str, values: Values, notify: &Notify<Word>) -> String {
+        event_at("12:00".to_owned(), (kind, values), notify)
     }
 
     #[test]
     fn a_deletion_has_the_documented_members_in_the_documented_order() {
-        let last = object_of(ObjectKey::namespaced("web", "a"));
-        let line = event("Pod", &Notify::Deleted { last, exact: false, cause: Cause::Relist });
+        let last = object_of(ObjectKey::namespaced("web", "a"), "old");
+        let line = line("Pod", Values::Shown, &Notify::Deleted { last, exact: false, cause: Cause::Relist });
         assert_eq!(
             line,
-            r#"{"event":"Deleted","cause":"Relist","kind":"Pod","namespace":"web","name":"a","uid":"u-1","resourceVersion":"7","exact":false}"#
+            r#"{"event":"Deleted","cause":"Relist","kind":"Pod","namespace":"web","name":"a","uid":"u-1","resourceVersion":"7","exact":false,"outline":"old","time":"12:00"}"#
         );
     }
 
     #[test]
     fn an_addition_has_no_member_exact_and_a_cluster_scoped_object_has_no_namespace() {
-        let object = object_of(ObjectKey::cluster("node-1"));
-        let line = event("Node", &Notify::Added { object, cause: Cause::InitialList });
+        let object = object_of(ObjectKey::cluster("node-1"), "new");
+        let line = line("Node", Values::Shown, &Notify::Added { object, cause: Cause::InitialList });
         assert_eq!(
             line,
-            r#"{"event":"Added","cause":"InitialList","kind":"Node","namespace":null,"name":"node-1","uid":"u-1","resourceVersion":"7"}"#
+            r#"{"event":"Added","cause":"InitialList","kind":"Node","namespace":null,"name":"node-1","uid":"u-1","resourceVersion":"7","outline":"new","time":"12:00"}"#
         );
+    }
+
+    #[test]
+    fn client_informerd_an_update_says_what_has_changed_as_text_does_and_hides_what_is_secret() {
+        let of = |word| object_of(ObjectKey::cluster("a"), word);
+        let changed = Notify::Updated { old: of("x"), object: of("y"), cause: Cause::Watch };
+        let members = |values| {
+            let document: serde_json::Value = serde_json::from_str(&line("Word", values, &changed)).unwrap();
+            (document["changes"].clone(), document.get("outline").cloned())
+        };
+        assert_eq!(members(Values::Shown), (serde_json::json!(["x is y"]), None));
+        assert_eq!(members(Values::Hidden), (serde_json::json!(["another word"]), None));
+        let same = of("x");
+        let resync = Notify::Updated { old: same.clone(), object: same, cause: Cause::Resync };
+        assert!(line("Word", Values::Shown, &resync).contains(r#""changes":[]"#));
     }
 }

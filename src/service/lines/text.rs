@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style as Paint};
 
-use super::{KindStatus, state_name};
+use super::{KindStatus, hints, state_name, worst_source};
 use crate::printable::printable;
 use crate::service::clock::time_of_day;
 use crate::service::describe::{Describe, Values};
@@ -52,7 +52,7 @@ impl Text {
     pub(super) fn state(&self, kind: &str, current: &KindStatus) -> String {
         let status = &current.informer;
         let state = status.state();
-        let source = worst_source(current);
+        let source = worst_source(status).map(|source| format!(" in {source}")).unwrap_or_default();
         let (paint, rest) = match &state {
             SourceState::Backoff { attempts, error, until }
             | SourceState::Denied { attempts, error, until }
@@ -67,7 +67,8 @@ impl Text {
         };
         let failed =
             status.failed.as_ref().map(|why| format!("; not restarted any more: {why}")).unwrap_or_default();
-        let rest = shortened(&format!("{rest}{failed}"), MAX_ERROR_CHARS);
+        let hints: String = hints(status).iter().map(|hint| format!("; {hint}")).collect();
+        let rest = shortened(&format!("{rest}{failed}{hints}"), MAX_ERROR_CHARS);
         self.line(kind, (paint.bold(), state_name(&state)), &rest)
     }
 
@@ -138,7 +139,7 @@ fn changes<S: Describe>(old: &Object<S>, new: &Object<S>, values: Values) -> Str
     if old.ptr_eq(new) {
         "unchanged (resync)".to_owned()
     } else {
-        new.body().changes(old.body(), values).join("; ")
+        super::changes(old, new, values).join("; ")
     }
 }
 
@@ -146,14 +147,6 @@ fn deletion_text<S: Describe>(last: &Object<S>, exact: bool) -> String {
     let outline = last.outline();
     let was = if outline.is_empty() { String::new() } else { format!("was {outline}") };
     if exact { was } else { format!("{was} (the deletion was missed; this is the last known state)") }
-}
-
-/// In an informer of several namespaces: the namespace of the source in the worst state, which the line is about.
-fn worst_source(current: &KindStatus) -> String {
-    match (current.informer.sources.len(), current.informer.worst()) {
-        (2.., Some(worst)) => format!(" in {}", worst.source),
-        _ => String::new(),
-    }
 }
 
 fn summary_of(informer: &InformerReport) -> String {
@@ -189,19 +182,25 @@ fn summary_of(informer: &InformerReport) -> String {
         let when = if informer.failing { "failing at the end" } else { "recovered from" };
         let _ = write!(text, "; {when}: {}", shortened(error, MAX_ERROR_CHARS));
     }
+    for hint in &informer.hints {
+        let _ = write!(text, "; {hint}");
+    }
     text
 }
 
-/// Whether every notification was delivered, and which kinds never synced: those have no notifications.
+/// Whether every notification was delivered, which kinds never synced, and which were not followed at the end: of those
+/// nobody knows what there was to deliver.
 fn outcome(report: &Report) -> String {
-    let unsynced: Vec<&str> =
-        report.informers.iter().filter(|one| !one.synced).map(|one| one.kind.as_str()).collect();
-    match (report.clean, unsynced.as_slice()) {
-        (true, []) => "everything was delivered".to_owned(),
-        (true, some) => format!("NOT synced: {}", some.join(", ")),
-        (false, []) => "NOT everything was delivered".to_owned(),
-        (false, some) => format!("NOT everything was delivered, NOT synced: {}", some.join(", ")),
-    }
+    let names = |is_named: fn(&&InformerReport) -> bool| {
+        let named = report.informers.iter().filter(is_named).map(|one| one.kind.as_str());
+        Some(named.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
+    };
+    let unsynced = names(|one| !one.synced).map(|names| format!("NOT synced: {names}"));
+    let failing = names(|one| one.synced && one.failing);
+    let failing = failing.map(|names| format!("NOT followed at the end: {names}"));
+    let unclean = (!report.clean).then(|| "NOT everything was delivered".to_owned());
+    let bad: Vec<String> = [unclean, unsynced, failing].into_iter().flatten().collect();
+    if bad.is_empty() { "everything was delivered".to_owned() } else { bad.join(", ") }
 }
 
 fn number(count: u64, what: &str) -> String {
@@ -281,9 +280,19 @@ mod tests {
             undecodable: 0,
             last_error: Some("no answer".to_owned()),
             failing: false,
+            hints: Vec::new(),
         };
         assert!(summary_of(&informer).ends_with("; recovered from: no answer"));
         informer.failing = true;
         assert!(summary_of(&informer).ends_with("; failing at the end: no answer"));
+        let mut report =
+            Report { ending: Ending::TimeOver, seconds: 1.0, clean: true, informers: vec![informer] };
+        assert_eq!(outcome(&report), "NOT followed at the end: Pod");
+        report.informers[0].hints = vec!["namespace \"shpo\" does not exist".to_owned()];
+        assert!(summary_of(&report.informers[0]).ends_with("; namespace \"shpo\" does not exist"));
+        report.informers[0].synced = false;
+        assert_eq!(outcome(&report), "NOT synced: Pod");
+        report.clean = false;
+        assert_eq!(outcome(&report), "NOT everything was delivered, NOT synced: Pod");
     }
 }

@@ -85,7 +85,7 @@ async fn inf_45_an_informer_that_is_not_restarted_any_more_is_neither_ready_nor_
     let kind = Arc::new(PanickingKind::on(&runtime));
     kind.wait_until(Box::new(|status| status.failed.is_some())).await.expect("it is not restarted");
     let draining = AtomicBool::new(false);
-    let state = ProbeState { kinds: vec![kind], runtime, draining };
+    let state = ProbeState { kinds: vec![kind], runtime, draining, stale_limit: None };
     for reasons in [state.unready(), state.unhealthy()] {
         let begin = "Panicking is not restarted any more: reflector/default: ";
         let why = reasons.iter().find(|why| why.starts_with(begin));

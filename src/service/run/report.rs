@@ -49,6 +49,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// The kinds that were not followed at the end: their newest list or watch had failed. What had changed in the cluster
+    /// since then was not delivered.
+    pub fn not_followed(&self) -> impl Iterator<Item = &InformerReport> {
+        self.informers.iter().filter(|informer| informer.failing)
+    }
+
     /// Whether every kind has synced at some time.
     pub fn synced(&self) -> bool {
         self.informers.iter().all(|informer| informer.synced)
@@ -92,6 +98,8 @@ pub struct InformerReport {
     pub last_error: Option<String>,
     /// Whether a source was failing when the run was stopped.
     pub failing: bool,
+    /// Why there may be nothing to see: of a namespace that does not exist.
+    pub hints: Vec<String>,
 }
 
 /// Notifications by event.

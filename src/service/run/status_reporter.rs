@@ -13,7 +13,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::service::config::{Format, OutputConfig};
 use crate::service::follow::{Printer, WatchedKindHandle};
-use crate::service::lines::state_name;
+use crate::service::lines::{hints, state_name};
 use crate::status::InformerStatus;
 
 /// The interval of status lines in JSON, whatever is configured for text.
@@ -40,6 +40,7 @@ struct ReportedState {
     synced: bool,
     restarts: u64,
     failed: bool,
+    hints: Vec<String>,
 }
 
 impl ReportedState {
@@ -47,7 +48,8 @@ impl ReportedState {
         let state = status.state();
         let attempts = state.attempts();
         let failed = status.failed.is_some();
-        Self { state: state_name(&state), attempts, synced: status.synced, restarts: status.restarts, failed }
+        let (synced, restarts, hints) = (status.synced, status.restarts, hints(status));
+        Self { state: state_name(&state), attempts, synced, restarts, failed, hints }
     }
 }
 

@@ -118,11 +118,14 @@ struct Failure<'a> {
     until: Duration,
 }
 
+/// An informer does not say how it was made: each way to start is named.
+const DECLARED: &str = "declared, not started (`begin`, its factory's `start` or an operator starts it)";
+
 /// The state as a sentence, with the error and its causes if there is one.
 impl fmt::Display for SourceState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Declared => f.write_str("declared, not started"),
+            Self::Declared => f.write_str(DECLARED),
             Self::Starting => f.write_str("no request was sent yet"),
             Self::Listing { received } => write!(f, "listing, {received} objects received"),
             Self::Streaming => f.write_str("streaming"),
@@ -215,7 +218,7 @@ mod tests {
         };
         let down_text = "connection failed: cannot connect to 10.0.0.1:6443: connection refused";
         let texts = [
-            (SourceState::Declared, "declared, not started".to_owned()),
+            (SourceState::Declared, DECLARED.to_owned()),
             (SourceState::Starting, "no request was sent yet".to_owned()),
             (SourceState::Listing { received: 3 }, "listing, 3 objects received".to_owned()),
             (SourceState::Streaming, "streaming".to_owned()),

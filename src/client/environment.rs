@@ -1,0 +1,44 @@
+//! Clients of the cluster that a process finds around it: by its environment, or in its home directory.
+//!
+//! Answers "which cluster is meant if none is named?". A program in a cluster and a person's program mean different ones, so
+//! each says which it means. Read next: `config/kubeconfig.rs`, which reads the files.
+
+use super::client::Client;
+use super::config::Config;
+use super::error::Error;
+
+impl Client {
+    /// The client of the cluster that the environment names: that of `KUBECONFIG`, or of the service account of the pod.
+    /// Connects to nothing yet. It does not read `~/.kube/config`, as kubectl does: [`Self::from_home`] does. [`Config`] has
+    /// every other way.
+    ///
+    /// ```no_run
+    /// let client = actix_informer::client::Client::from_environment()?;
+    /// # Ok::<(), actix_informer::client::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotConfigured`] when neither is there; what is wrong with the one that is.
+    pub fn from_environment() -> Result<Self, Error> {
+        Self::new(Config::from_environment(None)?)
+    }
+
+    /// The client of the current context of `~/.kube/config`, kubectl's default: for programs on a person's machine.
+    /// Connects to nothing yet.
+    ///
+    /// ```no_run
+    /// use actix_informer::client::{Client, Error};
+    ///
+    /// let client = match Client::from_environment() {
+    ///     Err(Error::NotConfigured) => Client::from_home()?, // as kubectl does
+    ///     client => client?,
+    /// };
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Config::from_home`].
+    pub fn from_home() -> Result<Self, Error> {
+        Self::new(Config::from_home(None)?)
+    }
+}
