@@ -220,7 +220,12 @@ impl<S: Body> InformerBuilder<S> {
         for sources in self.namespaces {
             describe(&mut self.spec, sources)?;
         }
+        let wanted = Arc::clone(&self.spec.name);
         let informer = Informer::declared(&self.runtime, self.spec)?;
+        if *informer.name() != *wanted {
+            let informer = informer.name();
+            tracing::info!(target: "actix_informer::informer", informer, "{informer} is the name of this informer, because this runtime has one that is named {wanted}: if both follow the same objects, these are kept twice; an InformerFactory shares one informer");
+        }
         all_informers::list(&informer);
         Ok(informer)
     }

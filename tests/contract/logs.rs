@@ -338,3 +338,25 @@ fn newcomer_3_the_filter_actix_informer_shows_what_every_part_logs() {
         assert!(hidden.is_empty(), "a filter with the name of the crate hides {hidden:#?}");
     });
 }
+
+#[test]
+fn newcomer_12_a_second_informer_of_a_name_is_told_once_of_the_factory_that_shares_one() {
+    recorded(|log| {
+        run(three, |world| async move {
+            world.synced().await;
+            let start = |name: &str| {
+                let server = world.server.clone();
+                let builder = Informer::builder(&world.runtime, name).source(move || server.clone());
+                builder.start().expect("the spec is valid")
+            };
+            let other = start("others");
+            assert_eq!(log.texts(Level::INFO), [""; 0], "another name, and no advice");
+            let second = start("texts");
+            let lines = log.from(Level::INFO);
+            let [advice] = lines.as_slice() else { panic!("{lines:#?}") };
+            assert_eq!((advice.level, field(advice, "informer")), (Level::INFO, "texts-2"));
+            assert!(advice.message.ends_with("these are kept twice; an InformerFactory shares one informer"));
+            drop((other, second));
+        });
+    });
+}

@@ -64,10 +64,11 @@ pub trait Part: Send + Sync + 'static {
     ///
     /// ```
     /// # #[cfg(feature = "testing")] {
-    /// # use informer_actors::informer::Informer;
-    /// # use informer_actors::operator::{Operator, Part};
-    /// # use informer_actors::runtime::Runtime;
-    /// # use informer_actors::testing::Server;
+    /// # use informer_actors::face as actix_informer;
+    /// # use actix_informer::informer::Informer;
+    /// # use actix_informer::operator::{Operator, Part};
+    /// # use actix_informer::runtime::Runtime;
+    /// # use actix_informer::testing::Server;
     /// # use std::time::Duration;
     /// # Runtime::simulated(1).run(|runtime| async move {
     /// # let server = Server::<String>::new();
