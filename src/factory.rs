@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_actors::informer::{AnyInformer, DrainReport, Informer, NotAllSynced, Snapshots};
+use informer_actors::informer::{AnyInformer, DrainReport, Informer, NotAllSynced, Snapshots, Synced};
 use informer_actors::runtime::Runtime;
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource};
@@ -216,7 +216,7 @@ impl InformerFactory {
     /// # Errors
     /// At the limit, or earlier when nothing that is not synced can sync any more: with name, state and last error of
     /// each informer. One that is declared and not started says so.
-    pub async fn synced_within(&self, limit: Duration) -> Result<(), NotAllSynced> {
+    pub async fn synced_within(&self, limit: Duration) -> Result<Synced, NotAllSynced> {
         let informers: Vec<_> = self.informers().into_iter().map(|(_, informer)| informer).collect();
         AnyInformer::all_synced_within(&informers, limit).await
     }

@@ -12,8 +12,8 @@ pub use informer_actors::informer::{
     AddIndexError, AddSourceError, AnyInformer, Body, ClusterWide, DrainReport, HandOverError, Informer,
     InformerBuilder, InformerSync, Lister, NamespaceSources, NamespacesError, NotAllReached, NotAllSynced,
     NotMet, NotReached, NotSynced, OfCluster, OfNamespace, Overlay, OverlayError, RemoveSourceError,
-    ReviveError, Selection, ShutdownReport, Snapshots, SourceFailure, StartError, UntilError, Versions,
-    WaitError, WaitForError, WeakInformer,
+    ReviveError, Selection, ShutdownReport, Snapshots, SourceFailure, StartError, Synced, UntilError,
+    Versions, WaitError, WaitForError, WeakInformer,
 };
 pub use informer_core::delta_fifo::{Bounds, QueueOrder};
 pub use informer_core::index::{AnyIndex, Index, IndexError, IndexExists, IndexFn, UnknownIndex};

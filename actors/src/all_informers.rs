@@ -16,10 +16,13 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 
 use crate::any_informer::AnyInformer;
-use crate::informer::{Informer, ShutdownReport, WaitError};
+use crate::informer::{Informer, ShutdownReport, Synced, WaitError};
 use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::Body;
 use crate::runtime::Runtime;
+
+/// So many hints of all informers together are returned.
+const MOST_HINTS: usize = 20;
 
 /// Gives a handle of an informer while there is one.
 type Upgrade = Box<dyn Fn() -> Option<AnyInformer> + Send + Sync>;
@@ -120,7 +123,7 @@ impl Runtime {
     ///
     /// # Errors
     /// At the limit, or earlier when nothing that is not synced can sync any more: with the reason for each.
-    pub async fn synced_within(&self, limit: Duration) -> Result<(), NotAllSynced> {
+    pub async fn synced_within(&self, limit: Duration) -> Result<Synced, NotAllSynced> {
         AnyInformer::all_synced_within(&self.informers(), limit).await
     }
 
@@ -138,12 +141,17 @@ impl AnyInformer {
     /// # Errors
     /// At the limit, or earlier when nothing that is not synced can sync any more: with the name, the state, the last
     /// error and the reason of each.
-    pub async fn all_synced_within(informers: &[Self], limit: Duration) -> Result<(), NotAllSynced> {
+    pub async fn all_synced_within(informers: &[Self], limit: Duration) -> Result<Synced, NotAllSynced> {
         let waits = join_all(informers.iter().map(|informer| informer.synced_within(limit))).await;
         if waits.iter().all(Result::is_ok) {
-            return Ok(());
+            let of = |(informer, synced): (&Self, Result<Synced, WaitError>)| {
+                let hints = synced.unwrap_or_default().hints.into_iter();
+                hints.map(|hint| format!("informer {}: {hint}", informer.name()).into()).collect::<Vec<_>>()
+            };
+            let hints = informers.iter().zip(waits).flat_map(of).take(MOST_HINTS);
+            return Ok(Synced { hints: hints.collect() });
         }
-        let shown = |(informer, wait): (&Self, Result<(), WaitError>)| {
+        let shown = |(informer, wait): (&Self, Result<Synced, WaitError>)| {
             let status = informer.status();
             let (state, last_error) = (status.state(), status.last_error().cloned());
             InformerSync { name: status.name, state, last_error, error: wait.err() }

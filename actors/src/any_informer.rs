@@ -16,7 +16,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
 use informer_core::reflector::SourceState;
 
-use crate::informer::{Informer, ReviveError, ShutdownReport, WaitError};
+use crate::informer::{Informer, ReviveError, ShutdownReport, Synced, WaitError};
 use crate::observed::Observed;
 use crate::pipeline::messages::Body;
 use crate::pipeline::status::{InformerStatus, Stale};
@@ -61,8 +61,8 @@ trait Erased: Send + Sync {
     fn stale(&self) -> Option<Stale>;
     fn objects(&self) -> usize;
     fn observed(&self) -> Arc<dyn Observed>;
-    fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>>;
-    fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<(), WaitError>>;
+    fn synced(&self) -> BoxFuture<'_, Result<Synced, WaitError>>;
+    fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<Synced, WaitError>>;
     fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>>;
     fn failure(&self) -> BoxFuture<'static, Option<Arc<str>>>;
     fn begin(&self);
@@ -93,11 +93,11 @@ impl<S: Body> Erased for Informer<S> {
         Arc::new(self.downgrade())
     }
 
-    fn synced(&self) -> BoxFuture<'_, Result<(), WaitError>> {
+    fn synced(&self) -> BoxFuture<'_, Result<Synced, WaitError>> {
         Self::synced(self).boxed()
     }
 
-    fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<(), WaitError>> {
+    fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<Synced, WaitError>> {
         Self::synced_within(self, limit).boxed()
     }
 
@@ -205,7 +205,7 @@ impl AnyInformer {
     ///
     /// # Errors
     /// As [`Informer::synced`].
-    pub async fn synced(&self) -> Result<(), WaitError> {
+    pub async fn synced(&self) -> Result<Synced, WaitError> {
         self.0.synced().await
     }
 
@@ -213,7 +213,7 @@ impl AnyInformer {
     ///
     /// # Errors
     /// As [`Informer::synced_within`].
-    pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
+    pub async fn synced_within(&self, limit: Duration) -> Result<Synced, WaitError> {
         self.0.synced_within(limit).await
     }
 

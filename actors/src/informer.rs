@@ -25,6 +25,7 @@ use informer_core::snapshot::Snapshot;
 pub(crate) use self::namespaces::describe;
 pub use self::namespaces::{NamespaceSources, NamespacesError, OfCluster, OfNamespace, Selection};
 pub use self::sources::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
+pub use self::waits::Synced;
 pub use crate::all_informers::{DrainReport, InformerSync, NotAllSynced};
 pub use crate::any_informer::AnyInformer;
 pub use crate::builder::InformerBuilder;

@@ -118,7 +118,7 @@ impl<S: Body> Informer<S> {
         let begun = self.runtime().now();
         let left = || limit.saturating_sub(self.runtime().now().saturating_sub(begun));
         let mut seen = Seen::default();
-        match self.synced_within(limit).await {
+        match self.listed_within(limit).await {
             Ok(()) => {}
             Err(WaitError::Deadline(_)) => return Err(self.not_met(key, &seen, limit)),
             Err(why) => return Err(why.into()),

@@ -54,7 +54,7 @@ fn waits(informer: &Informer<String>) -> Vec<Wait> {
     let version = "999".parse().expect("a version");
     let stopped = |outcome: &Result<(), WaitError>| matches!(outcome, Err(WaitError::Stopped { .. }));
     vec![
-        wait("Informer::synced", async move { synced.synced().await }, stopped),
+        wait("Informer::synced", async move { synced.synced().await.map(drop) }, stopped),
         wait("Informer::wait_until", async move { until.wait_until(|_| false).await.map(drop) }, stopped),
         wait("Lister::wait_for", async move { lister.wait_for(&version, LONG).await }, |outcome| {
             matches!(outcome, Err(WaitForError::Stopped { .. }))
@@ -118,7 +118,7 @@ fn waits_of_the_ended(informer: &Informer<String>) -> Vec<Wait> {
     let version = "999".parse().expect("a version");
     let stopped = |outcome: &Result<(), WaitError>| matches!(outcome, Err(WaitError::Stopped { .. }));
     vec![
-        wait("Informer::synced", async move { synced.synced().await }, stopped),
+        wait("Informer::synced", async move { synced.synced().await.map(drop) }, stopped),
         wait("Informer::wait_until", async move { until.wait_until(|_| false).await.map(drop) }, stopped),
         wait("Lister::wait_for", async move { lister.wait_for(&version, LONG).await }, |outcome| {
             matches!(outcome, Err(WaitForError::Stopped { .. }))

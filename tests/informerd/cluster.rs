@@ -154,8 +154,8 @@ fn client_informerd_a_namespace_that_does_not_exist_is_shown_in_lines_in_json_in
         let arguments = ["--kubeconfig", &file, "--config", config, "--output", format];
         let mut informerd = Informerd::start(&arguments);
         let address = informerd.probes();
-        let line = informerd.line(|line| line.contains("shpo") && line.contains("does not exist"));
-        assert!(line.contains("Streaming"), "{line}");
+        informerd.line(|line| line.contains("shpo") && line.contains("does not exist"));
+        crate::process::wait_for_code(&address, "/readyz", 200);
         let (code, text) = crate::process::http_get(&address, "/readyz?verbose");
         assert!(code == 200 && text.contains("shpo") && text.contains("does not exist"), "{text}");
         informerd.signal(Signal::TERM);

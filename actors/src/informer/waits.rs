@@ -21,6 +21,18 @@ use crate::pipeline::subscription_state::EndReason;
 use crate::wait_error::{NotSynced, WaitError};
 use crate::waiting::{Looked, Undecided, wait};
 
+/// How long a wait for the first lists also waits for what is found out about empty ones. Usually that is one request.
+const MOST_FOR_HINTS: Duration = Duration::from_secs(2);
+
+/// What a wait for the first list of every source returns: they are there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Synced {
+    /// Why there may be nothing of some sources: their namespace does not exist. At most 20. It is no error: the namespace
+    /// may be made later, and is followed then. [`SourceStatus::hint`] is of each source.
+    pub hints: Vec<Arc<str>>,
+}
+
 impl<S: Body> Informer<S> {
     /// Waits until the status satisfies `enough` and gives it. `enough` is called with a copy, once for each change
     /// that is seen: it may be slow, and may call any method of this informer.
@@ -46,12 +58,13 @@ impl<S: Body> Informer<S> {
         status.ok().flatten().ok_or_else(|| self.stopped())
     }
 
-    /// Waits until the first list of every source is published. Latched.
+    /// Waits until the first list of every source is published. Latched. A source whose first list is empty is asked why,
+    /// which is waited for, too, for at most two seconds: what is returned names the namespaces that do not exist.
     ///
     /// # Errors
     /// [`WaitError::Stopped`] if the informer stops first; [`WaitError::SourceGivenUp`] if a source is given up
     /// before it has listed.
-    pub async fn synced(&self) -> Result<(), WaitError> {
+    pub async fn synced(&self) -> Result<Synced, WaitError> {
         self.synced_within(Duration::MAX).await
     }
 
@@ -59,7 +72,29 @@ impl<S: Body> Informer<S> {
     ///
     /// # Errors
     /// As there; at the limit [`WaitError::Deadline`] with the worst source, its state, and what blocks a thread.
-    pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
+    pub async fn synced_within(&self, limit: Duration) -> Result<Synced, WaitError> {
+        let begun = self.runtime().now();
+        self.listed_within(limit).await?;
+        let left = limit.saturating_sub(self.runtime().now().saturating_sub(begun));
+        Ok(self.hints_within(left.min(MOST_FOR_HINTS)).await)
+    }
+
+    /// What is known about empty lists when each question about them is answered, or at the limit.
+    async fn hints_within(&self, limit: Duration) -> Synced {
+        let board = &self.0.pipeline.shared.board;
+        let look = || {
+            let seen = board.settled().count();
+            match board.has_questions() {
+                true => Looked::NotYet(board.settled().since(seen)),
+                false => Looked::Decided(()),
+            }
+        };
+        let _answered: Result<(), Undecided> = wait(self.0.ending.stop.cancelled(), limit, look).await;
+        Synced { hints: board.hints() }
+    }
+
+    /// As [`Self::synced_within`], without a wait for what is found out about empty lists.
+    pub(crate) async fn listed_within(&self, limit: Duration) -> Result<(), WaitError> {
         let board = &self.0.pipeline.shared.board;
         let look = || {
             let seen = board.settled().count();

@@ -63,7 +63,7 @@ async fn run(informer: AnyInformer, context: PartContext) -> Result<(), PartErro
     tokio::select! {
         biased;
         limit = context.stopping() => return shutdown(&informer, limit).await,
-        synced = informer.synced() => synced?,
+        synced = informer.synced() => drop(synced?),
     }
     context.ready();
     let failed = informer.wait_until(|status| status.failed.is_some());

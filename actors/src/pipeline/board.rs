@@ -15,7 +15,7 @@ mod namespaces;
 mod sync;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ struct Cells {
     sources: SourceCells,
     queue: QueueCell,
     stopped: AtomicBool,
+    /// How many sources are asked why their first list is empty.
+    questions: AtomicUsize,
     /// Something has changed that can be waited for.
     changed: Signal,
     /// Something has changed that may end a wait for the sync.
@@ -99,6 +101,7 @@ impl StatusBoard {
             sources: SourceCells::new(sources),
             queue: QueueCell::new(),
             stopped: AtomicBool::new(false),
+            questions: AtomicUsize::new(0),
             changed: Signal::default(),
             settled: Signal::default(),
             sources_moved: Signal::default(),

@@ -3,6 +3,7 @@
 //! Answers "is it synced, or will it never be?". That nothing is given up is one look, whatever the number of sources.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use informer_core::meta::SourceId;
 use informer_core::reflector::SourceState;
@@ -12,6 +13,9 @@ use crate::pipeline::signal::Signal;
 use crate::pipeline::status::SourceStatus;
 use crate::runtime::Stuck;
 use crate::runtime::locked::locked;
+
+/// So many hints are given: of many namespaces none may exist.
+const MOST_HINTS: usize = 20;
 
 /// How far an informer is from its sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +28,18 @@ pub(crate) enum SyncState {
     Stopped,
     /// This source is given up, for this reason, and has never listed.
     Lost(SourceId, Arc<str>),
+}
+
+/// A question why a first list is empty.
+pub(crate) struct Question(StatusBoard);
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let cells = &self.0.0;
+        if cells.questions.fetch_sub(1, Ordering::AcqRel) == 1 {
+            cells.settled.raise();
+        }
+    }
 }
 
 impl StatusBoard {
@@ -58,6 +74,22 @@ impl StatusBoard {
         };
         // The check asks others, so it is not made under the lock of the sources.
         self.0.sources.all(given_up).into_iter().find(|(source, _)| is_one(source))
+    }
+
+    /// A source is asked why its first list is empty, until what is returned is dropped.
+    pub(crate) fn begin_question(&self) -> Question {
+        self.0.questions.fetch_add(1, Ordering::AcqRel);
+        Question(self.clone())
+    }
+
+    /// Whether it is being found out why a first list is empty.
+    pub(crate) fn has_questions(&self) -> bool {
+        self.0.questions.load(Ordering::Acquire) > 0
+    }
+
+    /// What was found out about empty lists.
+    pub(crate) fn hints(&self) -> Vec<Arc<str>> {
+        self.0.sources.all(|status| status.hint.clone()).into_iter().take(MOST_HINTS).collect()
     }
 
     /// Why a part of it is not restarted any more, if that is so.

@@ -62,7 +62,8 @@ pub(super) fn object<S: Body>(
     .boxed_local()
 }
 
-/// Asks why a first list is empty, if this is one. What is found out is shown in the status, and logged.
+/// Asks why a first list is empty, if this is one. What is found out is shown in the status, and logged. Called before the
+/// list is published, so that whoever waits for that list knows that there is a question.
 pub(super) fn why_empty<S: Body>(
     spec: &ReflectorSpec<S>,
     source: &Rc<dyn ListWatch<S>>,
@@ -74,7 +75,9 @@ pub(super) fn why_empty<S: Body>(
     }
     let (answer, limit) = (source.explain_nothing(), spec.config.answer_deadline);
     let (shared, source) = (spec.shared.clone(), spec.source.clone());
+    let question = shared.board.begin_question();
     let asked = async move {
+        let _question = question;
         let Some(Some(hint)) = within(limit, answer).await else { return };
         let hint: Arc<str> = one_line(&hint, QUOTED).into();
         let mut is_shown = false;
@@ -85,7 +88,7 @@ pub(super) fn why_empty<S: Body>(
         });
         if is_shown {
             let informer = &shared.name;
-            tracing::info!(target: "actix_informer::informer", %informer, %source, "the first list of source {source} is empty: {hint}");
+            tracing::warn!(target: "actix_informer::informer", %informer, %source, "the first list of source {source} is empty: {hint}");
         }
     };
     Some(asked.boxed_local())
