@@ -63,7 +63,7 @@ fn newcomer_12_a_wait_for_the_first_lists_returns_which_namespaces_do_not_exist(
         let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await.unwrap();
         let client = Client::in_process(&runtime, server.service());
         let start = |namespaces: &[&str]| {
-            let maps = client.resource::<ConfigMap>().namespaces(namespaces);
+            let maps = client.resource::<ConfigMap>().namespaces(namespaces.iter().copied());
             maps.informer(&runtime).unwrap().start().unwrap()
         };
         let fine = start(&["default"]);

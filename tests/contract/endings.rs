@@ -284,7 +284,7 @@ fn inf_45_waiting_for_a_source_that_is_given_up_before_its_first_list_ends_with_
     run_with(kill_every(Site::ReflectorStarted, 1, u32::MAX), three, |world| async move {
         let subscription = silent(&world.informer);
         let (informer, subscribed) = join(world.informer.synced(), subscription.synced()).await;
-        for outcome in [informer, subscribed] {
+        for outcome in [informer.map(drop), subscribed] {
             let why = outcome.expect_err("the source is not listed any more").to_string();
             let begins =
                 "informer \"texts\" cannot sync: its source \"default\" is given up: panicked: killed at";
