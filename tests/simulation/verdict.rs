@@ -282,7 +282,7 @@ async fn everything_has_ended(life: &mut Life) {
     let joined = Subscriber::join(&life.informer, &mut life.dice);
     assert!(joined.is_err(), "a stopped informer takes no subscriber");
     let synced = life.informer.synced_within(LONG).await;
-    assert!(matches!(synced, Ok(()) | Err(WaitError::Stopped { .. })), "{synced:?}");
+    assert!(matches!(synced, Ok(_) | Err(WaitError::Stopped { .. })), "{synced:?}");
     let newest = life.origins[0].server.apply("n0/afterwards", String::new());
     let lister = life.informer.lister();
     let waited = lister.wait_for_source(&life.origins[0].id, &newest, LONG);
