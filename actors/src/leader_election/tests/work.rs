@@ -23,7 +23,15 @@ fn cell(runtime: &Runtime) -> Arc<Cell> {
 
 fn news(leading: Option<Leading>) -> News {
     let (figures, holder) = (Figures::default(), "me".into());
-    News { leading, holder, why_not: WhyNot::NotTried, kept_since: None, figures, last_error: None }
+    News {
+        leading,
+        holder,
+        why_not: WhyNot::NotTried,
+        kept_since: None,
+        figures,
+        last_error: None,
+        failing_since: None,
+    }
 }
 
 #[test]
