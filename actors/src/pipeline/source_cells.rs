@@ -28,7 +28,6 @@ struct Cells {
 
 #[derive(Debug)]
 pub(crate) struct SourceCell {
-    pub(crate) id: SourceId,
     pub(crate) status: Mutex<SourceStatus>,
 }
 
@@ -41,7 +40,7 @@ impl SourceCells {
 
     pub(crate) fn add(&self, id: &SourceId, state: SourceState) {
         let status = SourceStatus { state, ..SourceStatus::new(id.clone()) };
-        let cell = Arc::new(SourceCell { id: id.clone(), status: Mutex::new(status) });
+        let cell = Arc::new(SourceCell { status: Mutex::new(status) });
         let mut cells = locked(&self.0);
         let order = cells.next;
         cells.next += 1;
