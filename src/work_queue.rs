@@ -5,9 +5,9 @@
 //! type as its key. Read next: [`WorkQueue`].
 
 pub use informer_actors::work_queue::{
-    Added, Bucket, ExponentialPerKey, FastSlow, Figures, Handing, MOST_WORKERS, MaxOf, MaxWait, Measured,
-    NotDrained, Priority, QueueKey, QueueReport, RateLimiter, WAIT_AFTER_PANIC, WorkItem, WorkQueue,
-    WorkQueueBuilder,
+    Added, Bucket, ExponentialPerKey, FastSlow, Figures, Handing, MOST_PERIODS, MOST_WORKERS, MaxOf, MaxWait,
+    Measured, NotDrained, Priority, QueueKey, QueueReport, RateLimiter, WAIT_AFTER_PANIC, WorkItem,
+    WorkQueue, WorkQueueBuilder,
 };
 pub use informer_core::reflector::Moment;
 pub use informer_core::work_queue::{KeyBackoff, KeyBackoffPolicy, LaneOrder, TooLong};

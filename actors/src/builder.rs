@@ -159,7 +159,7 @@ impl<S: Body> InformerBuilder<S> {
 
     /// Subscriptions receive every event, one by one, as with
     /// [`SubscribeOptions::every`](crate::subscription::SubscribeOptions::every), unless they choose otherwise: by
-    /// [`SubscribeOptions::newest`](crate::subscription::SubscribeOptions::newest), by being debounced, or by receiving
+    /// [`SubscribeOptions::newest`](crate::subscription::SubscribeOptions::newest), or by receiving
     /// keys alone. Default: [`Self::deliver_newest`].
     pub fn deliver_every(mut self, bytes: usize, when_full: WhenFull) -> Self {
         self.spec.policy = Policy::Every { bytes, when_full };

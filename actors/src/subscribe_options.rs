@@ -37,7 +37,6 @@ pub struct SubscribeOptions<S> {
     pub(crate) filter: Filter<S>,
     pub(crate) window: Option<usize>,
     pub(crate) callback_limit: Option<Duration>,
-    pub(crate) debounce: Option<Duration>,
 }
 
 impl<S> SubscribeOptions<S> {
@@ -76,10 +75,9 @@ impl<S> SubscribeOptions<S> {
         self
     }
 
-    /// How events wait, where every event is delivered unless this subscription excludes that by being debounced.
+    /// How events wait, if this subscription does not say.
     pub(crate) fn policy_or(&self, default: Policy) -> Policy {
-        let unless_said = if self.debounce.is_some() { Policy::Coalesce } else { default };
-        self.policy.unwrap_or(unless_said)
+        self.policy.unwrap_or(default)
     }
 
     /// Delivers only objects for which this holds; of several filters all have to hold. It must give the same answer for
@@ -131,18 +129,6 @@ impl<S> SubscribeOptions<S> {
         self
     }
 
-    /// Holds what happens to an object until nothing has happened to it for `quiet`, and for ten times as long at most;
-    /// meanwhile it coalesces, and other objects are not held up. Works with keys, too, and not with [`Self::every`]; what
-    /// the informer's builder says about every event does not hold then.
-    ///
-    /// The initial events, the differences that a list or a restart finds, and resyncs are not held, and a list or a
-    /// restart ends every wait. A shutdown does not wait either: what is held is delivered at once. Costs the memory of
-    /// each held key and its newest event; it counts in the depth.
-    pub fn debounce(mut self, quiet: Duration) -> Self {
-        self.debounce = Some(quiet);
-        self
-    }
-
     /// How long one call of a closure may take. At this limit a call of an async closure is cancelled: its future is
     /// dropped, which is counted ([`SubscriptionStatus::overran`]) and logged with the event's key, and the next event
     /// goes on. The event counts as handled. A call of a blocking closure cannot be cancelled: it is counted and logged,
@@ -166,7 +152,6 @@ impl<S> Default for SubscribeOptions<S> {
             filter: Filter::default(),
             window: None,
             callback_limit: None,
-            debounce: None,
         }
     }
 }
@@ -186,7 +171,6 @@ impl<S> fmt::Debug for SubscribeOptions<S> {
             .field("filter", &self.filter)
             .field("window", &self.window)
             .field("callback_limit", &self.callback_limit)
-            .field("debounce", &self.debounce)
             .finish()
     }
 }

@@ -61,14 +61,6 @@ pub enum SubscribeError {
         /// The informer's name.
         informer: Arc<str>,
     },
-    /// Every event was asked for, and events that wait until their key is quiet.
-    #[error(
-        "a subscriber of informer {informer:?} cannot receive every event debounced: what is held coalesces"
-    )]
-    EveryDebounced {
-        /// The informer's name.
-        informer: Arc<str>,
-    },
 }
 
 /// A live subscription; dropping it unsubscribes. Then no further callback begins; one that is running may go on, an
@@ -107,18 +99,13 @@ impl<S: Body> Informer<S> {
             return Err(SubscribeError::Stopped { informer: Arc::clone(&running.pipeline.parent.name) });
         }
         let policy = options.policy_or(running.pipeline.shared.policy);
-        if options.debounce.is_some() && matches!(policy, Policy::Every { .. }) {
-            return Err(SubscribeError::EveryDebounced {
-                informer: Arc::clone(&running.pipeline.parent.name),
-            });
-        }
         let id = ListenerId::new(running.next_number());
         let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
         let owner = Arc::clone(&running.pipeline.parent.name);
         let label = Arc::new(Label { owner, kind: "listener ", name });
-        let SubscribeOptions { resync, callback_limit, debounce, .. } = options;
+        let SubscribeOptions { resync, callback_limit, .. } = options;
         let resync = resync.or(running.pipeline.shared.resync);
-        let times = Times { resync, callback_limit, debounce };
+        let times = Times { resync, callback_limit };
         let state = SubscriptionState::new(label, policy, times, self.runtime().now());
         let filter = (!options.filter.is_empty()).then(|| {
             let state = state.clone();

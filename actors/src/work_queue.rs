@@ -20,7 +20,8 @@ use informer_core::meta::ObjectKey;
 use informer_core::work_queue::{self as core, LaneOrder};
 
 pub use informer_core::work_queue::{
-    Added, Bucket, ExponentialPerKey, FastSlow, Figures, MaxOf, MaxWait, Measured, Priority, RateLimiter,
+    Added, Bucket, ExponentialPerKey, FastSlow, Figures, MOST_PERIODS, MaxOf, MaxWait, Measured, Merge,
+    Priority, RateLimiter,
 };
 pub use item::WorkItem;
 pub use limiter::WAIT_AFTER_PANIC;
@@ -57,6 +58,12 @@ pub const MOST_WORKERS: usize = 4_096;
 pub trait QueueKey: Ord + Clone + Send + 'static {}
 
 impl<K: Ord + Clone + Send + 'static> QueueKey for K {}
+
+/// What is noted of a key, and handed out with it. Nothing, but in the queues of controllers.
+#[doc(hidden)]
+pub trait QueueNote: Merge + Send + Sync + 'static {}
+
+impl<P: Merge + Send + Sync + 'static> QueueNote for P {}
 
 /// Not everything was done when the time was up, or when the queue ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -95,8 +102,8 @@ pub struct NotDrained {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct WorkQueue<K: QueueKey> {
-    shared: Arc<Shared<K>>,
+pub struct WorkQueue<K: QueueKey, P: QueueNote = ()> {
+    shared: Arc<Shared<K, P>>,
     callbacks: ArbiterHandle,
 }
 
@@ -122,7 +129,9 @@ impl<K: QueueKey> WorkQueue<K> {
             limiter: Box::new(core::default_limiter()),
         }
     }
+}
 
+impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// Adds a key with the usual priority. It waits once, however often it is added. Does not block.
     pub fn add(&self, key: K) -> Added {
         self.add_with(key, Priority::Normal)
@@ -131,6 +140,37 @@ impl<K: QueueKey> WorkQueue<K> {
     /// As [`Self::add`], with a priority.
     pub fn add_with(&self, key: K, priority: Priority) -> Added {
         self.change(|queue, moment| queue.add(key, priority, moment.now))
+    }
+
+    /// As [`Self::add_with`], with a note; if it is not zero, when nothing more has come for the key for so long.
+    pub(crate) fn add_noted(&self, key: K, noted: (Priority, P), quiet: Duration) -> Added {
+        self.change(|queue, moment| queue.postpone_with(key, quiet, noted, moment.now))
+    }
+
+    /// Adds a key when nothing more has come for it in this time: each further call puts the add off again, the newest wins.
+    /// A key for which something comes again and again is put off for [`MOST_PERIODS`] such times at most. One that waits
+    /// already is added now. Does not block.
+    ///
+    /// This is how the keys of objects that change often are debounced, without a copy of any object:
+    ///
+    /// ```
+    /// # use informer_actors::face as actix_informer;
+    /// use actix_informer::work_queue::WorkQueue;
+    /// # use actix_informer::runtime::Runtime;
+    /// # use std::time::Duration;
+    /// # Runtime::simulated(1).run(|runtime| async move {
+    /// let queue = WorkQueue::builder(&runtime, "pods").start();
+    /// for _ in 0..3 {
+    ///     queue.postpone("default/web-0", Duration::from_secs(5));
+    ///     tokio::time::sleep(Duration::from_secs(4)).await;
+    /// }
+    /// let item = queue.next().await.expect("it is not shut down"); // five seconds after the last of them
+    /// assert_eq!(runtime.now(), Duration::from_secs(13));
+    /// item.done();
+    /// # });
+    /// ```
+    pub fn postpone(&self, key: K, quiet: Duration) -> Added {
+        self.change(|queue, moment| queue.postpone(key, quiet, Priority::Normal, moment.now))
     }
 
     /// Adds a key when this time has passed. Of several delayed adds of a key the earliest counts; [`Self::add`] does not
@@ -174,12 +214,12 @@ impl<K: QueueKey> WorkQueue<K> {
 
     /// Waits for the next key; `None` when the queue is shut down and nothing will be handed out any more, or when it has
     /// ended. Callers get keys in the order in which they began to wait. Dropping the future loses no key.
-    pub async fn next(&self) -> Option<WorkItem<K>> {
+    pub async fn next(&self) -> Option<WorkItem<K, P>> {
         self.offer().await?.accept()
     }
 
     /// The next key, as an offer that may still be refused.
-    async fn offer(&self) -> Option<Offer<K>> {
+    async fn offer(&self) -> Option<Offer<K, P>> {
         let over = &self.shared.inside.over;
         loop {
             let answer = tokio::select! {
@@ -198,7 +238,7 @@ impl<K: QueueKey> WorkQueue<K> {
     /// Hands keys to an actor, at most so many at the same time (1 to [`MOST_WORKERS`]), until what is returned is dropped, the
     /// queue is over or the actor has stopped, which is seen at the next key: that one waits again. The actor keeps the item until it is done with it; what counts is when its
     /// handler returns. Until then the queue and the actor's address are kept.
-    pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K>>>, at_once: usize) -> Handing {
+    pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K, P>>>, at_once: usize) -> Handing {
         worker::start(self, &worker.into(), at_once, &self.callbacks)
     }
 
@@ -281,7 +321,7 @@ impl<K: QueueKey> WorkQueue<K> {
 
     fn change<R>(
         &self,
-        call: impl FnOnce(&mut core::WorkQueue<K>, informer_core::reflector::Moment) -> R,
+        call: impl FnOnce(&mut core::WorkQueue<K, P>, informer_core::reflector::Moment) -> R,
     ) -> R {
         let result = self.shared.inside.content.with(|queue, _, moment| call(queue, moment));
         self.shared.tell();
@@ -312,20 +352,25 @@ impl<K: QueueKey> WorkQueueBuilder<K> {
 
     /// Starts the queue's actor.
     pub fn start(self) -> WorkQueue<K> {
+        self.noting(0)
+    }
+
+    /// Starts the queue's actor, for keys of which something is noted: at most of so many keys, where it takes memory.
+    pub(crate) fn noting<P: QueueNote>(self, most: usize) -> WorkQueue<K, P> {
         let callbacks = self.runtime.callback_arbiter();
         let Self { runtime, name, lanes, limiter } = self;
-        let shared = start::start(&runtime, name, core::WorkQueue::with_lanes(lanes), limiter);
+        let shared = start::start(&runtime, name, core::WorkQueue::noting(lanes, most), limiter);
         WorkQueue { shared: Arc::new(shared), callbacks }
     }
 }
 
-impl<K: QueueKey> Clone for WorkQueue<K> {
+impl<K: QueueKey, P: QueueNote> Clone for WorkQueue<K, P> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), callbacks: self.callbacks.clone() }
     }
 }
 
-impl<K: QueueKey> fmt::Debug for WorkQueue<K> {
+impl<K: QueueKey, P: QueueNote> fmt::Debug for WorkQueue<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkQueue").field("name", &self.shared.inside.name).finish_non_exhaustive()
     }

@@ -38,7 +38,11 @@ impl Probed for Runtime {
 
     fn details(&self) -> Vec<String> {
         let now = self.now();
-        running(self).map(|status| detail(&format!("informer {}", status.name), &status, now)).collect()
+        let informers =
+            running(self).map(|status| detail(&format!("informer {}", status.name), &status, now));
+        // With what hangs: a restart of the process would end it, and a long reconcile may be meant.
+        let controllers = self.report().controllers.into_iter().map(|controller| controller.to_string());
+        informers.chain(controllers).collect()
     }
 }
 

@@ -78,3 +78,25 @@ fn a_runtime_is_ready_when_each_of_its_informers_is_synced_and_the_reason_names_
         assert_eq!((runtime.unready(), runtime.unhealthy()), (vec![], vec![]));
     });
 }
+
+#[cfg(feature = "testing")]
+#[test]
+fn operator_b_a_reconcile_that_hangs_is_named_by_a_probe_that_is_asked_for_details() {
+    use crate::controller::{Controller, ReconcileError, Request};
+    use crate::informer::Informer;
+    use crate::runtime::Runtime;
+    use crate::testing::Server;
+
+    Runtime::simulated(1).run(|runtime| async move {
+        let server = Server::<String>::new();
+        server.apply("a/one", "1".to_owned());
+        let informer = Informer::builder(&runtime, "texts").source(move || server.clone()).start();
+        let informer = informer.expect("the spec is sound");
+        let hangs = |_: Request<String>| std::future::pending::<Result<_, ReconcileError>>();
+        let _controller = Controller::builder(&informer).reconcile(hangs).start().expect("it starts");
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        let details = Probed::details(&runtime);
+        let hangs = "controller texts: the reconcile of a/one has not ended for 1h";
+        assert!(details.iter().any(|line| line.contains(hangs)), "{details:?}");
+    });
+}

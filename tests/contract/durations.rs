@@ -34,7 +34,7 @@ struct Settings {
 /// A setting, and the function that sets it to a duration.
 type Setting = (&'static str, fn(&mut Settings, Duration));
 
-const SETTINGS: [Setting; 17] = [
+const SETTINGS: [Setting; 16] = [
     ("min_watch_timeout", |all, value| all.config.min_watch_timeout = value),
     ("initial_events_deadline", |all, value| all.config.initial_events_deadline = value),
     ("short_watch", |all, value| all.config.short_watch = value),
@@ -50,7 +50,6 @@ const SETTINGS: [Setting; 17] = [
     ("RestartPolicy::window", |all, value| all.restarts.window = value),
     ("RestartPolicy::backoff", |all, value| all.restarts.backoff = BackoffPolicy { base: value, cap: value }),
     ("resync_every", |all, value| all.subscribe = SubscribeOptions::new().resync_every(value)),
-    ("debounce", |all, value| all.subscribe = SubscribeOptions::new().debounce(value)),
     ("callback_limit", |all, value| all.subscribe = SubscribeOptions::new().callback_limit(value)),
 ];
 

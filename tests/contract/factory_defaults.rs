@@ -43,11 +43,6 @@ fn fac_15_how_events_wait_is_said_for_all_kinds_for_one_kind_and_for_one_subscri
             every(3, WhenFull::Disconnect)
         );
         assert_eq!(of_maps(SubscribeOptions::new().newest()), Policy::Coalesce);
-        assert_eq!(
-            of_maps(SubscribeOptions::new().debounce(LONG)),
-            Policy::Coalesce,
-            "it excludes every event"
-        );
         let of_secrets = secrets.for_each(|_| std::future::ready(())).expect("it runs");
         let of_nodes = nodes.for_each(|_| std::future::ready(())).expect("it runs");
         assert_eq!(of_secrets.status().policy, Policy::Coalesce);

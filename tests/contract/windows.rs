@@ -1,4 +1,4 @@
-//! What a subscriber has at a time and for how long: batches, windows, limits of calls, debounced keys, and the mark
+//! What a subscriber has at a time and for how long: batches, windows, limits of calls, keys that are quiet, and the mark
 //! behind the initial events.
 
 use std::sync::{Arc, Mutex};
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 use futures_util::StreamExt;
-use informer_actors::subscription::{
-    Batch, Marked, Notify, SubscribeError, SubscribeOptions, Touched, WhenFull,
-};
+use informer_actors::subscription::{Batch, Marked, Notify, SubscribeOptions, Touched};
 use informer_actors::testing::{Recorder, RecorderHandle, Server, Site, kill_at};
+use informer_actors::work_queue::WorkQueue;
 use informer_core::delta::Cause;
+use informer_core::meta::ObjectKey;
 
 use crate::blocking::{Gate, on_threads};
 use crate::log::recorded;
@@ -244,80 +244,43 @@ fn lis_41_a_blocking_call_that_takes_longer_is_reported_as_stuck_until_it_return
     });
 }
 
-#[test]
-fn lis_42_an_object_that_changes_all_the_time_is_delivered_when_it_is_quiet_and_others_at_their_time() {
-    run(three, |world| async move {
-        let quiet = SubscribeOptions::new().debounce(Duration::from_secs(5));
-        let watched = world.watched_with(quiet);
-        let began = world.runtime.now();
-        watched.synced().await;
-        assert!(world.runtime.now() - began < Duration::from_secs(1), "the first list is not held");
-        watched.received.clear_lines();
-        let first = world.runtime.now();
-        for n in 0..4 {
-            world.apply("a/one", &format!("{n}")).await;
-            world.apply(&format!("c/{n}"), "new").await;
-            pass(Duration::from_secs(2)).await;
-        }
-        let quiet = ["Added(Watch) c/0@6", "Added(Watch) c/1@8"];
-        assert_eq!(watched.received.lines(), quiet, "8 s after the first and 6 s after the second");
-        let status = watched.subscription.status();
-        let age = status.oldest_since.map(|since| since - first);
-        assert!(status.depth == 3 && age.is_some_and(|age| age < Duration::from_secs(1)), "{status:?}");
-        pass(Duration::from_secs(5)).await;
-        let lines = watched.received.lines();
-        assert_eq!(lines.iter().filter(|line| line.contains("a/one")).count(), 1, "{lines:?}");
-        watched.agrees(&world).await;
-        world.apply("a/two", "at the end").await;
-        let report = world.informer.shutdown(Duration::from_secs(60)).await;
-        assert!(report.is_clean(), "{report}");
-        assert!(
-            watched.received.lines().iter().any(|line| line.contains("a/two")),
-            "a shutdown does not wait"
-        );
-    });
-}
+/// Adds keys to a queue when nothing more has come for them in five seconds.
+struct Postpones(WorkQueue<ObjectKey>);
 
-#[test]
-fn lis_42_who_wants_every_event_cannot_have_it_debounced() {
-    run(three, |world| async move {
-        let every =
-            SubscribeOptions::new().every(1 << 20, WhenFull::Restate).debounce(Duration::from_secs(1));
-        let refused = world.informer.for_each_with(every, |_| async {}).expect_err("it is refused");
-        assert!(matches!(refused, SubscribeError::EveryDebounced { .. }));
-    });
-}
-
-/// Counts keys.
-struct Keys(Arc<Mutex<Vec<String>>>);
-
-impl Actor for Keys {
+impl Actor for Postpones {
     type Context = Context<Self>;
 }
 
-impl Handler<Touched> for Keys {
+impl Handler<Touched> for Postpones {
     type Result = ();
 
     fn handle(&mut self, touched: Touched, _ctx: &mut Context<Self>) {
-        self.0.lock().expect("no panic").push(touched.key.to_string());
+        self.0.postpone(touched.key, Duration::from_secs(5));
     }
 }
 
 #[test]
-fn lis_42_a_work_queue_is_fed_a_key_once_it_is_quiet() {
+fn lis_42_a_work_queue_hands_a_key_out_once_it_is_quiet_and_others_at_their_time() {
     run(nothing, |world| async move {
-        let keys = Arc::default();
-        let options = SubscribeOptions::new().debounce(Duration::from_secs(5));
-        let fed = world.informer.subscribe_keys_with(options, Keys(Arc::clone(&keys)).start());
-        let fed = fed.expect("it runs");
+        let queue = WorkQueue::of_objects(&world.runtime, "quiet").start();
+        let fed = world.informer.subscribe_keys(Postpones(queue.clone()).start()).expect("it runs");
         fed.synced_within(LONG).await.expect("it syncs");
+        let began = world.runtime.now();
         for n in 0..4 {
             world.apply("a/one", &format!("{n}")).await;
+            if n == 0 {
+                world.apply("a/two", "once").await;
+            }
             pass(Duration::from_secs(3)).await;
         }
-        assert!(keys.lock().expect("no panic").is_empty());
-        pass(Duration::from_secs(3)).await;
-        assert_eq!(*keys.lock().expect("no panic"), ["a/one"]);
-        assert_eq!(fed.status().coalesced, 3);
+        let next = async || {
+            let item = queue.next().await.expect("it is not shut down");
+            let handed_out = (item.key().to_string(), (world.runtime.now() - began).as_secs());
+            item.done();
+            handed_out
+        };
+        assert_eq!(next().await, ("a/two".to_owned(), 12), "it was due at 5 s");
+        assert_eq!(next().await, ("a/one".to_owned(), 14));
+        assert!(queue.is_empty() && queue.figures().delayed == 0, "four changes are one");
     });
 }

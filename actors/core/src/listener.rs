@@ -31,7 +31,6 @@ use crate::snapshot::{Snapshot, SourceVersions};
 
 mod coalesce;
 mod cursor;
-mod debounce;
 mod entries;
 mod filter;
 pub mod invariants;
@@ -45,14 +44,12 @@ mod stats;
 mod waiting;
 mod walking;
 
-pub use debounce::MOST_PERIODS;
 pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
 pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
-pub use progress::Progress;
+pub use progress::{Progress, TAKEN_AT_ONCE};
 
 use cursor::{Cursor, Purpose};
-use debounce::Debounce;
 use filter::Filtering;
 use line::{Events, Line};
 use pending::Pending;
@@ -82,8 +79,6 @@ pub struct Backlog<S> {
     waiting: Waiting<S>,
     /// What its subscriber asked for, if that is not everything.
     filter: Option<Box<Filtering<S>>>,
-    /// The keys whose events are held until they are quiet, if that was asked for.
-    debounce: Option<Box<Debounce<S>>>,
     /// The versions of the last list: a life that is older was in it.
     listed: Option<Box<SourceVersions>>,
     /// `None` once the initial events are delivered.
@@ -151,7 +146,6 @@ impl<S> Backlog<S> {
             cursors: VecDeque::new(),
             waiting,
             filter: None,
-            debounce: None,
             listed: None,
             initial,
             resync_until: 0,
@@ -202,10 +196,7 @@ impl<S> Backlog<S> {
         for change in changes {
             match change {
                 Changes::Parts(changes) => lost += self.add_events(changes),
-                Changes::Listed { before, after, cause, .. } => {
-                    self.release_until(Duration::MAX);
-                    self.add_list(before.clone(), after, *cause);
-                }
+                Changes::Listed { before, after, cause, .. } => self.add_list(before.clone(), after, *cause),
             }
         }
         if lost > 0 || self.has_too_many_cursors() {
@@ -217,7 +208,6 @@ impl<S> Backlog<S> {
     /// Adds what leads from the state of the last publish to `now`, with cause `Relist`: the group has restarted, and
     /// this listener was not sent what happened in between. O(1).
     pub fn reattach(&mut self, now: Snapshot<S>) {
-        self.release_until(Duration::MAX);
         self.add_list(self.newest.clone(), &now, Cause::Relist);
         if self.has_too_many_cursors() {
             self.overflow_now(0, &now);
@@ -283,15 +273,15 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// Whether nothing waits at all. What is held until its key is quiet does not wait.
+    /// Whether nothing waits at all.
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.cursors.is_empty() && self.waiting.len() == 0
     }
 
-    /// The state up to which everything was taken and handled; `None` while something waits, is held or is under way. A
+    /// The state up to which everything was taken and handled; `None` while something waits or is under way. A
     /// later backlog can go on from there: [`Self::resumed_from`].
     pub fn settled(&self) -> Option<&Snapshot<S>> {
-        let is_waiting = !self.is_empty() || self.is_under_way || self.held() > 0;
+        let is_waiting = !self.is_empty() || self.is_under_way;
         let is_settled = self.initial.is_none() && !is_waiting;
         is_settled.then_some(&self.newest)
     }

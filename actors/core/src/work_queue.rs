@@ -5,51 +5,54 @@
 //! 1. A key that was added is handed out, later than the add; several adds before that are one.
 //! 2. A key that is being processed is not handed out. If it is added meanwhile, it is handed out once more after it
 //!    has come back.
-//! 3. A key has one delayed add: the earliest one that was asked for. A plain add does not take it away.
+//! 3. A key has one delayed add (`delays.rs`). A plain add does not take it away.
 //! 4. In a lane of a priority, keys leave in the order in which they came. No key waits for ever (`lines.rs`).
 //! 5. After a shutdown nothing is added. What waits, and what was added while it is being processed, is still handed
 //!    out; delayed adds are discarded and counted.
 //! 6. The orders and the limiter are asked before anything changes: a panic in them changes nothing that is added,
 //!    released or brought back.
+//! 7. What is noted of a key is handed out with it, once (`note.rs`).
 //!
 //! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds a call. Memory: a key, 48 bytes of a slot and at
-//! most 8 of an index; a delayed add takes 33 more, and one after a failure about 8 more. Nothing is held for a key that is done. Read next: `lines.rs`,
+//! most 8 of an index, and twice the size of a note; a delayed add takes 33 more, one after a failure or a postponed one more. Nothing is held for a key that is done. Read next: `lines.rs`,
 //! which key is next; `retries.rs`, what has failed; `shutdown.rs`, how it ends; `figures.rs`, what is measured; `limiter.rs`.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 pub use backoff::{KeyBackoff, KeyBackoffPolicy};
 pub use bucket::{Bucket, TooLong};
+pub use delays::{MOST_DUE, MOST_PERIODS};
 pub use figures::{Figures, Measured};
 pub use limiter::{ExponentialPerKey, FastSlow, MaxOf, MaxWait, RateLimiter, default_limiter};
 pub use lines::{LaneOrder, MOST_PASSED_OVER, MOST_WAIT};
+pub use note::Merge;
 pub use priority::Priority;
 
 use crate::meta::ObjectKey;
 use figures::Cells;
 use lines::Lines;
+use note::Budget;
 use shutdown::Phase;
-use slots::{Delay, Processing, Slot, Slots, State, Waiting, nanos};
+use slots::{Processing, Slot, Slots, State, Waiting, nanos};
 use sorted_ids::SortedIds;
 
 mod backoff;
 mod bucket;
 mod check;
+mod delays;
 mod figures;
 mod limiter;
 mod lines;
+mod note;
 mod offers;
 mod priority;
 mod retries;
 mod shutdown;
 mod slots;
 mod sorted_ids;
-
-/// How many delayed adds become waiting keys in one call. While more are due, [`WorkQueue::next_due`] is in the past.
-pub const MOST_DUE: usize = 256;
 
 /// What has become of an add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,13 +69,15 @@ pub enum Added {
 /// A key that was handed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Taken<K> {
+pub struct Taken<K, P = ()> {
     /// Which one.
     pub key: K,
     /// With which priority it waited.
     pub priority: Priority,
     /// How long it has waited.
     pub waited: Duration,
+    /// What was noted of it.
+    pub note: P,
 }
 
 /// The queue; the module's documentation describes it. Times are since the start of the runtime.
@@ -94,8 +99,8 @@ pub struct Taken<K> {
 /// queue.done(&"foo", at(9));
 /// assert_eq!(queue.take(at(9)).map(|taken| taken.key), Some("foo"));
 /// ```
-pub struct WorkQueue<K> {
-    slots: Slots<K>,
+pub struct WorkQueue<K, P = ()> {
+    slots: Slots<K, P>,
     /// Slots by their keys.
     by_key: SortedIds,
     lines: Lines<K>,
@@ -103,6 +108,9 @@ pub struct WorkQueue<K> {
     delays: BTreeSet<(u64, u32)>,
     /// The slots whose delayed add is a retry, and that have not come back since.
     retrying: BTreeSet<u32>,
+    /// The slots whose delayed add is postponed, and the time beyond which it is not.
+    postponed: BTreeMap<u32, u64>,
+    budget: Budget,
     /// Keys that are being processed: since when, and the slot.
     processing: BTreeSet<(u64, u32)>,
     /// How many keys were offered and are neither accepted nor taken back.
@@ -119,12 +127,21 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
     /// An empty queue whose keys are of one lane if they compare equal by this order. Lanes take turns.
     pub fn with_lanes(order: LaneOrder<K>) -> Self {
+        Self::noting(order, 0)
+    }
+}
+
+impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+    /// As [`WorkQueue::with_lanes`], with notes. At most so many keys have notes with memory of their own.
+    pub fn noting(order: LaneOrder<K>, most: usize) -> Self {
         Self {
             slots: Slots::default(),
             by_key: SortedIds::default(),
             lines: Lines::new(order),
             delays: BTreeSet::new(),
             retrying: BTreeSet::new(),
+            postponed: BTreeMap::new(),
+            budget: Budget { large: 0, most },
             processing: BTreeSet::new(),
             offered: 0,
             cells: Cells::default(),
@@ -135,59 +152,65 @@ impl<K: Ord + Clone> WorkQueue<K> {
     /// Adds a key. One that waits moves to the end of its lane in the class of a higher priority, and else stays where
     /// it is.
     pub fn add(&mut self, key: K, priority: Priority, now: Duration) -> Added {
-        if self.is_shut_down() {
-            self.cells.refused += 1;
+        self.add_with(key, (priority, P::default()), now)
+    }
+
+    /// As [`Self::add`], with a note that is handed out with the key.
+    pub fn add_with(&mut self, key: K, (priority, note): (Priority, P), now: Duration) -> Added {
+        if self.refuses() {
             return Added::Refused;
         }
         let (now, place) = (nanos(now), self.search(&key));
-        let place = match place {
-            Ok((_, id)) => return self.make_ready(id, priority, now),
-            Err(place) => place,
+        let (id, added) = match place {
+            Ok((_, id)) => (id, self.make_ready(id, priority, now)),
+            Err(place) => {
+                let line = self.lines.find(&self.slots, &key, priority);
+                let id = self.store(place, key);
+                self.lines.put(&mut self.slots, id, (priority, now), line);
+                self.cells.adds += 1;
+                (id, Added::Accepted)
+            }
         };
-        let line = self.lines.find(&self.slots, &key, priority);
-        let id = self.store(place, key);
-        self.lines.put(&mut self.slots, id, (priority, now), line);
-        self.cells.adds += 1;
-        Added::Accepted
+        if let Some(slot) = self.slots.get_mut(id) {
+            self.budget.merge(&mut slot.note, note);
+        }
+        added
     }
 
-    /// Adds a key when this time has passed; at once if it is zero. Of several delayed adds of a key the earliest counts,
-    /// with the highest of their priorities.
-    pub fn add_after(&mut self, key: K, delay: Duration, priority: Priority, now: Duration) -> Added {
-        if delay.is_zero() {
-            return self.add(key, priority, now);
-        }
-        if self.is_shut_down() {
-            self.cells.refused += 1;
-            return Added::Refused;
-        }
-        let due = nanos(now.saturating_add(delay));
-        let id = self.slot_of(key);
-        let Some(slot) = self.slots.get_mut(id) else { return Added::Merged };
-        let former = slot.delay;
-        let priority = former.map_or(priority, |former| former.priority.max(priority));
-        let next = Delay { due: former.map_or(due, |former| former.due.min(due)), priority };
-        slot.delay = Some(next);
-        if let Some(former) = former.filter(|former| former.due != next.due) {
-            self.delays.remove(&(former.due, id));
-        }
-        self.delays.insert((next.due, id));
-        if former.is_none_or(|former| former.due != next.due) { Added::Accepted } else { Added::Merged }
+    /// Whether an add is refused, which is counted.
+    fn refuses(&mut self) -> bool {
+        self.cells.refused += u64::from(self.is_shut_down());
+        self.is_shut_down()
     }
 
     /// Hands out the next key, if one waits. It is being processed until it comes back by [`Self::done`] or
     /// [`Self::retry_after`].
-    pub fn take(&mut self, now: Duration) -> Option<Taken<K>> {
+    pub fn take(&mut self, now: Duration) -> Option<Taken<K, P>> {
         self.release_due(now);
+        self.take_ready(now)
+    }
+
+    /// As [`Self::take`], without delayed adds that are due.
+    fn take_ready(&mut self, now: Duration) -> Option<Taken<K, P>> {
         let (id, waiting) = self.lines.pop(&mut self.slots)?;
         let (since, priority) = (nanos(now), waiting.priority);
         let slot = self.slots.get_mut(id)?;
         let key = slot.key.clone();
+        let note = self.budget.take(&mut slot.note);
         slot.state = State::Processing(Processing { since, again_since: 0, again: None, priority });
         self.processing.insert((since, id));
         let waited = Duration::from_nanos(since.saturating_sub(waiting.since));
         self.cells.waited.record(waited);
-        Some(Taken { key, priority, waited })
+        Some(Taken { key, priority, waited, note })
+    }
+
+    /// The work on a key that was handed out begins only now: what came meanwhile is part of it, and is returned. The key is
+    /// not handed out once more for that.
+    pub fn begin(&mut self, key: &K) -> P {
+        let Some(slot) = self.find(key).and_then(|id| self.slots.get_mut(id)) else { return P::default() };
+        let State::Processing(processing) = &mut slot.state else { return P::default() };
+        processing.again = None;
+        self.budget.take(&mut slot.note)
     }
 
     /// A key comes back: it waits again if it was added meanwhile, else the queue knows nothing of it any more. False,
@@ -216,34 +239,39 @@ impl<K: Ord + Clone> WorkQueue<K> {
     /// A key comes back, and is added with its former priority when this time has passed. False, and nothing happens,
     /// if it is not being processed.
     pub fn retry_after(&mut self, key: &K, delay: Duration, now: Duration) -> bool {
+        self.retry_after_with(key, delay, P::default(), now)
+    }
+
+    /// As [`Self::retry_after`], with a note that is handed out with the key then.
+    pub fn retry_after_with(&mut self, key: &K, delay: Duration, note: P, now: Duration) -> bool {
         let slot = self.find(key).and_then(|id| self.slots.get(id));
         let Some(State::Processing(Processing { priority, .. })) = slot.map(|slot| slot.state) else {
             return false;
         };
-        self.add_after(key.clone(), delay, priority, now);
+        self.add_after_with(key.clone(), delay, (priority, note), now);
         self.done(key, now)
     }
 
-    /// A key comes back that nobody has worked on: it waits again with its former priority, also after a shutdown, but is
-    /// discarded after [`Self::force`]. False, and nothing happens, if it is not being processed.
-    pub fn put_back(&mut self, key: &K, now: Duration) -> bool {
+    /// A key comes back that nobody has worked on: it waits again with its former priority and its note, also after a
+    /// shutdown, but is discarded after [`Self::force`]. False, and nothing happens, if it is not being processed.
+    pub fn put_back(&mut self, key: &K, note: P, now: Duration) -> bool {
         let slot = self.find(key).and_then(|id| self.slots.get(id));
         let Some(State::Processing(Processing { since, priority, .. })) = slot.map(|slot| slot.state) else {
             return false;
         };
-        self.again_since(key, priority, since);
+        self.again_since(key, (priority, note), since);
         self.done(key, now)
     }
 
     /// A key that is being processed is handed out once more when it comes back, for something that happened before a
     /// shutdown: so also after it, but not after [`Self::force`]. False, and nothing happens, if it is not being processed.
-    pub fn again(&mut self, key: &K, priority: Priority, now: Duration) -> bool {
-        self.again_since(key, priority, nanos(now))
+    pub fn again(&mut self, key: &K, noted: (Priority, P), now: Duration) -> bool {
+        self.again_since(key, noted, nanos(now))
     }
 
-    fn again_since(&mut self, key: &K, priority: Priority, since: u64) -> bool {
-        let slot = self.find(key).and_then(|id| self.slots.get_mut(id));
-        let Some(State::Processing(processing)) = slot.map(|slot| &mut slot.state) else { return false };
+    fn again_since(&mut self, key: &K, (priority, note): (Priority, P), since: u64) -> bool {
+        let Some(slot) = self.find(key).and_then(|id| self.slots.get_mut(id)) else { return false };
+        let State::Processing(processing) = &mut slot.state else { return false };
         if self.phase == Phase::Forced {
             self.cells.discarded += 1;
             return true;
@@ -252,12 +280,11 @@ impl<K: Ord + Clone> WorkQueue<K> {
             processing.again_since = since;
         }
         processing.again = processing.again.max(Some(priority));
+        // What it notes came before what has come meanwhile.
+        let meanwhile = self.budget.take(&mut slot.note);
+        self.budget.merge(&mut slot.note, note);
+        self.budget.merge(&mut slot.note, meanwhile);
         true
-    }
-
-    /// When [`Self::take`] has to be called for the delayed add that is due next, if it gave nothing before.
-    pub fn next_due(&self) -> Option<Duration> {
-        self.delays.first().map(|(due, _)| Duration::from_nanos(*due))
     }
 
     /// How many keys wait. Those that are delayed, and those that are being processed, do not.
@@ -295,7 +322,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 
     fn store(&mut self, place: sorted_ids::Place, key: K) -> u32 {
-        let id = self.slots.insert(Slot { key, state: State::Idle, delay: None });
+        let id = self.slots.insert(Slot::new(key));
         self.by_key.insert(place, id);
         id
     }
@@ -322,23 +349,6 @@ impl<K: Ord + Clone> WorkQueue<K> {
         }
         self.cells.adds += 1;
         Added::Accepted
-    }
-
-    /// Delayed adds that are due become adds.
-    fn release_due(&mut self, now: Duration) {
-        let now = nanos(now);
-        for _ in 0..MOST_DUE {
-            let Some((due, id)) = self.delays.first().copied().filter(|(due, _)| *due <= now) else { return };
-            let delay = self.slots.get(id).and_then(|slot| slot.delay);
-            if let Some(delay) = delay {
-                self.make_ready(id, delay.priority, due);
-            }
-            self.delays.remove(&(due, id));
-            self.retrying.remove(&id);
-            if let Some(slot) = self.slots.get_mut(id) {
-                slot.delay = None;
-            }
-        }
     }
 
     /// Nothing is known of a key that is idle and not delayed. The place is that of its slot.
@@ -368,7 +378,7 @@ impl<K: Ord + Clone> Default for WorkQueue<K> {
     }
 }
 
-impl<K> fmt::Debug for WorkQueue<K> {
+impl<K, P> fmt::Debug for WorkQueue<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkQueue")
             .field("phase", &self.phase)

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use actix::Recipient;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
+use informer_core::controller::MOST_WITH_CAUSES;
 use informer_core::listener::ChangeFilter;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::work_queue::{RateLimiter, default_limiter};
@@ -91,6 +92,7 @@ impl<S: Body> Controller<S> {
                 write_wait: Duration::from_secs(5),
                 stop_grace: Duration::from_secs(5),
                 ignores_own_writes: false,
+                quiet: Duration::ZERO,
             },
         }
     }
@@ -126,7 +128,7 @@ impl<S: Body> ControllerBuilder<S> {
         self.maps_with(informer, SubscribeOptions::new(), map)
     }
 
-    /// As [`Self::maps`], with a filter or a debounce; the name in the options is not used.
+    /// As [`Self::maps`], with a filter; the name in the options is not used.
     pub fn maps_with<T: Body, I>(
         self,
         informer: &Informer<T>,
@@ -223,6 +225,15 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
+    /// A key is reconciled when no event has come for it in this time: each further one puts that off again, for
+    /// [`MOST_PERIODS`](crate::work_queue::MOST_PERIODS) such times at most. So many changes of an object, and of what
+    /// belongs to it, are one reconcile. First lists, resyncs, triggers, streams and the period of the controller are not put
+    /// off. Nothing is put off unless set.
+    pub fn debounce(mut self, quiet: Duration) -> Self {
+        self.limits.quiet = quiet;
+        self
+    }
+
     /// How many keys are reconciled at the same time: 1 to [`MOST_WORKERS`], each by a task. One unless set.
     #[doc(alias("MaxConcurrentReconciles", "concurrency"))]
     pub fn workers(mut self, workers: usize) -> Self {
@@ -311,7 +322,9 @@ impl<S: Body> ReadyController<S> {
         let Self { builder, starter } = self;
         let ControllerBuilder { primary: informer, name, options, feeds, streams, every, .. } = builder;
         let runtime = informer.runtime().clone();
-        let queue = WorkQueue::of_objects(&runtime, Arc::clone(&name)).rate_limiter(builder.limiter).start();
+        let queue = WorkQueue::of_objects(&runtime, Arc::clone(&name))
+            .rate_limiter(builder.limiter)
+            .noting(MOST_WITH_CAUSES);
         let (end, task) = ControllerEnd::new(&name);
         let shared = Arc::new(Shared {
             name: Arc::clone(&name),

@@ -1,4 +1,5 @@
-//! What several tasks of a controller share: what is known of its keys, the writes of a request, the subscriptions.
+//! What several tasks of a controller share: what is known of its keys beside the queue, the writes of a request, the
+//! subscriptions.
 //!
 //! Answers "who may look at it, and for how long?". As with a work queue, what is known of the keys is beside the actors
 //! and tasks, behind a short lock: events of several arbiters change it at once, so that nothing is in a mailbox that a
@@ -36,17 +37,23 @@ impl<S: Body> LedgerCell<S> {
         Self { ledger: Mutex::new(Ledger::default()), freeing: Freeing::whole(release) }
     }
 
-    pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> bool {
+    /// The reason with which the key is to be added to the queue, if it is.
+    pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> Option<Reason> {
         let arrived = locked(&self.ledger).handle_arrival(key, arrival, reason);
         self.free(arrived.released);
-        arrived.is_added
+        arrived.reason
     }
 
     pub(super) fn begin(&self, key: &ObjectKey, cached: Option<&Meta>) -> Option<Begun<S>> {
         locked(&self.ledger).handle_begin(key, cached)
     }
 
-    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes, is_told: impl Fn(usize) -> bool) -> bool {
+    pub(super) fn answered(
+        &self,
+        key: &ObjectKey,
+        writes: &Writes,
+        is_told: impl Fn(usize) -> bool,
+    ) -> Vec<Reason> {
         locked(&self.ledger).handle_writes(key, writes, is_told)
     }
 

@@ -7,13 +7,14 @@
 //!    loses an object is reconciled, too.
 //! 2. A panic of such a function is counted and logged. The state that it panicked over leads to no key; the other state
 //!    does.
-//! 3. Keys of first lists and of resyncs have low priority.
+//! 3. Keys of first lists and of resyncs have low priority. Only live events are put off by a debounce.
 //!
 //! Read next: `following.rs`, which subscribes; `shared.rs`, which adds.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use informer_core::controller::{Arrival, EventKind, Reason};
 use informer_core::delta::{Cause, Change};
@@ -49,7 +50,7 @@ pub(super) fn primary<S: Body>(
             Change::Deleted { cause: Cause::LeftFilter, .. } => Arrival::Input,
             Change::Deleted { last, .. } => Arrival::Gone(last),
         };
-        to.arrive(change.key(), arrival, why(&name, change));
+        to.arrive_after(change.key(), arrival, why(&name, change), quiet(&to, change));
     });
     follow(shared, &shared.primary, options, feed)
 }
@@ -86,7 +87,7 @@ pub(super) fn mapped<S: Body, T: Body>(
                 Some(number) => made(number, change),
                 None => Arrival::Output,
             };
-            to.arrive(key, arrival, why(&name, change));
+            to.arrive_after(key, arrival, why(&name, change), quiet(&to, change));
         }
     });
     follow(shared, informer, options, feed)
@@ -114,6 +115,14 @@ fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Ob
         drop_payload(panic);
         Vec::new()
     })
+}
+
+/// For how long nothing more has to come for the key. A list is not put off: it tells each object once.
+fn quiet<S: Body, T>(shared: &Shared<S>, change: &Change<T>) -> Duration {
+    match change.cause() {
+        Cause::Watch | Cause::LeftFilter => shared.limits.quiet,
+        _ => Duration::ZERO,
+    }
 }
 
 /// The reason, and how urgent it is.

@@ -1,7 +1,8 @@
 //! What the feeds, the workers and the handles of a controller share.
 //!
 //! Answers "how does an event become a key that waits, and when may a worker begin?". Invariants:
-//! 1. An event is noted in the ledger before its key is added, so the worker that takes the key finds it.
+//! 1. An event is noted in the ledger before its key is added, so the worker that takes the key finds it. Why a key waits is
+//!    noted in its slot of the queue, under one lock with the key: one reconcile for one cause.
 //! 2. No worker takes a key before every informer of the controller is synced. No reconcile begins while the controller
 //!    is not the leader: a worker that has taken a key puts it back, and waits.
 //! 3. After the shutdown nothing is added and no reconcile begins.
@@ -15,8 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use informer_core::controller::{Arrival, Reason, Writes};
+use informer_core::controller::{Arrival, Reason, Why, Writes};
 use informer_core::meta::ObjectKey;
+use informer_core::work_queue::Merge;
 use informer_core::work_queue::Priority;
 use tokio_util::sync::CancellationToken;
 
@@ -45,6 +47,8 @@ pub(super) struct Limits {
     pub(super) write_wait: Duration,
     pub(super) stop_grace: Duration,
     pub(super) ignores_own_writes: bool,
+    /// For how long nothing more has to come for a key before it waits.
+    pub(super) quiet: Duration,
 }
 
 /// What all parts of a controller share.
@@ -56,7 +60,7 @@ pub(super) struct Shared<S: Body> {
     pub(super) watched: Arc<[Box<dyn Watched>]>,
     /// The numbers of those of which objects are owned.
     pub(super) owned: Vec<usize>,
-    pub(super) queue: WorkQueue<ObjectKey>,
+    pub(super) queue: WorkQueue<ObjectKey, Why>,
     pub(super) ledger: LedgerCell<S>,
     pub(super) counters: Counters,
     pub(super) failures: Failures,
@@ -84,23 +88,38 @@ fn leads(fence: &Fence) -> Option<u64> {
 impl<S: Body> Shared<S> {
     /// An event leads to this key.
     pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, why: (Reason, Priority)) -> Added {
-        let (reason, priority) = why;
+        self.arrive_after(key, arrival, why, Duration::ZERO)
+    }
+
+    /// As [`Self::arrive`], when nothing more has come for this key in this time.
+    pub(super) fn arrive_after(
+        &self,
+        key: &ObjectKey,
+        arrival: Arrival<'_, S>,
+        (reason, priority): (Reason, Priority),
+        quiet: Duration,
+    ) -> Added {
         if self.is_forgotten(key, &arrival) {
             self.ledger.forget(key);
             return Added::Merged;
         }
-        if self.ledger.arrive(key, arrival, reason) {
-            self.queue.add_with(key.clone(), priority)
-        } else {
-            Added::Merged
-        }
+        self.ledger.arrive(key, arrival, reason).map_or(Added::Merged, |reason| {
+            self.queue.add_noted(key.clone(), (priority, reason.into()), quiet)
+        })
     }
 
-    /// The reconcile of this key was answered this, and writes nothing more. Whether the key is to be reconciled once more for
+    /// The reconcile of this key was answered this, and writes nothing more. Why the key is to be reconciled once more, for
     /// what came meanwhile.
-    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) -> bool {
+    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) -> Option<Why> {
+        if !self.limits.ignores_own_writes {
+            return None;
+        }
         let is_owned = |informer| self.owned.contains(&informer);
-        self.limits.ignores_own_writes && self.ledger.answered(key, writes, is_owned)
+        let reasons = self.ledger.answered(key, writes, is_owned).into_iter().map(Why::from);
+        reasons.reduce(|mut all, why| {
+            all.merge(why);
+            all
+        })
     }
 
     /// Waits until every informer is synced; false if the controller is stopped before.

@@ -14,7 +14,6 @@
 //! Read next: `shared.rs`; `request.rs`, what the function is given; `informer_core::controller`, what follows.
 
 use std::any::Any;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -22,9 +21,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use informer_core::controller::{Begun, Causes, Ended, MOST_FAILING, Next, Outcome, Telling, Writes};
+use informer_core::controller::{Begun, Causes, Ended, Next, Outcome, Reason, Why, Writes};
 use informer_core::meta::{Object, ObjectKey};
-use informer_core::words::{Brief, QUOTED, Short, one_line};
+use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -37,6 +36,9 @@ use super::status::Failure;
 use crate::pipeline::messages::Body;
 use crate::runtime::{drop_payload, panic_text, sleep};
 use crate::work_queue::WorkItem;
+use telling::Then;
+
+mod telling;
 
 /// What a reconcile function gives.
 pub(super) type Answer = Result<Outcome, ReconcileError>;
@@ -94,7 +96,7 @@ where
     }
 }
 
-async fn work_on<S: Body, C, F>(present: &Present<S>, call: &Call<C>, item: WorkItem<ObjectKey>)
+async fn work_on<S: Body, C, F>(present: &Present<S>, call: &Call<C>, item: WorkItem<ObjectKey, Why>)
 where
     C: Fn(Request<S>) -> F,
     F: Future<Output = Answer>,
@@ -125,7 +127,7 @@ where
 struct Run<S: Body> {
     shared: Arc<Shared<S>>,
     /// None when it has come back.
-    item: Option<WorkItem<ObjectKey>>,
+    item: Option<WorkItem<ObjectKey, Why>>,
     key: ObjectKey,
     writes: Arc<WritesCell>,
     stopping: CancellationToken,
@@ -144,13 +146,15 @@ impl<S: Body> Run<S> {
     /// Begins with what the cache has now; `None` if the key rests.
     fn begin(
         Present { shared, task }: &Present<S>,
-        item: WorkItem<ObjectKey>,
+        mut item: WorkItem<ObjectKey, Why>,
         fence: Option<u64>,
     ) -> Option<(Self, Request<S>)> {
         let key = item.key().clone();
+        // Before the cache is read: what came until now is shown by it, and is part of this reconcile.
+        let causes = item.begin().into_causes();
         let object = shared.primary.0.pipeline.shared.published.get(&key);
         let begun = shared.ledger.begin(&key, object.as_ref().map(Object::cached_meta));
-        let Some(Begun { causes, deleted, .. }) = begun else {
+        let Some(Begun { deleted, .. }) = begun else {
             item.done();
             return None;
         };
@@ -259,47 +263,6 @@ impl<S: Body> Run<S> {
         let _ = self.why.set(why);
     }
 
-    /// How its end is told. Asked before the key is back: what the next reconcile of it tells comes later.
-    fn telling(&self, next: Next) -> Telling {
-        match self.why.get() {
-            Some(why) => self.shared.failures.tell(&self.key, why, self.shared.runtime.now()),
-            None => {
-                if next != Next::Backoff {
-                    self.shared.failures.succeeded(&self.key);
-                }
-                Telling::Repeat
-            }
-        }
-    }
-
-    /// Says how it has ended, and what follows.
-    fn log(&self, telling: Telling, then: &Then) {
-        let (controller, key, cause) = (&self.shared.name, &self.key, &self.causes);
-        let since = || self.shared.runtime.now().saturating_sub(self.began);
-        let took = Short(self.took.get().copied().unwrap_or_else(since));
-        let _entered = self.span.enter();
-        let Some(why) = self.why.get() else {
-            if matches!(then, Then::InOrder) {
-                tracing::debug!(target: "actix_informer::controller", %cause, "controller {controller}: {key} was reconciled in {took}");
-            } else {
-                tracing::debug!(target: "actix_informer::controller", %cause, "controller {controller}: the reconcile of {key} was cancelled after {took}; {then}");
-            }
-            return;
-        };
-        let attempt = u64::from(self.attempt) + 1;
-        match telling {
-            Telling::Warning => {
-                tracing::warn!(target: "actix_informer::controller", %cause, attempt, "controller {controller}: {key} was not reconciled: {why} (attempt {attempt}, after {took}; {then})");
-            }
-            Telling::WarningOfMany(count) => {
-                tracing::warn!(target: "actix_informer::controller", %cause, attempt, count, "controller {controller}: more than {MOST_FAILING} keys fail, {key} too: {why} (attempt {attempt}, after {took}; {then}; {count} such failures since the last warning)");
-            }
-            _ => {
-                tracing::debug!(target: "actix_informer::controller", %cause, attempt, "controller {controller}: {key} was again not reconciled: {why} (attempt {attempt}, after {took}; {then})");
-            }
-        }
-    }
-
     /// Counts what is not counted where it was found.
     fn count_end(&self, ended: Ended) {
         let counters = &self.shared.counters;
@@ -323,10 +286,10 @@ impl<S: Body> Run<S> {
     fn finish(self, ended: Ended) {
         let _ = self.took.set(self.shared.runtime.now().saturating_sub(self.began));
         let writes = self.writes.take();
-        if self.shared.answered(&self.key, &writes)
+        if let Some(why) = self.shared.answered(&self.key, &writes)
             && let Some(item) = &self.item
         {
-            item.again();
+            item.again(why);
         }
         let unseen = if writes.is_empty() { Writes::default() } else { unseen(&self.shared, writes) };
         if unseen.is_empty() {
@@ -362,31 +325,12 @@ impl<S: Body> Run<S> {
                 Then::Rests
             }
             Next::After(delay) => {
-                item.retry_after(delay);
+                item.retry_after_with(delay, Reason::Requeued.into());
                 Then::InOrder
             }
-            Next::Backoff => Then::TriedAgain(item.retry()),
+            Next::Backoff => Then::TriedAgain(item.retry_with(Reason::Failed.into())),
         };
         self.log(telling, &then);
-    }
-}
-
-/// What follows for a key that is back.
-enum Then {
-    InOrder,
-    Rests,
-    /// After this time; never if the queue is shut down.
-    TriedAgain(Option<Duration>),
-}
-
-impl fmt::Display for Then {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InOrder => f.write_str("it is in order"),
-            Self::Rests => f.write_str("it is tried again when its object changes"),
-            Self::TriedAgain(Some(after)) => write!(f, "next try in {}", Short(*after)),
-            Self::TriedAgain(None) => f.write_str("it is not tried again: the controller stops"),
-        }
     }
 }
 

@@ -24,14 +24,15 @@ use informer_core::delta::Change;
 use informer_core::listener::Filter;
 pub(crate) use informer_core::listener::machine::WINDOW;
 use informer_core::listener::machine::{Effect, Figures, ListenerConfig, ListenerMachine};
+use informer_core::meta::ObjectKey;
 use informer_core::processor::ListenerId;
+use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::messages::{Attach, Body, Distribute, Epoch, Notify, Reattach, Start, Take, Taken};
 use crate::pipeline::shared::PipelineShared;
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{ReplySlot, ask_any};
-use crate::runtime::sleep_until;
 use crate::supervision::child::Child;
 
 mod delivery;
@@ -89,7 +90,6 @@ impl<S: Body> Child for Listener<S> {
             policy: spec.state.policy(),
             sources: spec.shared.sources.ids().into(),
             filter: spec.filter.clone(),
-            debounce: spec.state.times().debounce,
             window: spec.window,
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
             seen: if let Delivery::Feed(feed) = &spec.delivery { feed.settled() } else { None },
@@ -122,14 +122,6 @@ impl<S: Body> Listener<S> {
                         this.drive(ctx);
                     }));
                 }
-                Effect::Wait { until } => {
-                    let clock = self.spec.shared.runtime.0.clock.clone();
-                    let wait = async move { sleep_until(&clock, until).await };
-                    ctx.spawn(wait.into_actor(self).map(|(), this, ctx| {
-                        this.machine.handle_due(this.spec.shared.runtime.now());
-                        this.drive(ctx);
-                    }));
-                }
                 Effect::Show(figures) => self.show(figures),
                 Effect::AwaitPoll => self.await_poll(ctx),
                 Effect::AnswerDrains => self.drains.drain(..).for_each(|slot| slot.answer(())),
@@ -139,6 +131,22 @@ impl<S: Body> Listener<S> {
         if let (Delivery::Feed(feed), Some(seen)) = (&self.spec.delivery, self.machine.settled()) {
             drop(feed.settle(seen).map(|former| self.spec.shared.off_arbiter(former)));
         }
+    }
+
+    /// Begins with this snapshot. What a Listener before it had taken goes before, some of it in a turn: until all is taken
+    /// this actor handles nothing else, and others have their turns.
+    fn begin(&mut self, snapshot: Snapshot<S>, behind: Option<ObjectKey>, ctx: &mut Context<Self>) {
+        if let Delivery::Feed(feed) = &self.spec.delivery
+            && let Some(last) = feed.begin(&snapshot, behind.as_ref())
+        {
+            let turn = tokio::task::yield_now().into_actor(self);
+            ctx.wait(turn.map(move |(), this, ctx| this.begin(snapshot, Some(last), ctx)));
+            return;
+        }
+        self.machine.handle_start(snapshot, self.spec.shared.runtime.now());
+        self.seen_sources = None;
+        self.follow_sources();
+        self.drive(ctx);
     }
 
     /// Asks the Processor to attach it; the Processor sends a Start.
@@ -200,13 +208,7 @@ impl<S: Body> Handler<Start<S>> for Listener<S> {
     fn handle(&mut self, start: Start<S>, ctx: &mut Context<Self>) {
         if !self.is_stale(start.epoch) {
             self.follow_sources();
-            if let Delivery::Feed(feed) = &self.spec.delivery {
-                feed.begin(&start.snapshot);
-            }
-            self.machine.handle_start(start.snapshot, self.spec.shared.runtime.now());
-            self.seen_sources = None;
-            self.follow_sources();
-            self.drive(ctx);
+            self.begin(start.snapshot, None, ctx);
         }
     }
 }
@@ -232,8 +234,7 @@ impl<S: Body> Handler<Distribute<S>> for Listener<S> {
             // The age of an event counts from when the reflector read it, not from when it came here.
             let arrived = self.spec.shared.board.arrived();
             self.follow_sources();
-            let times = (arrived, self.spec.shared.runtime.now());
-            self.machine.handle_changes(changes.as_slice(), &snapshot, resync, times);
+            self.machine.handle_changes(changes.as_slice(), &snapshot, resync, arrived);
             self.drive(ctx);
         }
         // The changes are recorded. When the last listener has dropped its share, the Indexer goes on.

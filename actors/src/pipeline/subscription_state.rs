@@ -56,8 +56,6 @@ pub(crate) struct Times {
     pub(crate) resync: Option<Duration>,
     /// How long a call of its closure may take.
     pub(crate) callback_limit: Option<Duration>,
-    /// For how long a key has to be quiet before its events are delivered.
-    pub(crate) debounce: Option<Duration>,
 }
 
 /// The part of a subscription's status that changes.
@@ -91,8 +89,6 @@ pub(crate) struct Figures {
 struct Rare {
     dropped: u64,
     filtered: u64,
-    /// Since when the key is held that has been held the longest, until it is quiet.
-    held_since: Option<Duration>,
     panics: u32,
     filter_panics: u32,
     overran: u32,
@@ -103,11 +99,10 @@ struct Rare {
 impl Figures {
     /// Shows the figures of a Listener that most subscriptions never have.
     pub(crate) fn show_rare(&mut self, figures: &informer_core::listener::machine::Figures) {
-        let is_needed = figures.filtered > 0 || figures.dropped > 0 || figures.held_since.is_some();
+        let is_needed = figures.filtered > 0 || figures.dropped > 0;
         if is_needed || self.rare.is_some() {
             let rare = self.rare.get_or_insert_default();
             (rare.dropped, rare.filtered) = (figures.dropped, figures.filtered);
-            rare.held_since = figures.held_since;
         }
     }
 
@@ -183,7 +178,7 @@ impl SubscriptionState {
             synced: figures.synced,
             delivered: figures.delivered,
             depth: figures.depth,
-            oldest_since: rare.and_then(|rare| rare.held_since).into_iter().chain(figures.oldest_since).min(),
+            oldest_since: figures.oldest_since,
             in_flight: figures.in_flight > 0,
             coalesced: figures.coalesced,
             dropped: rare.map_or(0, |rare| rare.dropped),

@@ -20,37 +20,38 @@ use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle, 
 
 use informer_core::work_queue::Priority;
 
-use super::QueueKey;
 use super::item::Offer;
 use super::messages::{Drained, Look, Next};
 use super::shared::{Inside, Shared};
+use super::{QueueKey, QueueNote};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::sleep_until;
 use crate::supervision::child::Child;
 
-/// How many keys are handed out in one turn: then other actors of the arbiter get theirs.
+/// How many keys are handed out in one turn: then other actors of the arbiter get theirs. Of delayed keys that are due
+/// [`MOST_DUE`](informer_core::work_queue::MOST_DUE) begin to wait in one.
 const MOST_AT_ONCE: usize = 64;
 
 /// What the actor is built from.
-pub(super) struct QueueSpec<K: QueueKey> {
-    pub(super) inside: Arc<Inside<K>>,
+pub(super) struct QueueSpec<K: QueueKey, P: QueueNote> {
+    pub(super) inside: Arc<Inside<K, P>>,
     pub(super) faults: Faults,
 }
 
-impl<K: QueueKey> Clone for QueueSpec<K> {
+impl<K: QueueKey, P: QueueNote> Clone for QueueSpec<K, P> {
     fn clone(&self) -> Self {
         Self { inside: Arc::clone(&self.inside), faults: self.faults.clone() }
     }
 }
 
-pub(super) struct QueueActor<K: QueueKey> {
-    spec: QueueSpec<K>,
-    workers: VecDeque<OneshotSender<Option<Offer<K>>>>,
+pub(super) struct QueueActor<K: QueueKey, P: QueueNote> {
+    spec: QueueSpec<K, P>,
+    workers: VecDeque<OneshotSender<Option<Offer<K, P>>>>,
     drains: Vec<OneshotSender<()>>,
     alarm: Option<(Duration, SpawnHandle)>,
 }
 
-impl<K: QueueKey> Actor for QueueActor<K> {
+impl<K: QueueKey, P: QueueNote> Actor for QueueActor<K, P> {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
@@ -61,21 +62,21 @@ impl<K: QueueKey> Actor for QueueActor<K> {
     }
 }
 
-impl<K: QueueKey> Supervised for QueueActor<K> {
+impl<K: QueueKey, P: QueueNote> Supervised for QueueActor<K, P> {
     fn restarting(&mut self, _ctx: &mut Context<Self>) {
         *self = Self::build(&self.spec.clone());
     }
 }
 
-impl<K: QueueKey> Child for QueueActor<K> {
-    type Spec = QueueSpec<K>;
+impl<K: QueueKey, P: QueueNote> Child for QueueActor<K, P> {
+    type Spec = QueueSpec<K, P>;
 
-    fn build(spec: &QueueSpec<K>) -> Self {
+    fn build(spec: &QueueSpec<K, P>) -> Self {
         Self { spec: spec.clone(), workers: VecDeque::new(), drains: Vec::new(), alarm: None }
     }
 }
 
-impl<K: QueueKey> Handler<Look> for QueueActor<K> {
+impl<K: QueueKey, P: QueueNote> Handler<Look> for QueueActor<K, P> {
     type Result = ();
 
     fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
@@ -84,10 +85,10 @@ impl<K: QueueKey> Handler<Look> for QueueActor<K> {
     }
 }
 
-impl<K: QueueKey> Handler<Next<K>> for QueueActor<K> {
+impl<K: QueueKey, P: QueueNote> Handler<Next<K, P>> for QueueActor<K, P> {
     type Result = ();
 
-    fn handle(&mut self, Next(worker): Next<K>, ctx: &mut Context<Self>) {
+    fn handle(&mut self, Next(worker): Next<K, P>, ctx: &mut Context<Self>) {
         // Those that have gone need no memory while the queue is empty.
         self.workers.retain(|worker| !worker.is_closed());
         self.workers.push_back(worker);
@@ -95,7 +96,7 @@ impl<K: QueueKey> Handler<Next<K>> for QueueActor<K> {
     }
 }
 
-impl<K: QueueKey> Handler<Drained> for QueueActor<K> {
+impl<K: QueueKey, P: QueueNote> Handler<Drained> for QueueActor<K, P> {
     type Result = ();
 
     fn handle(&mut self, Drained(caller): Drained, ctx: &mut Context<Self>) {
@@ -105,7 +106,7 @@ impl<K: QueueKey> Handler<Drained> for QueueActor<K> {
     }
 }
 
-impl<K: QueueKey> QueueActor<K> {
+impl<K: QueueKey, P: QueueNote> QueueActor<K, P> {
     /// Adds a key, then looks whether a worker waits for one.
     pub(super) fn add(&mut self, key: K, priority: Priority, ctx: &mut Context<Self>) {
         self.spec.inside.content.with(|queue, _, moment| queue.add(key, priority, moment.now));
@@ -115,6 +116,9 @@ impl<K: QueueKey> QueueActor<K> {
     fn look(&mut self, ctx: &mut Context<Self>) {
         let inside = Arc::clone(&self.spec.inside);
         self.spec.faults.fail_point(Site::WorkQueueLook);
+        if !self.workers.is_empty() {
+            inside.content.with(|queue, _, moment| queue.release_due(moment.now));
+        }
         for _ in 0..MOST_AT_ONCE {
             let Some(worker) = self.next_worker() else { break };
             let Some(taken) = inside.content.with(|queue, _, moment| queue.offer(moment.now)) else {
@@ -141,7 +145,7 @@ impl<K: QueueKey> QueueActor<K> {
         self.set_alarm(ctx);
     }
 
-    fn next_worker(&mut self) -> Option<OneshotSender<Option<Offer<K>>>> {
+    fn next_worker(&mut self) -> Option<OneshotSender<Option<Offer<K, P>>>> {
         std::iter::from_fn(|| self.workers.pop_front()).find(|worker| !worker.is_closed())
     }
 
@@ -170,7 +174,7 @@ impl<K: QueueKey> QueueActor<K> {
     }
 }
 
-impl<K: QueueKey> fmt::Debug for QueueActor<K> {
+impl<K: QueueKey, P: QueueNote> fmt::Debug for QueueActor<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QueueActor").field("queue", &self.spec.inside.name).finish_non_exhaustive()
     }

@@ -14,19 +14,19 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use informer_core::reflector::Moment;
-use informer_core::work_queue::WorkQueue;
+use informer_core::work_queue::{Merge, WorkQueue};
 
 use super::limiter::{CaughtLimiter, Limiter};
 use crate::runtime::locked::locked;
 use crate::runtime::{Clock, RandomNumbers};
 
-pub(super) struct Content<K> {
+pub(super) struct Content<K, P> {
     clock: Clock,
-    inner: Mutex<Inner<K>>,
+    inner: Mutex<Inner<K, P>>,
 }
 
-struct Inner<K> {
-    queue: WorkQueue<K>,
+struct Inner<K, P> {
+    queue: WorkQueue<K, P>,
     limiter: CaughtLimiter<K>,
     chance: RandomNumbers,
     /// A call was begun and has not returned.
@@ -34,9 +34,9 @@ struct Inner<K> {
     rebuilt: u64,
 }
 
-impl<K: Ord + Clone> Content<K> {
+impl<K: Ord + Clone, P: Merge> Content<K, P> {
     pub(super) fn new(
-        queue: WorkQueue<K>,
+        queue: WorkQueue<K, P>,
         limiter: Limiter<K>,
         (clock, chance): (Clock, RandomNumbers),
     ) -> Self {
@@ -47,7 +47,7 @@ impl<K: Ord + Clone> Content<K> {
     /// Calls the core.
     pub(super) fn with<R>(
         &self,
-        call: impl FnOnce(&mut WorkQueue<K>, &mut CaughtLimiter<K>, Moment) -> R,
+        call: impl FnOnce(&mut WorkQueue<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> R {
         let mut inner = locked(&self.inner);
         let Inner { queue, limiter, chance, is_changing, rebuilt } = &mut *inner;

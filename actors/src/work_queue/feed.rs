@@ -27,7 +27,7 @@ impl<S: Body> Informer<S> {
     }
 }
 
-impl Handler<Touched> for QueueActor<ObjectKey> {
+impl Handler<Touched> for QueueActor<ObjectKey, ()> {
     type Result = ();
 
     fn handle(&mut self, Touched { key, cause }: Touched, ctx: &mut Context<Self>) {

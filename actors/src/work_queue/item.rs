@@ -15,28 +15,28 @@ use std::time::Duration;
 use actix::Message;
 use informer_core::work_queue::{Priority, RateLimiter, Taken};
 
-use super::QueueKey;
 use super::shared::Shared;
+use super::{QueueKey, QueueNote};
 use crate::runtime::drop_payload;
 
 /// A key to work on. No other worker gets this key until the item has come back.
 ///
 /// Dropping it is [`Self::retry`]: what ended a worker, or cancelled it, has not reconciled the key.
 #[must_use = "a dropped item is a failure of its key, which is tried again later"]
-pub struct WorkItem<K: QueueKey> {
+pub struct WorkItem<K: QueueKey, P: QueueNote = ()> {
     /// None when it has come back.
-    taken: Option<Taken<K>>,
-    shared: Arc<Shared<K>>,
+    taken: Option<Taken<K, P>>,
+    shared: Arc<Shared<K, P>>,
 }
 
-impl<K: QueueKey> Message for WorkItem<K> {
+impl<K: QueueKey, P: QueueNote> Message for WorkItem<K, P> {
     type Result = ();
 }
 
 /// A key on its way to a worker.
-pub(super) struct Offer<K: QueueKey>(Option<WorkItem<K>>);
+pub(super) struct Offer<K: QueueKey, P: QueueNote>(Option<WorkItem<K, P>>);
 
-impl<K: QueueKey> WorkItem<K> {
+impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// Which key.
     pub fn key(&self) -> &K {
         &self.taken().key
@@ -72,34 +72,55 @@ impl<K: QueueKey> WorkItem<K> {
     /// queue is shut down: the key is refused, and its failures are forgotten.
     #[doc(alias("AddRateLimited", "requeue"))]
     pub fn retry(mut self) -> Option<Duration> {
-        self.fail()
+        let note = self.note();
+        self.fail(note)
     }
 
     /// The key is in order, and is handed out again after this time, or earlier if it is added. Failures are forgotten.
-    pub fn retry_after(mut self, delay: Duration) {
+    pub fn retry_after(self, delay: Duration) {
+        self.retry_after_with(delay, P::default());
+    }
+
+    /// As [`Self::retry_after`], with a note that is handed out with the key then.
+    pub(crate) fn retry_after_with(mut self, delay: Duration, note: P) {
         self.back(|shared, key| {
             shared.inside.content.with(|queue, limiter, moment| {
-                queue.retry_after(key, delay, moment.now);
+                queue.retry_after_with(key, delay, note, moment.now);
                 limiter.forget(key);
             });
         });
     }
 
-    fn taken(&self) -> &Taken<K> {
+    fn taken(&self) -> &Taken<K, P> {
         self.taken.as_ref().expect("what has come back is dropped at once")
+    }
+
+    /// What was noted of the key when it was handed out; nothing from then on.
+    fn note(&mut self) -> P {
+        self.taken.as_mut().map(|taken| std::mem::take(&mut taken.note)).unwrap_or_default()
+    }
+
+    /// The work begins only now: what came since the key was handed out is part of it, and leads to nothing more. Returns what
+    /// was noted of the key, which is then not noted any more.
+    pub(crate) fn begin(&mut self) -> P {
+        let mut note = self.note();
+        note.merge(self.shared.inside.content.with(|queue, _, _| queue.begin(self.key())));
+        note
     }
 
     /// Nobody has worked on the key: it waits again, and no failure is counted.
     fn put_back(&mut self) {
+        let note = self.note();
         self.back(|shared, key| {
-            shared.inside.content.with(|queue, _, moment| queue.put_back(key, moment.now));
+            shared.inside.content.with(|queue, _, moment| queue.put_back(key, note, moment.now));
         });
     }
 
     /// As [`Self::put_back`], for a key that was offered and not accepted.
     fn take_back(&mut self) {
+        let note = self.note();
         self.back(|shared, key| {
-            shared.inside.content.with(|queue, _, moment| queue.take_back(key, moment.now));
+            shared.inside.content.with(|queue, _, moment| queue.take_back(key, note, moment.now));
         });
     }
 
@@ -110,19 +131,25 @@ impl<K: QueueKey> WorkItem<K> {
 
     /// The key is handed out once more when it comes back, for something that happened before: also while the queue is
     /// being drained.
-    pub(crate) fn again(&self) {
+    pub(crate) fn again(&self, note: P) {
         let key = self.key();
-        self.shared.inside.content.with(|queue, _, moment| queue.again(key, Priority::Normal, moment.now));
+        let noted = (Priority::Normal, note);
+        self.shared.inside.content.with(|queue, _, moment| queue.again(key, noted, moment.now));
     }
 
-    fn fail(&mut self) -> Option<Duration> {
-        let retry = |shared: &Shared<K>, key: &K| {
-            shared.inside.content.with(|queue, limiter, moment| queue.retry(key, limiter, moment))
+    /// As [`Self::retry`], with a note that is handed out with the key then.
+    pub(crate) fn retry_with(mut self, note: P) -> Option<Duration> {
+        self.fail(note)
+    }
+
+    fn fail(&mut self, note: P) -> Option<Duration> {
+        let retry = |shared: &Shared<K, P>, key: &K| {
+            shared.inside.content.with(|queue, limiter, moment| queue.retry_with(key, note, limiter, moment))
         };
         self.back(retry).flatten()
     }
 
-    fn back<R>(&mut self, how: impl FnOnce(&Shared<K>, &K) -> R) -> Option<R> {
+    fn back<R>(&mut self, how: impl FnOnce(&Shared<K, P>, &K) -> R) -> Option<R> {
         // It is taken away when the key is back: a panic before leaves it to the drop.
         let result = how(&self.shared, &self.taken.as_ref()?.key);
         self.taken = None;
@@ -131,29 +158,30 @@ impl<K: QueueKey> WorkItem<K> {
     }
 }
 
-impl<K: QueueKey> Drop for WorkItem<K> {
+impl<K: QueueKey, P: QueueNote> Drop for WorkItem<K, P> {
     fn drop(&mut self) {
         caught(|| {
-            self.fail();
+            let note = self.note();
+            self.fail(note);
         });
         // The order of keys has panicked: it is asked once more.
         caught(|| self.put_back());
     }
 }
 
-impl<K: QueueKey> fmt::Debug for WorkItem<K> {
+impl<K: QueueKey, P: QueueNote> fmt::Debug for WorkItem<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkItem").field("queue", &self.shared.inside.name).finish_non_exhaustive()
     }
 }
 
-impl<K: QueueKey> Offer<K> {
-    pub(super) fn new(taken: Taken<K>, shared: Arc<Shared<K>>) -> Self {
+impl<K: QueueKey, P: QueueNote> Offer<K, P> {
+    pub(super) fn new(taken: Taken<K, P>, shared: Arc<Shared<K, P>>) -> Self {
         Self(Some(WorkItem { taken: Some(taken), shared }))
     }
 
     /// The worker has it.
-    pub(super) fn accept(mut self) -> Option<WorkItem<K>> {
+    pub(super) fn accept(mut self) -> Option<WorkItem<K, P>> {
         let item = self.0.take()?;
         let is_shut_down = item.shared.inside.content.with(|queue, _, _| {
             queue.accept();
@@ -167,7 +195,7 @@ impl<K: QueueKey> Offer<K> {
     }
 }
 
-impl<K: QueueKey> Drop for Offer<K> {
+impl<K: QueueKey, P: QueueNote> Drop for Offer<K, P> {
     fn drop(&mut self) {
         if let Some(mut item) = self.0.take() {
             caught(|| item.take_back());

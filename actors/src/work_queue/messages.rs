@@ -11,8 +11,8 @@
 use actix::Message;
 use actix::dev::OneshotSender;
 
-use super::QueueKey;
 use super::item::Offer;
+use super::{QueueKey, QueueNote};
 
 /// Something has changed: look whether a key can be handed out.
 pub(super) struct Look;
@@ -22,9 +22,9 @@ impl Message for Look {
 }
 
 /// A worker waits for a key.
-pub(super) struct Next<K: QueueKey>(pub(super) OneshotSender<Option<Offer<K>>>);
+pub(super) struct Next<K: QueueKey, P: QueueNote>(pub(super) OneshotSender<Option<Offer<K, P>>>);
 
-impl<K: QueueKey> Message for Next<K> {
+impl<K: QueueKey, P: QueueNote> Message for Next<K, P> {
     type Result = ();
 }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use informer_core::work_queue::Figures;
 use tokio_util::sync::CancellationToken;
 
-use super::QueueKey;
 use super::shared::Inside;
+use super::{QueueKey, QueueNote};
 use crate::runtime::Registrant;
 
 /// How one work queue is doing.
@@ -36,7 +36,10 @@ pub(crate) struct RegisteredQueue {
 }
 
 impl RegisteredQueue {
-    pub(super) fn new<K: QueueKey>(inside: &Arc<Inside<K>>, stop: CancellationToken) -> Self {
+    pub(super) fn new<K: QueueKey, P: QueueNote>(
+        inside: &Arc<Inside<K, P>>,
+        stop: CancellationToken,
+    ) -> Self {
         Self { queue: Arc::clone(inside) as _, stop }
     }
 
@@ -73,7 +76,7 @@ trait Reported: Send + Sync {
     fn over(&self) -> CancellationToken;
 }
 
-impl<K: QueueKey> Reported for Inside<K> {
+impl<K: QueueKey, P: QueueNote> Reported for Inside<K, P> {
     fn report(&self) -> QueueReport {
         QueueReport {
             name: Arc::clone(&self.name),

@@ -14,21 +14,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix::Addr;
 use tokio_util::sync::CancellationToken;
 
-use super::QueueKey;
 use super::actor::QueueActor;
 use super::content::Content;
 use super::messages::Look;
+use super::{QueueKey, QueueNote};
 
 /// What the actor has, too.
-pub(super) struct Inside<K> {
+pub(super) struct Inside<K, P> {
     pub(super) name: Arc<str>,
-    pub(super) content: Content<K>,
+    pub(super) content: Content<K, P>,
     pub(super) is_told: AtomicBool,
     /// Cancelled when nothing of the actor exists any more.
     pub(super) over: CancellationToken,
 }
 
-impl<K: QueueKey> Inside<K> {
+impl<K: QueueKey, P: QueueNote> Inside<K, P> {
     /// Ends every wait: nothing is added or handed out any more.
     pub(super) fn end(&self) {
         self.content.with(|queue, _, _| queue.force());
@@ -37,12 +37,12 @@ impl<K: QueueKey> Inside<K> {
 }
 
 /// What handles and items have.
-pub(super) struct Shared<K: QueueKey> {
-    pub(super) inside: Arc<Inside<K>>,
-    pub(super) address: Addr<QueueActor<K>>,
+pub(super) struct Shared<K: QueueKey, P: QueueNote> {
+    pub(super) inside: Arc<Inside<K, P>>,
+    pub(super) address: Addr<QueueActor<K, P>>,
 }
 
-impl<K: QueueKey> Shared<K> {
+impl<K: QueueKey, P: QueueNote> Shared<K, P> {
     /// Tells the actor that something has changed.
     #[expect(
         clippy::disallowed_methods,

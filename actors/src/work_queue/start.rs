@@ -12,12 +12,12 @@ use informer_core::words::Brief;
 use informer_core::work_queue::WorkQueue;
 use tokio_util::sync::CancellationToken;
 
-use super::QueueKey;
 use super::actor::{QueueActor, QueueSpec};
 use super::content::Content;
 use super::limiter::Limiter;
 use super::report::RegisteredQueue;
 use super::shared::{Inside, Shared};
+use super::{QueueKey, QueueNote};
 use crate::runtime::{Named, Runtime};
 use crate::supervision::child::Mailbox;
 use crate::supervision::group::Group;
@@ -30,12 +30,12 @@ const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: f
 struct QueueOwner(Arc<str>);
 
 /// Starts the actor of this queue.
-pub(super) fn start<K: QueueKey>(
+pub(super) fn start<K: QueueKey, P: QueueNote>(
     runtime: &Runtime,
     name: Arc<str>,
-    queue: WorkQueue<K>,
+    queue: WorkQueue<K, P>,
     limiter: Limiter<K>,
-) -> Shared<K> {
+) -> Shared<K, P> {
     // Without a registration the runtime was shut down: the actor never starts, and the queue is over at once.
     let registration = runtime.register(Named::Queue, &name);
     let name = registration.as_ref().map_or(name, |registration| Arc::clone(registration.name()));
@@ -50,7 +50,7 @@ pub(super) fn start<K: QueueKey>(
         over: CancellationToken::new(),
     });
     let spec = QueueSpec { inside: Arc::clone(&inside), faults: parent.faults.clone() };
-    let Mailbox(address, inbox) = Mailbox::<QueueActor<K>>::new();
+    let Mailbox(address, inbox) = Mailbox::<QueueActor<K, P>>::new();
     if let Some(registration) = &registration {
         registration.list(Arc::new(RegisteredQueue::new(&inside, stop.clone())));
     }

@@ -12,7 +12,7 @@ use std::fmt;
 use actix::Recipient;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{MOST_WORKERS, QueueKey, WorkItem, WorkQueue};
+use super::{MOST_WORKERS, QueueKey, QueueNote, WorkItem, WorkQueue};
 use crate::runtime::ArbiterHandle;
 
 /// Hands keys to an actor until it is dropped. What the actor has by then is finished.
@@ -26,9 +26,9 @@ impl fmt::Debug for Handing {
 }
 
 /// Hands keys over, at most so many at the same time.
-pub(super) fn start<K: QueueKey>(
-    queue: &WorkQueue<K>,
-    worker: &Recipient<WorkItem<K>>,
+pub(super) fn start<K: QueueKey, P: QueueNote>(
+    queue: &WorkQueue<K, P>,
+    worker: &Recipient<WorkItem<K, P>>,
     at_once: usize,
     arbiter: &ArbiterHandle,
 ) -> Handing {
@@ -40,7 +40,11 @@ pub(super) fn start<K: QueueKey>(
     Handing(stop.drop_guard())
 }
 
-async fn hand<K: QueueKey>(queue: &WorkQueue<K>, worker: &Recipient<WorkItem<K>>, stop: &CancellationToken) {
+async fn hand<K: QueueKey, P: QueueNote>(
+    queue: &WorkQueue<K, P>,
+    worker: &Recipient<WorkItem<K, P>>,
+    stop: &CancellationToken,
+) {
     while worker.connected()
         && let Some(Some(offer)) = stop.run_until_cancelled(queue.offer()).await
     {

@@ -6,12 +6,14 @@
 //! 2. A tick that is late delays the next one and is counted once.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actix_informer::client::Config;
 use actix_informer::prelude::*;
 use actix_informer::source::SourceSpec;
+use actix_informer::work_queue::WorkQueue;
 use k8s_openapi::api::core::v1::Pod;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -23,6 +25,8 @@ const BAR: Duration = Duration::from_millis(10);
 /// How long the ticks are watched while nothing else happens.
 const CALM: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(600);
+/// How many keys of a work queue are due at the same time.
+const DUE_AT_ONCE: u32 = 200_000;
 
 /// How late the ticks since the last look were.
 #[derive(Debug, Clone, Default)]
@@ -52,10 +56,31 @@ async fn measured(server: &Server) -> anyhow::Result<String> {
         row(&mut table, &format!("while {} pods come by {by}", pods.snapshot().len()), &ticks)?;
         sleep(CALM).await;
         row(&mut table, "with nothing to do", &ticks)?;
+        hand_out_due(&runtime).await;
+        row(&mut table, &format!("while {DUE_AT_ONCE} keys are due at once"), &ticks)?;
         pods.shutdown(LONG).await;
         runtime.shutdown(LONG).await?;
     }
     Ok(table)
+}
+
+/// Hands out keys of a work queue that are all due at the same time, to four workers.
+async fn hand_out_due(runtime: &Runtime) {
+    let queue = WorkQueue::builder(runtime, "due at once").start();
+    let due = tokio::time::Instant::now() + CALM;
+    for key in 0..DUE_AT_ONCE {
+        queue.postpone(key, due.saturating_duration_since(tokio::time::Instant::now()));
+    }
+    let handed_out = AtomicU32::new(0);
+    let worker = || async {
+        while handed_out.fetch_add(1, Ordering::Relaxed) < DUE_AT_ONCE
+            && let Some(item) = queue.next().await
+        {
+            item.done();
+        }
+    };
+    tokio::join!(worker(), worker(), worker(), worker());
+    queue.shut_down();
 }
 
 /// The same source, which starts the ticks on the arbiter where it is first made.

@@ -4,7 +4,9 @@
 //! 1. A key keeps its first [`MOST_CAUSES`] reasons. The ones after them are counted.
 //! 2. A reason that is kept already changes nothing when it comes again.
 //!
-//! Read next: `ledger.rs`, which keeps them.
+//! 3. Until its reconcile begins they are a note in the queue's slot of the key ([`Why`]): each is given to one reconcile.
+//!
+//! Read next: `work_queue/note.rs`, where notes are kept.
 
 use std::fmt;
 use std::ops::Deref;
@@ -12,6 +14,7 @@ use std::sync::Arc;
 
 use crate::delta::Cause;
 use crate::meta::ObjectKey;
+use crate::work_queue::Merge;
 
 /// How many reasons are kept of one key.
 pub const MOST_CAUSES: usize = 4;
@@ -80,7 +83,7 @@ impl Causes {
     }
 
     /// Adds a reason that came before the others.
-    pub(super) fn add_first(&mut self, reason: Reason) {
+    fn add_first(&mut self, reason: Reason) {
         self.kept.insert(0, reason);
         if self.kept.len() > MOST_CAUSES {
             self.kept.pop();
@@ -89,7 +92,7 @@ impl Causes {
     }
 
     /// Adds a reason.
-    pub(super) fn add(&mut self, reason: Reason) {
+    fn add(&mut self, reason: Reason) {
         if self.kept.contains(&reason) {
             return;
         }
@@ -98,6 +101,75 @@ impl Causes {
         } else {
             self.more = self.more.saturating_add(1);
         }
+    }
+}
+
+/// Why a key waits, as the queue notes it: the events that lead to it, and whether its last reconcile did.
+///
+/// ```
+/// # use informer_core::controller::{Reason, Why};
+/// # use informer_core::work_queue::Merge;
+/// let mut why = Why::from(Reason::Triggered);
+/// why.merge(Why::from(Reason::Failed));
+/// assert_eq!(why.into_causes().to_string(), "failed before, triggered");
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Why {
+    last: Option<Last>,
+    events: Option<Box<Causes>>,
+}
+
+/// What the last reconcile of a key has led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Requeued,
+    Failed,
+}
+
+impl Why {
+    /// The reasons, that of the last reconcile first.
+    pub fn into_causes(self) -> Causes {
+        let mut causes = self.events.map(|events| *events).unwrap_or_default();
+        match self.last {
+            Some(Last::Requeued) => causes.add_first(Reason::Requeued),
+            Some(Last::Failed) => causes.add_first(Reason::Failed),
+            None => {}
+        }
+        causes
+    }
+}
+
+impl From<Reason> for Why {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Requeued => Self { last: Some(Last::Requeued), events: None },
+            Reason::Failed => Self { last: Some(Last::Failed), events: None },
+            event => {
+                let mut events = Causes::default();
+                events.add(event);
+                Self { last: None, events: Some(Box::new(events)) }
+            }
+        }
+    }
+}
+
+impl Merge for Why {
+    fn merge(&mut self, later: Self) {
+        self.last = later.last.or(self.last);
+        let (Some(events), Some(later)) = (&mut self.events, &later.events) else {
+            self.events = self.events.take().or(later.events);
+            return;
+        };
+        later.kept.iter().for_each(|reason| events.add(reason.clone()));
+        events.more = events.more.saturating_add(later.more);
+    }
+
+    fn is_large(&self) -> bool {
+        self.events.is_some()
+    }
+
+    fn cut(&mut self) {
+        self.events = None;
     }
 }
 

@@ -5,9 +5,9 @@
 //!    failed, is gone or has another uid; when an object that is mapped to it changes; when it is triggered. It is not
 //!    added for an owned object, a timer or a resync.
 //! 2. An event that comes during a reconcile, and is newer than what that was given, is never lost: the key does not rest.
-//! 3. Everything that is kept is bounded: causes of [`MOST_WITH_CAUSES`] keys, [`MOST_DELETED`] last states, marks of
-//!    [`MOST_RESTING`] keys, [`MOST_ANSWERED`] answers, one entry for each reconcile under way. That a key waits to be tried
-//!    again takes no place of an event's cause.
+//! 3. Everything that is kept is bounded: [`MOST_DELETED`] last states, marks of [`MOST_RESTING`] keys, [`MOST_ANSWERED`]
+//!    answers, one entry for each reconcile under way. Why a key waits is noted in its slot of the queue, of
+//!    [`MOST_WITH_CAUSES`] keys.
 //! 4. A last state is kept until a reconcile that was given it is done. A newer one is kept on.
 //! 5. Where it is asked for, an owned object in exactly the state that the reconcile of its owner was answered for a
 //!    write is no reason for another one. While a reconcile runs this is not known: its answer may come after the event.
@@ -20,7 +20,7 @@ use std::fmt;
 
 use super::answered::{Answered, Place};
 use super::deleted::Deleted;
-use super::{Causes, Ended, MOST_WRITES, Next, Reason, Writes};
+use super::{Ended, MOST_WRITES, Next, Reason, Writes};
 use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
 
 /// How many keys have the events kept that lead to them. Further ones, such as those of a long first list, have none.
@@ -35,9 +35,6 @@ pub const MOST_RESTING: usize = 65_536;
 /// How many answers to writes are kept whose events have not come. For a further one the oldest is forgotten: its event
 /// then leads to a reconcile.
 pub const MOST_ANSWERED: usize = 4_096;
-
-/// Of how many keys it is kept that they wait to be tried again, or were asked to be. Further ones have no such cause.
-const MOST_AGAIN: usize = 65_536;
 
 /// What leads to a key.
 #[derive(Debug)]
@@ -82,6 +79,8 @@ pub enum Arrival<'a, S> {
 pub struct Arrived<S> {
     /// Whether the key is to be added to the queue.
     pub is_added: bool,
+    /// The reason with which it is added, if it is.
+    pub reason: Option<Reason>,
     /// A last state that is not kept any more. Its drop is code of a user, so the caller drops it outside of its lock.
     pub released: Option<Object<S>>,
 }
@@ -101,8 +100,6 @@ pub struct Concluded<S> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Begun<S> {
-    /// Why.
-    pub causes: Causes,
     /// The last state of the object of this key that is gone, if its end has not been reconciled yet.
     pub deleted: Option<Object<S>>,
 }
@@ -155,7 +152,7 @@ struct Run<S> {
 /// let arrival = Arrival::Present { meta: &first, is_rewound: false };
 /// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered).is_added, "to be reconciled");
 /// let begun = ledger.handle_begin(&key, Some(&first)).expect("it does not rest");
-/// assert_eq!(begun.causes.len(), 1);
+/// assert!(begun.deleted.is_none());
 /// assert_eq!(ledger.handle_end(&key, Ended::Terminal).next, Next::Rest);
 /// assert!(!ledger.handle_arrival(&key, Arrival::Output, Reason::Timer).is_added, "it rests");
 /// let second = present(&site(2));
@@ -164,9 +161,6 @@ struct Run<S> {
 /// ```
 pub struct Ledger<S> {
     running: BTreeMap<ObjectKey, Run<S>>,
-    causes: BTreeMap<ObjectKey, Causes>,
-    /// Keys that wait to be tried again: whether they failed.
-    again: BTreeMap<ObjectKey, bool>,
     resting: BTreeMap<ObjectKey, State>,
     deleted: Deleted<S>,
     answered: Answered,
@@ -178,8 +172,6 @@ impl<S> Ledger<S> {
     pub const fn keeping(most_deleted: usize) -> Self {
         Self {
             running: BTreeMap::new(),
-            causes: BTreeMap::new(),
-            again: BTreeMap::new(),
             resting: BTreeMap::new(),
             deleted: Deleted::new(most_deleted),
             answered: Answered::new(MOST_ANSWERED),
@@ -203,7 +195,7 @@ impl<S> Ledger<S> {
             if *is_again {
                 self.answered.forget(&place);
             } else if !self.is_unanswered(key, place, &meta.version, &reason) {
-                return Arrived { is_added: false, released };
+                return Arrived { is_added: false, reason: None, released };
             }
         }
         if let Some(run) = self.running.get_mut(key) {
@@ -212,22 +204,17 @@ impl<S> Ledger<S> {
         if let Some(state) = self.resting.get(key) {
             if !is_news(state, &arrival) {
                 self.ignored += 1;
-                return Arrived { is_added: false, released };
+                return Arrived { is_added: false, reason: None, released };
             }
             self.resting.remove(key);
         }
-        self.note(key, reason);
-        Arrived { is_added: true, released }
+        Arrived { is_added: true, reason: Some(reason), released }
     }
 
     /// The queue has handed this key out; the cache has this state of its object. `None` if it rests: then there is
     /// nothing to do.
     pub fn handle_begin(&mut self, key: &ObjectKey, cached: Option<&Meta>) -> Option<Begun<S>> {
         debug_assert!(!self.running.contains_key(key), "a key is reconciled once at a time");
-        let mut causes = self.causes.remove(key).unwrap_or_default();
-        if let Some(has_failed) = self.again.remove(key) {
-            causes.add_first(if has_failed { Reason::Failed } else { Reason::Requeued });
-        }
         let state =
             cached.map(|Meta { uid, version, .. }| State { uid: uid.clone(), version: version.clone() });
         // What happened between the look at the cache and the begin of the last reconcile shows only here.
@@ -247,11 +234,11 @@ impl<S> Ledger<S> {
         let deleted = self.deleted.get(key).filter(is_gone).cloned();
         let run = Run { state, deleted: deleted.clone(), is_outdated: false, early: Some(Vec::new()) };
         self.running.insert(key.clone(), run);
-        Some(Begun { causes, deleted })
+        Some(Begun { deleted })
     }
 
-    /// The reconcile under way for this key will write nothing more, and was answered this. Gives whether the key is to be
-    /// added to the queue, since something came of an owned object meanwhile that these answers do not show.
+    /// The reconcile under way for this key will write nothing more, and was answered this. Returns with which reasons the key
+    /// is to be added to the queue: what came of owned objects meanwhile that these answers do not show.
     ///
     /// `is_told` says of the number of an informer whether its objects come as [`Arrival::Made`]: only for these an answer is
     /// kept. A ledger that is given none needs none of these calls. Without one, what waits for it is forgotten with the
@@ -261,20 +248,15 @@ impl<S> Ledger<S> {
         key: &ObjectKey,
         writes: &Writes,
         is_told: impl Fn(usize) -> bool,
-    ) -> bool {
+    ) -> Vec<Reason> {
         let early = self.running.get_mut(key).and_then(|run| run.early.take()).unwrap_or_default();
         let told = writes.iter().filter(|(informer, _, awaited)| is_told(*informer) && !awaited.is_removal());
         for (informer, object, awaited) in told {
             self.answered.keep((informer, object.clone()), key, &awaited.version);
         }
-        let mut is_added = false;
-        for (place, version, reason) in early {
-            if !self.answered.take(&place, key, &version) {
-                self.note(key, reason);
-                is_added = true;
-            }
-        }
-        is_added
+        let unanswered =
+            early.into_iter().filter(|(place, version, _)| !self.answered.take(place, key, version));
+        unanswered.map(|(_, _, reason)| reason).collect()
     }
 
     /// A cache has not shown this write in time: the next reconcile may not know of it, so its event is a reason for one more.
@@ -287,7 +269,7 @@ impl<S> Ledger<S> {
         let next = ended.next();
         let Some(run) = self.running.remove(key) else { return Concluded { next, released: None } };
         match next {
-            Next::Done => {}
+            Next::Done | Next::After(_) | Next::Backoff => {}
             Next::Rest => {
                 // Without an object nothing could end the rest, and nothing is left that could be tried.
                 if let Some(state) =
@@ -296,8 +278,6 @@ impl<S> Ledger<S> {
                     self.resting.insert(key.clone(), state);
                 }
             }
-            Next::After(_) => self.note_again(key, false),
-            Next::Backoff => self.note_again(key, true),
         }
         if let (Next::Done | Next::Rest, Some(deleted)) = (next, &run.deleted) {
             self.deleted.forget(deleted);
@@ -308,8 +288,6 @@ impl<S> Ledger<S> {
     /// Nothing leads to this key any more, which is not being reconciled. Returns its last state, as [`Arrived::released`].
     #[must_use = "its drop is code of a user"]
     pub fn handle_forgotten(&mut self, key: &ObjectKey) -> Option<Object<S>> {
-        self.causes.remove(key);
-        self.again.remove(key);
         self.resting.remove(key);
         self.deleted.take(key)
     }
@@ -341,22 +319,6 @@ impl<S> Ledger<S> {
             return false;
         }
         !self.answered.take(&place, key, version)
-    }
-
-    fn note_again(&mut self, key: &ObjectKey, has_failed: bool) {
-        if self.again.len() < MOST_AGAIN {
-            self.again.insert(key.clone(), has_failed);
-        }
-    }
-
-    fn note(&mut self, key: &ObjectKey, reason: Reason) {
-        if let Some(causes) = self.causes.get_mut(key) {
-            causes.add(reason);
-        } else if self.causes.len() < MOST_WITH_CAUSES {
-            let mut causes = Causes::default();
-            causes.add(reason);
-            self.causes.insert(key.clone(), causes);
-        }
     }
 }
 

@@ -23,8 +23,7 @@ use crate::snapshot::{DiffCursor, Difference, Snapshot};
 impl<S> Backlog<S> {
     /// Adds live changes in their order; gives how many of them were too much.
     pub(super) fn add_events(&mut self, changes: &[Change<S>]) -> u64 {
-        let is_held = self.debounce.is_some();
-        let is_prompt = self.is_empty() && !self.is_under_way && changes.len() <= CHUNK && !is_held;
+        let is_prompt = self.is_empty() && !self.is_under_way && changes.len() <= CHUNK;
         if !is_prompt {
             self.put_back();
         }
@@ -69,11 +68,7 @@ impl<S> Backlog<S> {
         let Some(covering) = covering else {
             self.cursors.iter_mut().for_each(|cursor| cursor.count(change));
             match told {
-                Told::As(told) => self.merge_later(told.into_owned()),
-                Told::Unasked if self.holds(change.key()) => {
-                    self.uncount_filtered();
-                    self.hold(change.clone());
-                }
+                Told::As(told) => self.merge(told.into_owned()),
                 Told::Unasked if self.waiting.contains(change.key()) => {
                     self.uncount_filtered();
                     self.merge(change.clone());
@@ -296,11 +291,8 @@ impl<S> Backlog<S> {
     /// The events of a resync for these objects: for those that are still the same and of which nothing else waits.
     fn resynced(&self, cursor: &Cursor<S>, passed: Vec<Difference<S>>) -> Vec<Change<S>> {
         let since = DiffCursor::new(cursor.newer().clone(), self.newest.clone());
-        let is_pending = |key: &_| {
-            self.waiting.contains(key)
-                || self.holds(key)
-                || self.cursors.iter().any(|cursor| cursor.will_give(key))
-        };
+        let is_pending =
+            |key: &_| self.waiting.contains(key) || self.cursors.iter().any(|cursor| cursor.will_give(key));
         let is_every = self.waiting.is_every();
         let objects = passed.into_iter().filter_map(|difference| match difference {
             Difference::Added(object) => Some(object),

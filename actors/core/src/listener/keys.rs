@@ -150,7 +150,7 @@ impl<S> Backlog<S> {
         if let Told::As(told) = told
             && !self.is_sure_of(&told)
         {
-            self.merge_later(told.into_owned());
+            self.merge(told.into_owned());
         }
     }
 

@@ -148,9 +148,7 @@ impl<S> ListenerMachine<S> {
                     Some(seen) => Backlog::resumed_from(config.policy, seen, snapshot),
                     None => Backlog::starting_from(config.policy, sources, snapshot),
                 };
-                let debounce = config.debounce.filter(|_| self.drains == Drains::None);
-                let backlog = backlog.filtered_by(config.filter).debounced_by(debounce);
-                self.backlog = Some(backlog.free_by(&freeing));
+                self.backlog = Some(backlog.filtered_by(config.filter).free_by(&freeing));
             }
         }
     }
@@ -161,18 +159,17 @@ impl<S> ListenerMachine<S> {
     }
 
     /// Something was published; with `resync` every object is to be delivered again. Its oldest event was read when it
-    /// `arrived`, from which its age counts; it came here `now`, from which a debounced key has to be quiet.
+    /// `arrived`, from which its age counts.
     pub fn handle_changes(
         &mut self,
         changes: &[Changes<S>],
         snapshot: &Snapshot<S>,
         resync: bool,
-        (arrived, now): (Duration, Duration),
+        arrived: Duration,
     ) {
         debug_assert!(!self.is_attaching, "the Processor sends changes to attached listeners only");
         let Some(backlog) = &mut self.backlog else { return };
         backlog.set_now(arrived);
-        backlog.set_touched_at(now);
         backlog.publish(changes, snapshot);
         // A subscription that is being shut down gets what waits and no resync: that might never end.
         if resync && self.drains == Drains::None {
@@ -214,21 +211,9 @@ impl<S> ListenerMachine<S> {
         self.is_yielding = false;
     }
 
-    /// The time of [`Effect::Wait`] has come.
-    pub fn handle_due(&mut self, now: Duration) {
-        if let Some(backlog) = &mut self.backlog {
-            backlog.release_due(now);
-            self.is_shown = false;
-        }
-    }
-
-    /// A caller waits until everything is delivered, also what would be held for a while.
+    /// A caller waits until everything is delivered.
     pub fn handle_drain(&mut self) {
         self.drains = Drains::Wait;
-        if let Some(backlog) = &mut self.backlog {
-            backlog.stop_holding();
-            self.is_shown = false;
-        }
     }
 
     /// The wait for the next poll of a stream is over; it has been polled so often now.
@@ -251,9 +236,6 @@ impl<S> ListenerMachine<S> {
         }
         if let Some(effect) = self.next_delivery().or_else(|| self.next_walk()) {
             return Some(effect);
-        }
-        if let Some(until) = self.backlog.as_mut().and_then(Backlog::poll_alarm) {
-            return Some(Effect::Wait { until });
         }
         if !std::mem::replace(&mut self.is_shown, true) {
             return Some(Effect::Show(self.figures()));
@@ -354,7 +336,6 @@ impl<S> ListenerMachine<S> {
             synced: backlog.initial_delivered(),
             depth: stats.depth,
             oldest_since: stats.oldest_since,
-            held_since: stats.held_since,
             in_flight,
             coalesced: stats.coalesced,
             dropped: stats.dropped,

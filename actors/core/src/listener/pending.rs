@@ -142,15 +142,6 @@ impl<S> Pending<S> {
         Some((arrival, since, events))
     }
 
-    /// Takes out all events of a key.
-    pub(super) fn take(&mut self, key: &ObjectKey) -> Option<KeyEvents<S>> {
-        let number = *self.places.get(key)?;
-        let mut taken = KeyEvents::nothing();
-        self.alter(key, number, |events| std::mem::swap(events, &mut taken));
-        self.tidy();
-        Some(taken)
-    }
-
     /// Whether events of this key wait.
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
         self.places.contains_key(key)

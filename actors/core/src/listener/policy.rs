@@ -50,7 +50,7 @@ pub struct BacklogStats {
     /// and those that a first list has yet to deliver. Of a resync, and while other lists wait, the larger of both
     /// numbers: they may have keys in common. What other lists and restarts still have is not known before their cursor
     /// gets there, and not counted. A filter is asked when a cursor gets to a key, so keys that it will drop are counted
-    /// until then. A key that is held until it is quiet counts, too; once more if something of it waits already.
+    /// until then.
     pub depth: usize,
     /// Events written out, or keys under `Keys`: under `Coalesce` at most four a key, besides those of one publish, at
     /// most 250, that are delivered as they came if nothing follows them.
@@ -75,6 +75,4 @@ pub struct BacklogStats {
     pub oldest: Option<u64>,
     /// When the oldest entry arrived.
     pub oldest_since: Option<Duration>,
-    /// Since when the key is held that has been held the longest, until it is quiet: it is no entry yet.
-    pub held_since: Option<Duration>,
 }

@@ -11,10 +11,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 
 use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 use crate::snapshot::Snapshot;
+
+/// Of how many objects one call of [`Progress::changes_to`] tells.
+pub const TAKEN_AT_ONCE: usize = 250;
 
 /// The state up to which all changes were taken, and what was taken after it.
 ///
@@ -28,7 +32,7 @@ use crate::snapshot::Snapshot;
 /// let mut progress = Progress::default();
 /// progress.take(&Change::Added { object, cause: Cause::Watch });
 /// // It is gone before everything was settled, and no two states show that it was there.
-/// assert!(matches!(progress.changes_to(&Snapshot::empty())[..], [Change::Deleted { .. }]));
+/// assert!(matches!(progress.changes_to(&Snapshot::empty(), None).0[..], [Change::Deleted { .. }]));
 /// ```
 pub struct Progress<S> {
     settled: Option<Snapshot<S>>,
@@ -60,9 +64,14 @@ impl<S> Progress<S> {
         self.settled.as_ref()
     }
 
-    /// What leads from the states that were taken since to the present ones, in order of keys, with cause `Relist`.
-    /// O(n log m) for n objects that were taken since.
-    pub fn changes_to(&self, now: &Snapshot<S>) -> Vec<Change<S>> {
+    /// What leads from the states that were taken since to the present ones, in order of keys, with cause `Relist`: of the
+    /// next [`TAKEN_AT_ONCE`] objects behind this key. Also returns the last of their keys, if there may be more.
+    /// O(log m) for each.
+    pub fn changes_to(
+        &self,
+        now: &Snapshot<S>,
+        behind: Option<&ObjectKey>,
+    ) -> (Vec<Change<S>>, Option<ObjectKey>) {
         let (exact, cause) = (false, Cause::Relist);
         let change = |old: &Object<S>| match now.get(old.key()) {
             Some(object) if object.ptr_eq(old) => None,
@@ -72,7 +81,10 @@ impl<S> Progress<S> {
             // Another life of the key is told as an addition by what leads from the settled state.
             _ => Some(Change::Deleted { old: old.clone(), last: old.clone(), exact, cause }),
         };
-        self.since.values().filter_map(change).collect()
+        let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = || self.since.range((from, Bound::Unbounded)).take(TAKEN_AT_ONCE);
+        let last = next().nth(TAKEN_AT_ONCE - 1).map(|(key, _)| key.clone());
+        (next().filter_map(|(_, old)| change(old)).collect(), last)
     }
 }
 
@@ -85,5 +97,37 @@ impl<S> Default for Progress<S> {
 impl<S> fmt::Debug for Progress<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Progress").field("settled", &self.settled).field("since", &self.since.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::{Meta, ResourceVersion, SourceId};
+
+    #[test]
+    fn informer_8_what_a_listener_had_taken_before_it_died_is_told_250_at_a_time_and_once_each() {
+        let mut progress = Progress::default();
+        let version = ResourceVersion::from_number(1).expect("not zero");
+        for number in 0..1_000 {
+            let key = ObjectKey::cluster(format!("{number:04}"));
+            let object = Object::new(Meta::new(key, version.clone(), SourceId::default()), ());
+            progress.take(&Change::Added { object, cause: Cause::Watch });
+        }
+        let (mut behind, mut told, mut calls) = (None, Vec::new(), 0);
+        loop {
+            let (changes, last) = progress.changes_to(&Snapshot::empty(), behind.as_ref());
+            assert!(changes.len() <= TAKEN_AT_ONCE);
+            for change in changes {
+                told.push(change.key().clone());
+                progress.take(&change);
+            }
+            calls += 1;
+            behind = last;
+            if behind.is_none() {
+                break;
+            }
+        }
+        assert!(told.len() == 1_000 && told.is_sorted() && calls == 5, "{} in {calls} calls", told.len());
     }
 }

@@ -30,7 +30,7 @@ impl<S> Backlog<S> {
             Waiting::Keys(keys) => (keys.len(), 0),
         };
         BacklogStats {
-            depth: self.depth() + self.held(),
+            depth: self.depth(),
             events: self.ready.len() + events,
             cursors: self.cursors.len(),
             coalesced: self.counters.coalesced,
@@ -41,7 +41,6 @@ impl<S> Backlog<S> {
             impossible: self.counters.impossible,
             oldest: oldest.map(|(arrival, _)| arrival),
             oldest_since: oldest.map(|(_, since)| since),
-            held_since: self.held_since(),
         }
     }
 

@@ -1,7 +1,6 @@
 //! The backlog: contract scenarios, the replay checker, and any history against a log.
 
 mod brief;
-mod debounce;
 mod depth;
 mod early;
 mod every;
@@ -136,15 +135,15 @@ fn ctl_23_what_was_taken_behind_the_settled_state_and_is_not_the_same_any_more_i
         assert!(progress.take(&added(object)).is_none());
     }
     let now = snapshot([&kept, &object("changed", 5), &life("lived", "u2", 6)]);
-    let told: Vec<_> = progress.changes_to(&now).iter().map(text_of).collect();
+    let told: Vec<_> = progress.changes_to(&now, None).0.iter().map(text_of).collect();
     assert_eq!(
         told,
         ["- brief u1@2 (Relist)", "changed u1@3 -> changed u1@5 (Relist)", "- lived u1@4 (Relist)"]
     );
     assert!(progress.take(&deleted(&brief)).is_some_and(|freed| freed.ptr_eq(&brief)));
-    assert_eq!(progress.changes_to(&now).len(), 2, "its end was taken");
+    assert_eq!(progress.changes_to(&now, None).0.len(), 2, "its end was taken");
     assert!(progress.settle(&now).is_some() && progress.settled().is_some_and(|state| state.ptr_eq(&now)));
-    assert!(progress.changes_to(&Snapshot::empty()).is_empty(), "the settled state shows it all");
+    assert!(progress.changes_to(&Snapshot::empty(), None).0.is_empty(), "the settled state shows it all");
     assert!(progress.settle(&now).is_none(), "nothing is new");
 }
 

@@ -3,11 +3,12 @@
 //! Answers "may this queue be used further?", asked after a panic while it was changed: the order of foreign keys is
 //! foreign code. Read next: `work_queue.rs`, which states the invariants.
 
-use super::WorkQueue;
+use super::note::Budget;
 use super::shutdown::Phase;
 use super::slots::{Delay, Processing, Slot, State};
+use super::{Merge, WorkQueue};
 
-impl<K: Ord + Clone> WorkQueue<K> {
+impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     /// Whether all invariants hold. Linear in the number of keys.
     ///
     /// # Errors
@@ -53,6 +54,16 @@ impl<K: Ord + Clone> WorkQueue<K> {
         if !self.retrying.iter().all(is_delayed) {
             return Err("a key that is retried, and not delayed".into());
         }
+        if !self.postponed.keys().all(is_delayed) {
+            return Err("a key that is postponed, and not delayed".into());
+        }
+        let is_large = |(_, slot): (u32, &Slot<K, P>)| {
+            usize::from(slot.note.is_large()) + usize::from(slot.delayed_note.is_large())
+        };
+        let large: usize = self.slots.iter().map(is_large).sum();
+        if large != self.budget.large || large > self.budget.most {
+            return Err(format!("{large} large notes, {:?}", self.budget));
+        }
         let is_closed_and_delayed = self.phase != Phase::Open && delayed > 0;
         if is_closed_and_delayed { Err("a delayed add after the shutdown".into()) } else { Ok(()) }
     }
@@ -62,12 +73,12 @@ impl<K: Ord + Clone> WorkQueue<K> {
     /// is lost, and none is handed out twice at once. This one stays as it is, also if the order or a clone panics.
     #[must_use]
     pub fn rebuilt(&self) -> Self {
-        let Self { slots, lines, cells, phase, .. } = self;
-        let mut anew = Self { cells: *cells, phase: Phase::Open, ..Self::with_lanes(lines.order()) };
+        let Self { slots, lines, cells, phase, budget: Budget { most, .. }, .. } = self;
+        let mut anew = Self { cells: *cells, phase: Phase::Open, ..Self::noting(lines.order(), *most) };
         let slots = slots.iter().map(|(_, slot)| slot.clone());
-        let (processing, others): (Vec<Slot<K>>, Vec<Slot<K>>) =
+        let (processing, others): (Vec<Slot<K, P>>, Vec<Slot<K, P>>) =
             slots.partition(|slot| matches!(slot.state, State::Processing(_)));
-        for Slot { key, state, delay } in processing {
+        for Slot { key, state, delay, note, delayed_note } in processing {
             let id = anew.slot_of(key);
             let State::Processing(Processing { since, again, again_since, .. }) = state else { continue };
             if let Some(slot) = anew.slots.get_mut(id).filter(|slot| slot.state == State::Idle) {
@@ -76,9 +87,10 @@ impl<K: Ord + Clone> WorkQueue<K> {
             }
             if let Some(priority) = again.or_else(|| delay.map(|delay| delay.priority)) {
                 anew.make_ready(id, priority, again_since);
+                anew.note(id, [note, delayed_note]);
             }
         }
-        for Slot { key, state, delay } in others {
+        for Slot { key, state, delay, note, delayed_note } in others {
             let (since, waited) = match state {
                 State::Waiting(waiting) => (waiting.since, Some(waiting.priority)),
                 _ => (delay.map_or(0, |delay| delay.due), None),
@@ -86,10 +98,18 @@ impl<K: Ord + Clone> WorkQueue<K> {
             let priority = waited.max(delay.map(|delay| delay.priority)).unwrap_or_default();
             let id = anew.slot_of(key);
             anew.make_ready(id, priority, since);
+            anew.note(id, [note, delayed_note]);
         }
         anew.cells.adds = cells.adds;
         anew.phase = *phase;
         anew.offered = self.offered;
         anew
+    }
+
+    fn note(&mut self, id: u32, notes: [P; 2]) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        for note in notes {
+            self.budget.merge(&mut slot.note, note);
+        }
     }
 }

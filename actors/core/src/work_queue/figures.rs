@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Priority, WorkQueue};
+use super::{Merge, Priority, WorkQueue};
 
 /// The upper ends of the buckets of [`Measured`]: 10 ns, 100 ns, and so on to 1,000 s; the last one is open.
 const FIRST_BUCKET: u64 = 10;
@@ -85,7 +85,7 @@ impl Measured {
     }
 }
 
-impl<K: Ord + Clone> WorkQueue<K> {
+impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     /// The key that has been processed for the longest time, and for how long.
     pub fn longest_running(&self, now: Duration) -> Option<(K, Duration)> {
         let (since, id) = self.processing.first()?;

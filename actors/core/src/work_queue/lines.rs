@@ -85,20 +85,20 @@ impl<K> Lines<K> {
 
     /// The lane of this key in the class of this priority, or the place of a new one; valid until the next change of the
     /// class.
-    pub(super) fn find(&self, slots: &Slots<K>, key: &K, priority: Priority) -> Line {
+    pub(super) fn find<P>(&self, slots: &Slots<K, P>, key: &K, priority: Priority) -> Line {
         self.ask(key);
         self.classes[priority as usize].find(slots, key, self.order)
     }
 
     /// Puts a key at the end of its lane.
-    pub(super) fn push(&mut self, slots: &mut Slots<K>, id: u32, (priority, since): (Priority, u64)) {
+    pub(super) fn push<P>(&mut self, slots: &mut Slots<K, P>, id: u32, (priority, since): (Priority, u64)) {
         let Some(slot) = slots.get(id) else { return };
         let line = self.find(slots, &slot.key, priority);
         self.put(slots, id, (priority, since), line);
     }
 
     /// Moves a key that waits into the class of another priority.
-    pub(super) fn raise(&mut self, slots: &mut Slots<K>, id: u32, (priority, since): (Priority, u64)) {
+    pub(super) fn raise<P>(&mut self, slots: &mut Slots<K, P>, id: u32, (priority, since): (Priority, u64)) {
         let Some(slot) = slots.get(id) else { return };
         let line = self.find(slots, &slot.key, priority);
         self.remove(slots, id);
@@ -106,9 +106,9 @@ impl<K> Lines<K> {
     }
 
     /// Puts a key at the end of the lane that was found for it. Asks no order.
-    pub(super) fn put(
+    pub(super) fn put<P>(
         &mut self,
-        slots: &mut Slots<K>,
+        slots: &mut Slots<K, P>,
         id: u32,
         (priority, since): (Priority, u64),
         line: Line,
@@ -133,7 +133,7 @@ impl<K> Lines<K> {
     }
 
     /// Takes a key out of its line, wherever it stands, and leaves it idle.
-    pub(super) fn remove(&mut self, slots: &mut Slots<K>, id: u32) -> Option<Waiting> {
+    pub(super) fn remove<P>(&mut self, slots: &mut Slots<K, P>, id: u32) -> Option<Waiting> {
         let slot = slots.get(id)?;
         let State::Waiting(waiting) = slot.state else { return None };
         let class = &mut self.classes[waiting.priority as usize];
@@ -163,7 +163,7 @@ impl<K> Lines<K> {
     }
 
     /// Takes the next key out of its line.
-    pub(super) fn pop(&mut self, slots: &mut Slots<K>) -> Option<(u32, Waiting)> {
+    pub(super) fn pop<P>(&mut self, slots: &mut Slots<K, P>) -> Option<(u32, Waiting)> {
         let served = self.next_class()?;
         for (at, class) in self.classes.iter_mut().enumerate() {
             let is_passed_over = at != served && class.len > 0;
@@ -184,7 +184,7 @@ impl<K> Lines<K> {
     }
 
     /// What is wrong with the lines, if anything is. Linear.
-    pub(super) fn check(&self, slots: &Slots<K>) -> Result<(), String> {
+    pub(super) fn check<P>(&self, slots: &Slots<K, P>) -> Result<(), String> {
         for priority in Priority::ALL {
             let class = &self.classes[priority as usize];
             if class.passed_over > MOST_WAIT {
@@ -199,7 +199,7 @@ impl<K> Lines<K> {
             for lane in &lanes {
                 waits += self.check_lane(slots, (priority, *lane), class)?;
             }
-            let firsts: Option<Vec<&Slot<K>>> =
+            let firsts: Option<Vec<&Slot<K, P>>> =
                 lanes.iter().map(|lane| slots.get(class.lanes.get(*lane as usize)?.first)).collect();
             let firsts = firsts.ok_or("a lane without a key")?;
             if !firsts.is_sorted_by(|one, next| (self.order)(&one.key, &next.key).is_lt()) {
@@ -213,7 +213,12 @@ impl<K> Lines<K> {
     }
 
     /// The number of keys in the lane.
-    fn check_lane(&self, slots: &Slots<K>, of: (Priority, u32), class: &Class) -> Result<usize, String> {
+    fn check_lane<P>(
+        &self,
+        slots: &Slots<K, P>,
+        of: (Priority, u32),
+        class: &Class,
+    ) -> Result<usize, String> {
         let (priority, lane) = of;
         let line = class.lanes.get(lane as usize).ok_or("an unknown lane")?;
         let (mut id, mut last, mut length) = (line.first, NONE, 0);
@@ -237,7 +242,7 @@ impl<K> Lines<K> {
     }
 }
 
-impl<K> Slot<K> {
+impl<K, P> Slot<K, P> {
     fn waiting_mut(&mut self) -> Option<&mut Waiting> {
         match &mut self.state {
             State::Waiting(waiting) => Some(waiting),
@@ -247,7 +252,7 @@ impl<K> Slot<K> {
 }
 
 impl Class {
-    fn find<K>(&self, slots: &Slots<K>, key: &K, order: LaneOrder<K>) -> Line {
+    fn find<K, P>(&self, slots: &Slots<K, P>, key: &K, order: LaneOrder<K>) -> Line {
         self.sorted.find(|lane| {
             let first = slots.get(self.lanes[lane as usize].first);
             first.map_or(Ordering::Less, |first| order(&first.key, key))

@@ -7,13 +7,13 @@
 
 use std::time::Duration;
 
-use super::{Taken, WorkQueue};
+use super::{Merge, Taken, WorkQueue};
 
-impl<K: Ord + Clone> WorkQueue<K> {
-    /// As [`Self::take`], for a worker that may have gone: until [`Self::accept`] or [`Self::take_back`] is called for the
+impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+    /// As [`Self::take`] without delayed adds, which [`Self::release_due`] makes wait before; for a worker that may have gone: until [`Self::accept`] or [`Self::take_back`] is called for the
     /// key, the queue is not over, since the key may wait again.
-    pub fn offer(&mut self, now: Duration) -> Option<Taken<K>> {
-        let taken = self.take(now)?;
+    pub fn offer(&mut self, now: Duration) -> Option<Taken<K, P>> {
+        let taken = self.take_ready(now)?;
         self.offered += 1;
         Some(taken)
     }
@@ -24,8 +24,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 
     /// The worker to whom this key was offered has gone: as [`Self::put_back`].
-    pub fn take_back(&mut self, key: &K, now: Duration) -> bool {
+    pub fn take_back(&mut self, key: &K, note: P, now: Duration) -> bool {
         self.accept();
-        self.put_back(key, now)
+        self.put_back(key, note, now)
     }
 }

@@ -8,10 +8,10 @@
 
 use std::time::Duration;
 
-use super::{Priority, RateLimiter, WorkQueue};
+use super::{Merge, Priority, RateLimiter, WorkQueue};
 use crate::reflector::Moment;
 
-impl<K: Ord + Clone> WorkQueue<K> {
+impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     /// Adds a key after the delay that the limiter says, which counts a failure of the key. Gives the delay; `None` if
     /// the add is refused, and then the limiter forgets the key.
     pub fn add_rate_limited(
@@ -41,6 +41,17 @@ impl<K: Ord + Clone> WorkQueue<K> {
         limiter: &mut (impl RateLimiter<K> + ?Sized),
         moment: Moment,
     ) -> Option<Duration> {
+        self.retry_with(key, P::default(), limiter, moment)
+    }
+
+    /// As [`Self::retry`], with a note that is handed out with the key then.
+    pub fn retry_with(
+        &mut self,
+        key: &K,
+        note: P,
+        limiter: &mut (impl RateLimiter<K> + ?Sized),
+        moment: Moment,
+    ) -> Option<Duration> {
         if !self.is_processing(key) {
             return None;
         }
@@ -51,7 +62,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
             return None;
         }
         let delay = limiter.when(key, moment);
-        self.retry_after(key, delay, moment.now);
+        self.retry_after_with(key, delay, note, moment.now);
         self.note_retry(key);
         Some(delay)
     }

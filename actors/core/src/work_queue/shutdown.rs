@@ -3,8 +3,8 @@
 //! Answers "what is still handed out, and is it over?". In every case adds are refused and delayed adds are discarded;
 //! both are counted. Keys that are being processed stay so until they come back. Read next: `work_queue.rs`.
 
-use super::WorkQueue;
 use super::slots::{Processing, State};
+use super::{Merge, WorkQueue};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -16,7 +16,7 @@ pub(super) enum Phase {
     Forced,
 }
 
-impl<K: Ord + Clone> WorkQueue<K> {
+impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     /// Refuses adds from here on and discards delayed ones. What waits is still handed out. A drain that waits has
     /// ended: it is over.
     pub fn shut_down(&mut self) {
@@ -42,11 +42,14 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.discard_delays();
         while let Some((id, _)) = self.lines.pop(&mut self.slots) {
             self.cells.discarded += 1;
+            self.drop_note(id);
             self.forget_if_idle(id);
         }
         for (_, id) in &self.processing {
-            if let Some(State::Processing(processing)) = self.slots.get_mut(*id).map(|slot| &mut slot.state) {
+            let Some(slot) = self.slots.get_mut(*id) else { continue };
+            if let State::Processing(processing) = &mut slot.state {
                 self.cells.discarded += u64::from(processing.again.take().is_some());
+                self.budget.take(&mut slot.note);
             }
         }
         usize::try_from(self.cells.discarded - before).unwrap_or(usize::MAX)
@@ -59,14 +62,9 @@ impl<K: Ord + Clone> WorkQueue<K> {
         if matches!(slot.state, State::Processing(_)) {
             return false;
         }
-        if let Some(delay) = slot.delay {
-            self.delays.remove(&(delay.due, id));
-        }
-        self.retrying.remove(&id);
         self.lines.remove(&mut self.slots, id);
-        if let Some(slot) = self.slots.get_mut(id) {
-            slot.delay = None;
-        }
+        self.drop_delay(id);
+        self.drop_note(id);
         self.cells.discarded += 1;
         self.free_if_idle(place, id);
         true
@@ -97,13 +95,18 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 
     fn discard_delays(&mut self) {
-        self.retrying.clear();
-        while let Some((_, id)) = self.delays.pop_first() {
+        while let Some((_, id)) = self.delays.first().copied() {
             self.cells.discarded += 1;
-            if let Some(slot) = self.slots.get_mut(id) {
-                slot.delay = None;
+            if !self.drop_delay(id) {
+                self.delays.pop_first();
             }
             self.forget_if_idle(id);
+        }
+    }
+
+    fn drop_note(&mut self, id: u32) {
+        if let Some(slot) = self.slots.get_mut(id) {
+            self.budget.take(&mut slot.note);
         }
     }
 

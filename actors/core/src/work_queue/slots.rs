@@ -20,11 +20,22 @@ pub(super) const NONE: u32 = u32::MAX;
 const BLOCK: usize = 256;
 
 #[derive(Debug, Clone)]
-pub(super) struct Slot<K> {
+pub(super) struct Slot<K, P> {
     pub(super) key: K,
     pub(super) state: State,
     /// When the delayed add is due, and its priority.
     pub(super) delay: Option<Delay>,
+    /// What is handed out with the key next.
+    pub(super) note: P,
+    /// What came with its delayed add.
+    pub(super) delayed_note: P,
+}
+
+impl<K, P: Default> Slot<K, P> {
+    /// A slot of a key of which nothing is known.
+    pub(super) fn new(key: K) -> Self {
+        Self { key, state: State::Idle, delay: None, note: P::default(), delayed_note: P::default() }
+    }
 }
 
 /// Where the key is, its delayed add aside.
@@ -67,15 +78,15 @@ pub(super) struct Delay {
 }
 
 #[derive(Debug)]
-pub(super) struct Slots<K> {
-    blocks: Vec<Block<K>>,
+pub(super) struct Slots<K, P> {
+    blocks: Vec<Block<K, P>>,
     with_room: BTreeSet<usize>,
     len: usize,
 }
 
 #[derive(Debug)]
-struct Block<K> {
-    slots: Vec<Option<Slot<K>>>,
+struct Block<K, P> {
+    slots: Vec<Option<Slot<K, P>>>,
     free: Vec<u8>,
 }
 
@@ -84,28 +95,28 @@ pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl<K> Default for Slots<K> {
+impl<K, P> Default for Slots<K, P> {
     fn default() -> Self {
         Self { blocks: Vec::new(), with_room: BTreeSet::new(), len: 0 }
     }
 }
 
-impl<K> Slots<K> {
+impl<K, P> Slots<K, P> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn get(&self, id: u32) -> Option<&Slot<K>> {
+    pub(super) fn get(&self, id: u32) -> Option<&Slot<K, P>> {
         let (block, at) = split(id);
         self.blocks.get(block)?.slots.get(at)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Slot<K>> {
+    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Slot<K, P>> {
         let (block, at) = split(id);
         self.blocks.get_mut(block)?.slots.get_mut(at)?.as_mut()
     }
 
-    pub(super) fn insert(&mut self, slot: Slot<K>) -> u32 {
+    pub(super) fn insert(&mut self, slot: Slot<K, P>) -> u32 {
         let block = self.with_room.first().copied().unwrap_or_else(|| {
             self.with_room.insert(self.blocks.len());
             self.blocks.push(Block { slots: Vec::new(), free: Vec::new() });
@@ -126,7 +137,7 @@ impl<K> Slots<K> {
         u32::try_from(block * BLOCK + at).expect("a queue has less than four thousand million keys")
     }
 
-    pub(super) fn remove(&mut self, id: u32) -> Option<Slot<K>> {
+    pub(super) fn remove(&mut self, id: u32) -> Option<Slot<K, P>> {
         let (block, at) = split(id);
         let Block { slots, free } = self.blocks.get_mut(block)?;
         let slot = slots.get_mut(at)?.take()?;
@@ -143,7 +154,7 @@ impl<K> Slots<K> {
     }
 
     /// All slots by their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Slot<K>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Slot<K, P>)> {
         let blocks = (0..).step_by(BLOCK).zip(&self.blocks);
         blocks.flat_map(|(first, block)| {
             (first..).zip(&block.slots).filter_map(|(id, slot)| Some((id, slot.as_ref()?)))
@@ -158,16 +169,16 @@ fn split(id: u32) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, Delay, Slot, Slots, State};
+    use super::{BLOCK, Delay, Slot, Slots};
     use crate::meta::ObjectKey;
 
-    fn slot(key: u32) -> Slot<u32> {
-        Slot { key, state: State::Idle, delay: None }
+    fn slot(key: u32) -> Slot<u32, ()> {
+        Slot::new(key)
     }
 
     #[test]
     fn a_slot_takes_at_most_48_bytes_beside_its_key() {
-        assert!(size_of::<Option<Slot<ObjectKey>>>() <= size_of::<ObjectKey>() + 48);
+        assert!(size_of::<Option<Slot<ObjectKey, ()>>>() <= size_of::<ObjectKey>() + 48);
         assert_eq!(size_of::<Option<Delay>>(), 16);
     }
 

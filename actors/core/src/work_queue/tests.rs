@@ -116,7 +116,44 @@ fn a_plain_add_does_not_take_a_delayed_one_away_and_a_delay_of_for_ever_does_no_
     assert_eq!(take_all(&mut queue, ms(50)), [""; 0], "it is being processed");
     queue.done(&"foo", ms(51));
     let taken = queue.take(ms(52)).expect("what was due meanwhile");
-    assert_eq!(taken, Taken { key: "foo", priority: NORMAL, waited: ms(2) });
+    assert_eq!(taken, Taken { key: "foo", priority: NORMAL, waited: ms(2), note: () });
+}
+
+#[test]
+fn lis_42_a_key_that_is_never_quiet_is_put_off_for_ten_times_as_long_at_most() {
+    let mut queue = queue(&[]);
+    let quiet = ms(10);
+    for millis in 0..150 {
+        queue.postpone("foo", quiet, Priority::Normal, ms(millis));
+        let handed_out = queue.take(ms(millis)).map(|taken| taken.key);
+        assert_eq!(handed_out, (millis == 100).then_some("foo"), "at {millis} ms");
+        if handed_out.is_some() {
+            queue.done(&"foo", ms(millis));
+        }
+    }
+    queue.add_after("bar", ms(500), Priority::Normal, ms(150));
+    queue.postpone("bar", ms(400), Priority::Normal, ms(150));
+    assert_eq!(queue.take(ms(549)).map(|taken| taken.key), Some("foo"), "nothing more came for 400 ms");
+    queue.postpone("bar", ms(400), Priority::Normal, ms(549));
+    assert_eq!(queue.next_due(), Some(ms(650)), "not beyond what was asked for");
+    queue.shut_down();
+    assert_eq!((queue.figures(ms(550)).discarded, queue.next_due()), (1, None));
+}
+
+#[test]
+fn informer_8_of_200000_keys_that_are_due_at_once_one_call_makes_250_wait() {
+    let mut queue = WorkQueue::<u32>::new();
+    for key in 0..200_000 {
+        queue.postpone(key, ms(10), Priority::Normal, ms(0));
+    }
+    let mut turns = 0;
+    while queue.next_due().is_some() {
+        let before = queue.len();
+        queue.release_due(ms(10));
+        assert!(queue.len() - before <= 250, "a turn of {} keys", queue.len() - before);
+        turns += 1;
+    }
+    assert_eq!((turns, queue.len()), (800, 200_000));
 }
 
 #[test]

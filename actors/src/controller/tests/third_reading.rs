@@ -67,3 +67,62 @@ fn operator_b_a_reconcile_that_hangs_is_named_in_the_status_after_ten_minutes() 
         assert_eq!(longer.status().hangs(), None, "so long it may take");
     });
 }
+
+#[test]
+fn lis_42_an_object_that_changes_all_the_time_is_reconciled_when_it_is_quiet_and_others_at_their_time() {
+    run(|world| async move {
+        world.apply("a/one", "0");
+        let began = world.runtime.now();
+        let (runtime, log) = (world.runtime.clone(), world.log.clone());
+        let noted = move |request: Request<String>| {
+            let at = (runtime.now() - began).as_secs();
+            log.line(format!("{at} {} [{}]", shown(&request), request.causes()));
+            async { DONE }
+        };
+        let builder = world.builder().maps(&world.children, text_of).debounce(secs(5));
+        let controller = builder.reconcile(noted).start().expect("it starts");
+        sleep(secs(1)).await;
+        assert_eq!(
+            world.lines().await,
+            ["0 a/one=0 [Added texts a/one (InitialList)]"],
+            "a list is not put off"
+        );
+        for number in 1..5 {
+            world.apply("a/one", &number.to_string());
+            world.numbers.apply("a/one-x", number);
+            if number == 1 {
+                world.apply("a/two", "1");
+            }
+            sleep(secs(3)).await;
+        }
+        assert_eq!(world.lines().await, ["6 a/two=1 [Added texts a/two (Watch)]"]);
+        controller.trigger(key("a/one"));
+        assert_eq!(world.lines().await, ["13 a/one=4 [triggered]"], "a trigger is not put off");
+        sleep(secs(5)).await;
+        let lines = world.lines().await;
+        let [line] = &lines[..] else { panic!("one reconcile for all changes: {lines:?}") };
+        assert!(
+            line.starts_with("15 a/one=4 [Updated texts a/one (Watch), Added numbers a/one-x (Watch)"),
+            "{line}"
+        );
+    });
+}
+
+#[test]
+fn operator_a10_each_reconcile_has_a_cause_and_an_event_that_comes_with_the_hand_out_leads_to_no_other() {
+    run(|world| async move {
+        let log = world.log.clone();
+        let noted = move |request: Request<String>| {
+            log.line(request.causes().to_string());
+            async { Ok(Outcome::RequeueAfter(secs(7))) }
+        };
+        let _controller = world.builder().workers(2).reconcile(noted).start().expect("it starts");
+        for number in 0..200 {
+            world.apply("a/one", &number.to_string());
+            sleep(Duration::from_millis(number * 3 % 41)).await;
+        }
+        sleep(secs(60)).await;
+        let lines = world.lines().await;
+        assert!(lines.iter().all(|causes| causes != "not kept"), "{lines:?}");
+    });
+}

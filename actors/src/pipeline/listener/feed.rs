@@ -11,6 +11,7 @@ use std::sync::Mutex;
 
 use informer_core::delta::Change;
 use informer_core::listener::Progress;
+use informer_core::meta::ObjectKey;
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::messages::Body;
@@ -51,9 +52,11 @@ impl<S: Body> Feed<S> {
         std::mem::take(&mut *locked(&self.progress))
     }
 
-    /// A Listener begins with this state: takes what has become of what the one before it had taken and not settled.
-    pub(super) fn begin(&self, now: &Snapshot<S>) {
-        let changes = locked(&self.progress).changes_to(now);
+    /// A Listener begins with this state: takes what has become of what the one before it had taken and not settled, of some
+    /// objects behind this key. Returns the last of their keys, if there may be more: then it is to be called again, later.
+    pub(super) fn begin(&self, now: &Snapshot<S>, behind: Option<&ObjectKey>) -> Option<ObjectKey> {
+        let (changes, last) = locked(&self.progress).changes_to(now, behind);
         changes.iter().for_each(|change| self.take(change));
+        last
     }
 }

@@ -27,7 +27,7 @@ pub struct SubscriptionStatus {
     pub delivered: u64,
     /// Events that wait to be delivered.
     pub depth: usize,
-    /// Since when the oldest of them waits, or is held until its key is quiet, as time since the runtime's start.
+    /// Since when the oldest of them waits, as time since the runtime's start.
     pub oldest_since: Option<Duration>,
     /// Whether events are with the subscriber and not yet handled: at most 64, or one if it gets one at a time.
     pub in_flight: bool,

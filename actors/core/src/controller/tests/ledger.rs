@@ -57,20 +57,6 @@ fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life
 }
 
 #[test]
-fn ctl_01_a_key_that_was_requeued_or_has_failed_says_so_and_each_reason_is_given_to_one_reconcile() {
-    let mut ledger = Ledger::<u64>::default();
-    let mut causes = |ended: Ended| {
-        let begun = ledger.handle_begin(&key("one"), None).expect("it does not rest");
-        drop(ledger.handle_end(&key("one"), ended));
-        begun.causes.to_string()
-    };
-    assert_eq!(causes(Ended::With(Outcome::RequeueAfter(Duration::from_secs(1)))), "not kept");
-    assert_eq!(causes(Ended::Failed), "requeued");
-    assert_eq!(causes(Ended::With(Outcome::Done)), "failed before");
-    assert_eq!(causes(Ended::With(Outcome::Done)), "not kept");
-}
-
-#[test]
 fn ctl_01_an_object_that_comes_back_in_the_same_life_has_no_last_state() {
     let (left, back) = (object("one", 0, 7), object("one", 0, 8));
     let mut ledger = Ledger::default();
@@ -83,21 +69,6 @@ fn ctl_01_an_object_that_comes_back_in_the_same_life_has_no_last_state() {
     assert!(ledger.handle_arrival(&key("one"), present(&other), event(3)).released.is_none());
     let begun = ledger.handle_begin(&key("one"), Some(other.cached_meta())).expect("it does not rest");
     assert!(begun.deleted.is_some_and(|deleted| deleted.ptr_eq(&back)), "that life has ended");
-}
-
-#[test]
-fn ctl_18_keys_that_wait_to_be_tried_again_take_no_place_of_the_cause_of_an_event() {
-    let mut ledger = Ledger::<u64>::default();
-    for number in 0..2 * MOST_WITH_CAUSES as u64 {
-        ledger.handle_begin(&key(number), None).expect("it does not rest");
-        drop(ledger.handle_end(&key(number), Ended::With(Outcome::RequeueAfter(Duration::from_secs(1)))));
-    }
-    assert!(ledger.handle_arrival(&key(0), Arrival::Input, event(7)).is_added);
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Input, event(8)).is_added);
-    let mut causes = |key: ObjectKey| ledger.handle_begin(&key, None).expect("it begins").causes.to_vec();
-    assert_eq!(causes(key("one")), [event(8)]);
-    assert_eq!(causes(key(0)), [Reason::Requeued, event(7)], "in the order in which they came");
-    assert_eq!(causes(key(2 * MOST_WITH_CAUSES - 1)), [Reason::Requeued]);
 }
 
 #[test]
@@ -114,7 +85,7 @@ fn ctl_21_of_a_reconcile_that_makes_1024_children_no_event_is_a_reason_for_anoth
     let further = object(MOST_WRITES as u64, 0, MOST_WRITES as u64 + 1);
     let arrival = Arrival::Made { informer: 1, meta: further.cached_meta(), is_again: false };
     assert!(ledger.handle_arrival(&key("owner"), arrival, event(0)).is_added, "beyond the bound");
-    assert!(!ledger.handle_writes(&key("owner"), &writes, of_children));
+    assert_eq!(ledger.handle_writes(&key("owner"), &writes, of_children), []);
     assert_eq!(ledger.figures().answered, MOST_WRITES as u64);
 }
 

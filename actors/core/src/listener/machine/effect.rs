@@ -19,8 +19,6 @@ pub struct ListenerConfig<S> {
     pub sources: Arc<[SourceId]>,
     /// What its subscriber asked for, if that is not everything.
     pub filter: Option<Arc<Filter<S>>>,
-    /// For how long a key has to be quiet before its events are delivered, if that was asked for.
-    pub debounce: Option<Duration>,
     /// The most notifications in one window, at least one.
     pub window: usize,
     /// Whether its subscriber asks for each window, as a stream does.
@@ -39,11 +37,6 @@ pub enum Effect<S> {
     Deliver(Notifications<S>),
     /// Let other actors have a turn, then call [`ListenerMachine::handle_turn`](super::ListenerMachine::handle_turn).
     Yield,
-    /// Call [`ListenerMachine::handle_due`](super::ListenerMachine::handle_due) at this time. One such wait is open at a time.
-    Wait {
-        /// When.
-        until: Duration,
-    },
     /// Show these figures.
     Show(Figures),
     /// Look after a while whether the stream was polled: [`ListenerMachine::handle_waited_for_poll`](super::ListenerMachine::handle_waited_for_poll).
@@ -67,8 +60,6 @@ pub struct Figures {
     pub depth: usize,
     /// Since when the oldest of them waits.
     pub oldest_since: Option<Duration>,
-    /// Since when the key is held that has been held the longest, until it is quiet.
-    pub held_since: Option<Duration>,
     /// Events that are with the subscriber.
     pub in_flight: usize,
     /// Events that were left out because a newer one replaced them.

@@ -29,8 +29,6 @@ enum Input {
     Drain,
     /// The time to wait for a poll is over.
     Waited,
-    /// Some seconds pass.
-    Pass(u64),
 }
 
 fn input() -> impl Strategy<Value = Input> {
@@ -42,7 +40,6 @@ fn input() -> impl Strategy<Value = Input> {
         4 => Just(Input::Turn),
         1 => Just(Input::Drain),
         1 => Just(Input::Waited),
-        3 => (1..9_u64).prop_map(Input::Pass),
     ]
 }
 
@@ -66,19 +63,16 @@ struct Surroundings {
     drains: usize,
     has_ended: bool,
     figures: Figures,
-    now: Duration,
-    alarm: Option<Duration>,
     /// Marks of the end of the initial events.
     marks: usize,
 }
 
 impl Surroundings {
-    fn new(is_pulled: bool, policy: Policy, window: usize, debounce: Option<Duration>) -> Self {
+    fn new(is_pulled: bool, policy: Policy, window: usize) -> Self {
         let config = ListenerConfig {
             policy,
             sources: Arc::from(sources()),
             filter: None,
-            debounce,
             window,
             is_pulled,
             seen: None,
@@ -100,17 +94,14 @@ impl Surroundings {
             drains: 0,
             has_ended: false,
             figures: Figures::default(),
-            now: Duration::ZERO,
-            alarm: None,
             marks: 0,
         }
     }
 
     fn happen(&mut self, input: Input) -> Result<(), TestCaseError> {
-        let now = self.now;
         match input {
             Input::Start if self.wants_attach => {
-                self.machine.handle_start(self.world.snapshot(), now);
+                self.machine.handle_start(self.world.snapshot(), Duration::ZERO);
                 (self.wants_attach, self.is_attached) = (false, true);
             }
             Input::Publish(publish, resync) => {
@@ -119,7 +110,12 @@ impl Surroundings {
                     (self.is_attached, self.wants_attach) = (false, false);
                     self.machine.handle_reattach();
                 } else if self.is_attached {
-                    self.machine.handle_changes(&published.changes, &published.snapshot, resync, (now, now));
+                    self.machine.handle_changes(
+                        &published.changes,
+                        &published.snapshot,
+                        resync,
+                        Duration::ZERO,
+                    );
                 }
             }
             Input::Reattach => {
@@ -134,14 +130,6 @@ impl Surroundings {
             Input::Handled if self.in_flight > 0 => {
                 (self.is_window_wanted, self.in_flight) = (true, 0);
                 self.machine.handle_handled();
-            }
-            Input::Pass(seconds) => {
-                self.now += Duration::from_secs(seconds);
-                if self.alarm.is_none_or(|alarm| self.now < alarm) {
-                    return Ok(());
-                }
-                self.alarm = None;
-                self.machine.handle_due(self.now);
             }
             Input::Turn if std::mem::take(&mut self.is_yielding) => self.machine.handle_turn(),
             Input::Drain => {
@@ -171,10 +159,6 @@ impl Surroundings {
                     prop_assert!(self.is_pulled && self.is_window_wanted && self.world.is_listed());
                     prop_assert!(self.figures.synced, "shown before");
                     (self.marks, self.is_window_wanted, self.in_flight) = (self.marks + 1, false, 0);
-                }
-                Effect::Wait { until } => {
-                    prop_assert!(self.alarm.is_none(), "one wait at a time");
-                    self.alarm = Some(until);
                 }
                 Effect::Deliver(window) => {
                     prop_assert!(self.is_window_wanted && self.in_flight == 0, "a window too many");
@@ -244,7 +228,6 @@ impl Surroundings {
             self.happen(Input::Turn)?;
             self.happen(Input::Handled)?;
             self.happen(Input::Waited)?;
-            self.happen(Input::Pass(1))?;
         }
         if self.has_ended {
             return Ok(());
@@ -280,9 +263,8 @@ proptest! {
         is_pulled in any::<bool>(),
         policy in policy(),
         window in prop_oneof![Just(1_usize), Just(WINDOW), Just(WINDOW * 4)],
-        debounce in prop::option::of((1..9_u64).prop_map(Duration::from_secs)),
     ) {
-        let mut surroundings = Surroundings::new(is_pulled, policy, window, debounce);
+        let mut surroundings = Surroundings::new(is_pulled, policy, window);
         surroundings.obey()?;
         for input in inputs {
             surroundings.happen(input)?;
@@ -293,7 +275,7 @@ proptest! {
 
 #[test]
 fn a_stream_that_was_never_polled_is_given_up_once_it_is_attached() {
-    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW, None);
+    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW);
     surroundings.obey().expect("it asks for its place");
     surroundings.happen(Input::Drain).expect("a drain");
     assert_eq!(surroundings.drains, 1, "what it will owe is not known yet");
@@ -303,7 +285,7 @@ fn a_stream_that_was_never_polled_is_given_up_once_it_is_attached() {
 
 #[test]
 fn a_wait_for_a_poll_that_ends_after_the_drain_was_answered_answers_nobody_again() {
-    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW, None);
+    let mut surroundings = Surroundings::new(true, Policy::Coalesce, WINDOW);
     surroundings.obey().expect("it asks for its place");
     for input in [Input::Drain, Input::Start, Input::Waited] {
         surroundings.happen(input).expect("nobody waits");
@@ -313,7 +295,7 @@ fn a_wait_for_a_poll_that_ends_after_the_drain_was_answered_answers_nobody_again
 
 #[test]
 fn who_is_being_shut_down_begins_no_resync() {
-    let mut surroundings = Surroundings::new(false, Policy::Coalesce, WINDOW, None);
+    let mut surroundings = Surroundings::new(false, Policy::Coalesce, WINDOW);
     surroundings.obey().expect("it asks for its place");
     surroundings.happen(Input::Start).expect("a start");
     let listed = Publish::List(0, vec![super::world::Deed::Write(0), super::world::Deed::Write(2)]);
@@ -331,7 +313,6 @@ fn what_was_not_given_cannot_be_handled() {
         policy: Policy::Coalesce,
         sources: Arc::from([]),
         filter: None,
-        debounce: None,
         window: 1,
         is_pulled: false,
         seen: None,

@@ -2,22 +2,54 @@
 //!
 //! The four promises: no key is lost, one worker a key, order in a lane, and bounded waits.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use crate::reflector::Moment;
-use crate::work_queue::{ExponentialPerKey, MOST_PASSED_OVER, MOST_WAIT, Priority, WorkQueue};
+use crate::work_queue::{ExponentialPerKey, Merge, Priority, WorkQueue};
+use model::Model;
+
+mod model;
 
 /// Keys are numbers below this; a lane is the number modulo `LANES`.
 const KEYS: u8 = 12;
 const LANES: u8 = 3;
 
+/// What was noted of a key: the numbers of the steps that led to it.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Noted(Vec<u64>);
+
+impl Merge for Noted {
+    fn merge(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
+    fn is_large(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn cut(&mut self) {
+        self.0.clear();
+    }
+}
+
+type Queue = WorkQueue<u8, Noted>;
+
+fn queue(most: usize) -> Queue {
+    Queue::noting(|one, other| (one % LANES).cmp(&(other % LANES)), most)
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Add(u8, Priority),
     AddAfter(u8, u64, Priority),
+    Postpone(u8, u64, Priority),
+    /// The work begins: what came since the hand-out is part of it.
+    Begin(u8),
+    /// Nobody has worked on the key.
+    PutBack(u8),
+    Discard(u8),
     Take,
     Done(u8),
     RetryAfter(u8, u64),
@@ -35,7 +67,11 @@ fn step() -> impl Strategy<Value = Step> {
     let (key, time) = (0..KEYS, 0..200_u64);
     prop_oneof![
         60 => (key.clone(), priority.clone()).prop_map(|(key, priority)| Step::Add(key, priority)),
-        20 => (key.clone(), time.clone(), priority).prop_map(|(key, time, of)| Step::AddAfter(key, time, of)),
+        20 => (key.clone(), time.clone(), priority.clone()).prop_map(|(key, time, of)| Step::AddAfter(key, time, of)),
+        20 => (key.clone(), time.clone(), priority).prop_map(|(key, time, of)| Step::Postpone(key, time, of)),
+        15 => key.clone().prop_map(Step::Begin),
+        5 => key.clone().prop_map(Step::PutBack),
+        5 => key.clone().prop_map(Step::Discard),
         60 => Just(Step::Take),
         30 => key.clone().prop_map(Step::Done),
         15 => (key.clone(), time.clone()).prop_map(|(key, time)| Step::RetryAfter(key, time)),
@@ -48,174 +84,82 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A key in a line.
-#[derive(Debug, Clone)]
-struct Waits {
-    key: u8,
-    since: Duration,
-    /// Turns that may pass until it has to be served.
-    turns_left: u32,
-}
-
-#[derive(Debug, Clone)]
-struct Runs {
-    priority: Priority,
-    again: Option<(Priority, Duration)>,
-}
-
-/// By priority, the lowest first: lanes in the order of their turns, each with its keys.
-type Lines = [VecDeque<(u8, VecDeque<Waits>)>; 3];
-
-#[derive(Debug, Default)]
-struct Model {
-    lines: Lines,
-    passed_over: [u32; 3],
-    runs: BTreeMap<u8, Runs>,
-    delays: BTreeMap<u8, (Duration, Priority)>,
-    retrying: BTreeSet<u8>,
-    is_shut_down: bool,
-}
-
-impl Model {
-    fn len(&self) -> usize {
-        self.lines.iter().flatten().map(|(_, line)| line.len()).sum()
-    }
-
-    fn push(&mut self, key: u8, priority: Priority, since: Duration) {
-        let lanes = &mut self.lines[priority as usize];
-        let lane = key % LANES;
-        if !lanes.iter().any(|(other, _)| *other == lane) {
-            lanes.push_back((lane, VecDeque::new()));
-        }
-        let (_, line) = lanes.iter_mut().find(|(other, _)| *other == lane).expect("it was put in");
-        let turns_left = MOST_WAIT * u32::from(LANES) * (u32::try_from(line.len()).expect("few keys") + 1);
-        line.push_back(Waits { key, since, turns_left });
-    }
-
-    /// Takes a key out of its line, if it waits there.
-    fn pull(&mut self, key: u8, is_below: Priority) -> Option<(Waits, bool)> {
-        for (class, lanes) in self.lines.iter_mut().enumerate() {
-            for at in 0..lanes.len() {
-                let Some(place) = lanes[at].1.iter().position(|waits| waits.key == key) else { continue };
-                if class >= is_below as usize {
-                    return Some((lanes[at].1[place].clone(), false));
-                }
-                let waits = lanes[at].1.remove(place)?;
-                if lanes[at].1.is_empty() {
-                    lanes.remove(at);
-                }
-                if lanes.is_empty() {
-                    self.passed_over[class] = 0;
-                }
-                return Some((waits, true));
-            }
-        }
-        None
-    }
-
-    fn add(&mut self, key: u8, priority: Priority, now: Duration) {
-        if let Some(runs) = self.runs.get_mut(&key) {
-            let (former, since) = runs.again.unwrap_or((priority, now));
-            runs.again = Some((former.max(priority), since));
-            return;
-        }
-        match self.pull(key, priority) {
-            None => self.push(key, priority, now),
-            Some((waits, true)) => self.push(key, priority, waits.since),
-            Some((_, false)) => {}
-        }
-    }
-
-    fn add_after(&mut self, key: u8, delay: Duration, priority: Priority, now: Duration) {
-        if delay.is_zero() {
-            return self.add(key, priority, now);
-        }
-        let (due, former) = self.delays.get(&key).copied().unwrap_or((now + delay, priority));
-        self.delays.insert(key, (due.min(now + delay), former.max(priority)));
-    }
-
-    fn take(&mut self, now: Duration) -> Option<(u8, Priority, Duration)> {
-        let mut due: Vec<_> = self.delays.iter().filter(|(_, (due, _))| *due <= now).collect();
-        due.sort_by_key(|(_, (due, _))| *due);
-        let due: Vec<_> = due.into_iter().map(|(key, (due, priority))| (*key, *due, *priority)).collect();
-        for (key, due, priority) in due {
-            self.delays.remove(&key);
-            self.retrying.remove(&key);
-            self.add(key, priority, due);
-        }
-        let waiting = (0..3).filter(|class| !self.lines[*class].is_empty());
-        let most = waiting.clone().max_by_key(|class| (self.passed_over[*class], *class))?;
-        let is_due = self.passed_over[most] >= MOST_PASSED_OVER;
-        let class = if is_due { most } else { waiting.clone().max()? };
-        for other in 0..3 {
-            let is_passed_over = other != class && !self.lines[other].is_empty();
-            self.passed_over[other] = if is_passed_over { self.passed_over[other] + 1 } else { 0 };
-        }
-        let (lane, mut line) = self.lines[class].pop_front()?;
-        let waits = line.pop_front()?;
-        if !line.is_empty() {
-            self.lines[class].push_back((lane, line));
-        }
-        for waits in self.lines.iter_mut().flatten().flat_map(|(_, line)| line) {
-            waits.turns_left -= 1;
-        }
-        let priority = Priority::ALL[2 - class];
-        self.runs.insert(waits.key, Runs { priority, again: None });
-        Some((waits.key, priority, now - waits.since))
-    }
-
-    fn done(&mut self, key: u8) -> bool {
-        let Some(runs) = self.runs.remove(&key) else { return false };
-        self.retrying.remove(&key);
-        if let Some((priority, since)) = runs.again {
-            self.push(key, priority, since);
-        }
-        true
-    }
-
-    fn shut_down(&mut self) {
-        self.is_shut_down = true;
-        self.delays.clear();
-        self.retrying.clear();
-    }
-}
-
 struct World {
-    queue: WorkQueue<u8>,
+    queue: Queue,
     model: Model,
     now: Duration,
+    /// The number of the present step.
+    number: u64,
+    /// Whether no note is cut.
+    is_exact: bool,
 }
 
 impl World {
     /// No two steps have the same time, so no two delayed adds are due at once.
     fn step(&mut self, step: Step) -> Result<(), TestCaseError> {
-        let Self { queue, model, now } = self;
-        *now += Duration::from_nanos(1);
-        let now = *now;
+        self.now += Duration::from_nanos(1);
+        self.number += 1;
+        let noted = |priority, number| (priority, Noted(vec![number]));
+        let Self { queue, model, now, number, is_exact } = self;
+        let (now, number, is_open) = (*now, *number, !model.is_shut_down);
+        let is_same = |note: &Noted, expected: &Vec<u64>| !*is_exact || note.0 == *expected;
         match step {
             Step::Add(key, priority) => {
-                queue.add(key, priority, now);
-                if !model.is_shut_down {
-                    model.add(key, priority, now);
+                queue.add_with(key, noted(priority, number), now);
+                if is_open {
+                    model.add_noted(key, (priority, number), now);
                 }
             }
             Step::AddAfter(key, time, priority) => {
-                queue.add_after(key, Duration::from_millis(time), priority, now);
-                if !model.is_shut_down {
-                    model.add_after(key, Duration::from_millis(time), priority, now);
+                let delay = Duration::from_millis(time);
+                queue.add_after_with(key, delay, noted(priority, number), now);
+                if is_open {
+                    model.add_after(key, delay, (priority, number), now);
                 }
             }
+            Step::Postpone(key, time, priority) => {
+                let quiet = Duration::from_millis(time);
+                queue.postpone_with(key, quiet, noted(priority, number), now);
+                if is_open {
+                    model.postpone(key, quiet, (priority, number), now);
+                }
+            }
+            Step::Begin(key) => {
+                let note = queue.begin(&key);
+                let Some(runs) = model.runs.get_mut(&key) else { return Ok(()) };
+                runs.again = None;
+                prop_assert!(is_same(&note, &model.notes.remove(&key).unwrap_or_default()));
+            }
+            Step::PutBack(key) => {
+                let runs = model.runs.get_mut(&key);
+                let note = runs.as_ref().map(|runs| runs.note.clone()).unwrap_or_default();
+                prop_assert_eq!(queue.put_back(&key, Noted(note.clone()), now), runs.is_some());
+                if let Some(runs) = runs.filter(|_| !model.is_forced) {
+                    let (again, since) = runs.again.unwrap_or((runs.priority, runs.since));
+                    runs.again = Some((again.max(runs.priority), since));
+                    model.notes.entry(key).or_default().splice(0..0, note);
+                }
+                model.done(key);
+            }
+            Step::Discard(key) => prop_assert_eq!(queue.discard(&key), model.discard(key)),
             Step::Take => {
-                let taken = queue.take(now).map(|taken| (taken.key, taken.priority, taken.waited));
-                prop_assert_eq!(taken, model.take(now));
+                let (taken, expected) = (queue.take(now), model.take(now));
+                let Some(taken) = taken else {
+                    prop_assert_eq!(expected, None);
+                    return Ok(());
+                };
+                let (key, priority, waited, note) = expected.expect("the model hands one out, too");
+                prop_assert_eq!((taken.key, taken.priority, taken.waited), (key, priority, waited));
+                prop_assert!(is_same(&taken.note, &note), "{:?} and {:?}", taken.note, note);
             }
             Step::Done(key) => prop_assert_eq!(queue.done(&key, now), model.done(key)),
             Step::RetryAfter(key, time) => {
                 let delay = Duration::from_millis(time);
-                prop_assert_eq!(queue.retry_after(&key, delay, now), model.runs.contains_key(&key));
+                let is_back = queue.retry_after_with(&key, delay, Noted(vec![number]), now);
+                prop_assert_eq!(is_back, model.runs.contains_key(&key));
                 let priority = model.runs.get(&key).map(|runs| runs.priority);
                 if let Some(priority) = priority.filter(|_| !model.is_shut_down) {
-                    model.add_after(key, delay, priority, now);
+                    model.add_after(key, delay, (priority, number), now);
                 }
                 model.done(key);
             }
@@ -234,7 +178,8 @@ impl World {
                 let again = model.runs.values_mut().filter_map(|runs| runs.again.take()).count();
                 prop_assert_eq!(queue.force(), before + again);
                 model.shut_down();
-                (model.lines, model.passed_over) = Default::default();
+                model.is_forced = true;
+                (model.lines, model.passed_over, model.notes) = Default::default();
             }
             Step::Rebuild => return self.rebuild(),
         }
@@ -243,14 +188,15 @@ impl World {
 
     /// A key has failed, and the limiter says this delay.
     fn retry(&mut self, key: u8, delay: Duration) -> Result<(), TestCaseError> {
-        let Self { queue, model, now } = self;
+        let Self { queue, model, now, number, .. } = self;
         let moment = Moment { now: *now, chance: 0.0 };
-        let retried = queue.retry(&key, &mut ExponentialPerKey::new(delay, delay), moment);
+        let note = Noted(vec![*number]);
+        let retried = queue.retry_with(&key, note, &mut ExponentialPerKey::new(delay, delay), moment);
         let priority = model.runs.get(&key).map(|runs| runs.priority);
         let priority = priority.filter(|_| !model.is_shut_down);
         prop_assert_eq!(retried, priority.map(|_| delay));
         if let Some(priority) = priority {
-            model.add_after(key, delay, priority, *now);
+            model.add_after(key, delay, (priority, *number), *now);
         }
         model.done(key);
         if priority.is_some() {
@@ -272,17 +218,19 @@ impl World {
         known.dedup();
         prop_assert_eq!(self.queue.len(), known.len());
         // From here on both begin anew.
-        let is_shut_down = self.model.is_shut_down;
-        self.queue = WorkQueue::with_lanes(|one, other| (one % LANES).cmp(&(other % LANES)));
-        self.model = Model { is_shut_down, ..Model::default() };
-        if is_shut_down {
+        let Model { is_shut_down, is_forced, .. } = self.model;
+        self.queue = queue(if self.is_exact { usize::MAX } else { 3 });
+        self.model = Model { is_shut_down, is_forced, ..Model::default() };
+        if is_forced {
+            self.queue.force();
+        } else if is_shut_down {
             self.queue.shut_down();
         }
         Ok(())
     }
 
     fn check(&self) -> Result<(), TestCaseError> {
-        let Self { queue, model, now } = self;
+        let Self { queue, model, now, .. } = self;
         prop_assert_eq!(queue.check(), Ok(()));
         prop_assert_eq!(queue.len(), model.len());
         prop_assert_eq!(queue.next_due(), model.delays.values().map(|(due, _)| *due).min());
@@ -299,7 +247,7 @@ impl World {
 
     /// Everything that was accepted is handed out in the end.
     fn finish(mut self) -> Result<(), TestCaseError> {
-        self.now += Duration::from_secs(1);
+        self.now += Duration::from_secs(10);
         for _ in 0..4 {
             for key in 0..KEYS {
                 self.step(Step::Done(key))?;
@@ -321,9 +269,10 @@ proptest! {
     #[test]
     fn any_history_is_that_of_the_naive_queue_and_no_key_is_lost_doubled_or_late(
         steps in prop::collection::vec(step(), 1..250),
+        is_exact in prop::bool::weighted(0.8),
     ) {
-        let queue = WorkQueue::with_lanes(|one: &u8, other| (one % LANES).cmp(&(other % LANES)));
-        let mut world = World { queue, model: Model::default(), now: Duration::ZERO };
+        let queue = queue(if is_exact { usize::MAX } else { 3 });
+        let mut world = World { queue, model: Model::default(), now: Duration::ZERO, number: 0, is_exact };
         for step in steps {
             world.step(step)?;
             world.check()?;

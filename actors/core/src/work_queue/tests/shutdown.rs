@@ -102,7 +102,7 @@ fn a_key_that_nobody_worked_on_waits_again_also_after_a_shutdown() {
     let mut queue = queue(&["foo"]);
     queue.take(ms(2)).expect("it waits");
     queue.shut_down();
-    assert!(queue.put_back(&"foo", ms(3)) && !queue.put_back(&"foo", ms(3)));
+    assert!(queue.put_back(&"foo", (), ms(3)) && !queue.put_back(&"foo", (), ms(3)));
     assert!(!queue.is_over() && queue.check().is_ok());
     let taken = queue.take(ms(5)).expect("it waits again");
     assert_eq!((taken.key, taken.waited), ("foo", ms(3)), "since it was handed out to nobody");
@@ -119,7 +119,7 @@ fn while_a_key_is_offered_a_queue_that_was_shut_down_is_not_over() {
             queue.accept();
             assert!(queue.is_over() && queue.is_processing(&"foo"));
         } else {
-            assert!(queue.take_back(&"foo", ms(3)) && !queue.is_over());
+            assert!(queue.take_back(&"foo", (), ms(3)) && !queue.is_over());
             assert!(queue.take(ms(4)).is_some() && queue.is_over());
         }
     }
@@ -135,9 +135,10 @@ fn what_happened_to_a_key_before_a_shutdown_is_worked_on_after_it_and_not_after_
         queue.drain();
         queue.shut_down();
         assert!(
-            queue.again(&"foo", Priority::Normal, ms(3)) && !queue.again(&"baz", Priority::Normal, ms(3))
+            queue.again(&"foo", (Priority::Normal, ()), ms(3))
+                && !queue.again(&"baz", (Priority::Normal, ()), ms(3))
         );
-        assert!(queue.done(&"foo", ms(4)) && queue.take_back(&"bar", ms(4)));
+        assert!(queue.done(&"foo", ms(4)) && queue.take_back(&"bar", (), ms(4)));
         let left: Vec<_> = std::iter::from_fn(|| queue.take(ms(5))).map(|taken| taken.key).collect();
         assert_eq!(left, if is_forced { vec![] } else { vec!["foo", "bar"] });
         assert!(queue.is_over() && queue.is_drain_over() && queue.check().is_ok());
