@@ -153,8 +153,8 @@ impl Runtime {
 
     /// Runs a future that need not be `Send` on the thread of the async callbacks, in simulation on the only one, until it
     /// is done or the runtime ends, whichever comes first; then it is dropped there. `make` runs there too. After the
-    /// runtime's end nothing runs. It must not block. Does not keep the runtime alive. A panic in `make` or in the future
-    /// ends this future alone; it is logged, and counted in [`ArbiterHealth::panics`].
+    /// runtime's end nothing runs. It must not block. Does not keep the runtime alive. A panic ends this future alone; it is
+    /// logged, and counted in [`ArbiterHealth::panics`].
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -293,9 +293,7 @@ impl Inner {
         let others = locked::locked(&self.others).clone();
         self.pipelines.iter().cloned().chain([self.callbacks.clone()]).chain(others).collect()
     }
-}
 
-impl Inner {
     /// Ends all threads without waiting for them.
     fn end(&self) {
         self.arbiters().iter().for_each(ArbiterHandle::stop);

@@ -5,7 +5,7 @@
 //! Invariants:
 //! 1. Every value is freed exactly once: by the thread, by a thread that makes objects while much waits, or by the
 //!    caller at the bound, in simulation and after the runtime's end.
-//! 2. A hand-over is one push. The thread is woken at most once in [`GATHER`], unless [`MANY`] values or [`MUCH`] bytes
+//! 2. A hand-over is one push. The thread is woken at most once in [`GATHER`], unless [`MANY`] values or [`ENOUGH`] bytes
 //!    wait.
 //! 3. Of what a watch leaves no more than [`MOST`] bytes wait. Large values, which are lists and informers that have
 //!    ended, are freed piece by piece between the others; while they are more than [`TOO_MUCH`], no list begins.
@@ -35,14 +35,17 @@ const GATHER: Duration = Duration::from_millis(50);
 /// So many values are freed without a wait.
 const MANY: usize = 64;
 
-/// So many bytes are freed without a wait.
-const MUCH: usize = 4 << 20;
+/// So many bytes are freed without a wait. Bytes are those on the wire; an object takes up to twelve times as many.
+const ENOUGH: usize = 128 << 10;
 
 /// While more bytes than this wait, not counting large values, the threads that decode free some before each job.
-const HELP_AT: usize = 2 << 20;
+const HELP_AT: usize = 256 << 10;
 
 /// At so many bytes, not counting large values, a value is freed by whoever drops it.
-const MOST: usize = 8 << 20;
+const MOST: usize = 1 << 20;
+
+/// A value of so many bytes is large.
+const MUCH: usize = 4 << 20;
 
 /// What a value is counted for besides its bytes: nodes of trees, a box.
 const EACH: usize = 4 << 10;
@@ -88,7 +91,7 @@ enum ThreadState {
 impl State {
     /// Whether enough waits to wake the thread at once.
     fn is_enough(&self, pending: usize) -> bool {
-        self.values.len() >= MANY || !self.large.is_empty() || pending >= MUCH
+        self.values.len() >= MANY || !self.large.is_empty() || pending >= ENOUGH
     }
 }
 

@@ -23,6 +23,9 @@ use super::request::Request;
 const BUFFER: usize = 256 << 10;
 /// How often a silent watch hears a bookmark.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(10);
+/// The beginning of an object, and what a list is, where metadata are asked for.
+const METADATA: &str = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","#;
+const METADATA_LIST: &str = r#""kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1""#;
 const EXPIRED: &str = r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}}"#;
 
 /// Answers one connection's requests, one after the other.
@@ -124,7 +127,9 @@ impl Reply<'_> {
         let version = history.version(now);
         self.head();
         let metadata = format!(r#"{{"resourceVersion":"{version}"{token}}}"#);
-        write!(self.part, r#"{{"kind":"PodList","apiVersion":"v1","metadata":{metadata},"items":["#)?;
+        let kind =
+            if request.is_for_metadata { METADATA_LIST } else { r#""kind":"PodList","apiVersion":"v1""# };
+        write!(self.part, r#"{{{kind},"metadata":{metadata},"items":["#)?;
         for number in from..to {
             if number > from {
                 self.part.push(b',');
@@ -157,7 +162,7 @@ impl Reply<'_> {
                 .await?;
         }
         loop {
-            self.events(history, seen, now).await?;
+            self.events(history, request, (seen, now)).await?;
             seen = now.events;
             if now.expiries > opened {
                 writeln!(self.part, "{EXPIRED}")?;
@@ -173,10 +178,19 @@ impl Reply<'_> {
     }
 
     /// The events behind the first `seen`, and a bookmark if there were any.
-    async fn events(&mut self, history: &History, seen: u64, now: Progress) -> io::Result<()> {
+    async fn events(
+        &mut self,
+        history: &History,
+        request: &Request,
+        (seen, now): (u64, Progress),
+    ) -> io::Result<()> {
         for event in seen..now.events {
             self.part.extend_from_slice(br#"{"type":"MODIFIED","object":"#);
+            let begin = self.part.len();
             history.event(event, &mut self.part);
+            if request.is_for_metadata {
+                self.part.splice(begin..begin + KIND.len(), METADATA.bytes());
+            }
             self.part.extend_from_slice(b"}\n");
             self.chunk().await?;
         }

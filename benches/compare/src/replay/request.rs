@@ -1,6 +1,7 @@
 //! One request's head, as far as the replay server needs it.
 //!
-//! Answers "what is asked?" It reads no body: nothing that the server answers has one.
+//! Answers "what is asked?" It reads no body, nothing that the server answers has one, and of the head only whether
+//! metadata are asked for: the server then sends whole objects by that name, as it measures clients and not itself.
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::tcp::ReadHalf;
@@ -10,6 +11,8 @@ use tokio::net::tcp::ReadHalf;
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
+    /// Whether metadata alone are asked for.
+    pub(super) is_for_metadata: bool,
     query: Vec<(String, String)>,
 }
 
@@ -18,12 +21,13 @@ impl Request {
     pub(super) async fn read(reader: &mut BufReader<ReadHalf<'_>>) -> std::io::Result<Option<Self>> {
         let mut first = String::new();
         reader.read_line(&mut first).await?;
+        let mut is_for_metadata = false;
         loop {
             let mut line = String::new();
             match reader.read_line(&mut line).await? {
                 0 => return Ok(None),
                 _ if line.trim_end().is_empty() => break,
-                _ => {}
+                _ => is_for_metadata |= line.contains("PartialObjectMetadata"),
             }
         }
         let mut words = first.split_whitespace();
@@ -33,6 +37,7 @@ impl Request {
         Ok(Some(Self {
             method: method.to_owned(),
             path: path.to_owned(),
+            is_for_metadata,
             query: pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         }))
     }
