@@ -73,7 +73,7 @@ pub(crate) fn start(client: &Client, runtime: &Runtime) -> Result<Controller<Pag
     let maps = client.resource::<ConfigMap>().labels("made-by=small-operator").informer(runtime)?.start()?;
     let children = Children::new(client, "small-operator").cached(&maps.lister());
     let context = Context { client: client.clone(), runtime: runtime.clone(), children };
-    let controller = Controller::builder(&pages).owns(&maps).workers(4);
+    let controller = Controller::builder(&pages).name("small-operator").owns(&maps).workers(4);
     Ok(controller.reconcile(move |request| reconcile(context.clone(), request)).start()?)
 }
 

@@ -3,7 +3,7 @@
 //! Answers "how does my reconcile function change the cluster so that nothing is lost if it is cut off anywhere?" Each part
 //! works with a controller's request and without a controller ([`Subject`]). Invariants:
 //! 1. A finalizer is on the server before the first effect, and stays until the clean-up has succeeded.
-//! 2. Nothing is deleted that the owner does not control, by uid.
+//! 2. Nothing is deleted that the owner does not control, by uid, or that another field manager has made.
 //! 3. A pass that finds everything as it should be writes nothing.
 //! 4. Each answer of the server is reported to the subject, so that a controller can wait until its cache has it.
 //!
@@ -19,7 +19,8 @@
 //! Read next: `reconcile/finalizer.rs`, `reconcile/children.rs`.
 
 pub use children::{
-    Applied, CONTROLLER_UID, ChildBody, ChildError, ChildPass, Children, Pruned, controller_uid,
+    Adopt, Applied, CONTROLLER_UID, ChildBody, ChildError, ChildPass, ChildPolicy, Children, Pruned,
+    controller_uid,
 };
 pub use condition::{ConditionStatus, condition, is_condition_true, set_condition};
 pub use expectations::{Expectations, Progress};

@@ -9,6 +9,7 @@
 //!
 //! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs`, which starts it.
 
+mod index_later;
 mod namespaces;
 mod sources;
 mod waits;

@@ -10,6 +10,7 @@
 
 mod waits;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -210,6 +211,12 @@ impl<S: Body> Lister<S> {
             Origin::Running(keep) => keep.pipeline.shared.sources.following(key),
             Origin::Fake(_) => self.sources(),
         }
+    }
+
+    /// Whether the informer may follow the object of this key with these labels: false if its namespaces or its selectors
+    /// surely leave the object out.
+    pub fn selects(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
+        self.keep().is_none_or(|keep| keep.pipeline.shared.sources.select(key, labels))
     }
 
     /// The indices, with their functions.

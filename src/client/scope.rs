@@ -10,16 +10,18 @@
 //!
 //! Read next: `list_watch.rs`, which sends them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use informer_actors::list_watch::Coverage;
+use informer_core::meta::ObjectKey;
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
 use super::cluster_scoped::is_cluster_scoped;
 use super::error::Error;
-use super::selector;
+use super::selector::{self, FieldTerms, LabelSelector};
 use crate::text::shortened;
 
 /// What a query value may contain unescaped: RFC 3986's unreserved characters.
@@ -62,7 +64,16 @@ impl Scope {
     pub(crate) fn coverage(&self) -> Coverage {
         let coverage_of_selectors = self.selectors();
         let coverage = Coverage::everything().selectors(coverage_of_selectors);
+        let coverage = if self.is_selective() { coverage.selecting(self.selects()) } else { coverage };
         self.namespace.iter().fold(coverage, |coverage, namespace| coverage.namespace(namespace.as_str()))
+    }
+
+    /// Whether the selectors let an object of this key and these labels through, as far as these say it. What cannot be
+    /// parsed lets all through: it is refused elsewhere.
+    fn selects(&self) -> impl Fn(&ObjectKey, &BTreeMap<String, String>) -> bool + Send + Sync + 'static {
+        let labels = self.labels.as_deref().unwrap_or_default().parse::<LabelSelector>().unwrap_or_default();
+        let fields = FieldTerms::parse(self.fields.as_deref().unwrap_or_default()).unwrap_or_default();
+        move |key, found| labels.matches(found) && !fields.exclude(key)
     }
 
     pub(crate) fn new(resource: ApiResource) -> Self {

@@ -6,6 +6,8 @@
 //!
 //! Read next: `informer_actors::controller::Request`.
 
+use std::any::TypeId;
+
 use informer_actors::controller::Request;
 use informer_actors::informer::Body;
 use informer_core::meta::Meta;
@@ -23,8 +25,9 @@ use crate::representation::ControllerOf;
 /// metadata alone, or of their controllers alone, that follow the object. Of dynamic objects all that follow its name are taken; say which one with
 /// [`Request::written_to`].
 ///
-/// A write that the informer's label or field selector leaves out is waited for as well, until a later event or a
-/// bookmark shows that the cache has passed it, at most for the bound of the controller.
+/// An informer whose label selector leaves out what was written is not waited for. Of a field selector only
+/// `metadata.name` and `metadata.namespace` are known: a write that other fields leave out is waited for until a later event or
+/// a bookmark shows that the cache has passed it, at most for the bound of the controller.
 pub trait OwnWrites {
     /// A create, a replace, a patch or an apply has returned this.
     fn written<K: Resource + 'static>(&self, answer: &K) -> usize;
@@ -45,17 +48,24 @@ pub trait OwnWrites {
 impl<S: Body> OwnWrites for Request<S> {
     fn written<K: Resource + 'static>(&self, answer: &K) -> usize {
         let Some(meta) = meta_here(self, answer) else { return 0 };
-        self.written_as::<K>(&meta)
-            + self.written_as::<PartialObjectMeta<K>>(&meta)
-            + self.written_as::<ControllerOf<K>>(&meta)
+        wait_in_each(self, (answer, &meta), false)
     }
 
     fn removed<K: Resource + 'static>(&self, object: &K) -> usize {
         let Some(meta) = meta_here(self, object) else { return 0 };
-        self.removed_as::<K>(&meta)
-            + self.removed_as::<PartialObjectMeta<K>>(&meta)
-            + self.removed_as::<ControllerOf<K>>(&meta)
+        wait_in_each(self, (object, &meta), true)
     }
+}
+
+/// Waits in the informers of each form in which the kind may be kept.
+fn wait_in_each<S: Body, K: Resource + 'static>(
+    request: &Request<S>,
+    (body, meta): (&K, &Meta),
+    is_removed: bool,
+) -> usize {
+    let labels = body.meta().labels.clone().unwrap_or_default();
+    let forms = [TypeId::of::<K>(), TypeId::of::<PartialObjectMeta<K>>(), TypeId::of::<ControllerOf<K>>()];
+    forms.iter().map(|form| request.wait_for_write(*form, meta, Some(&labels), is_removed)).sum()
 }
 
 /// The key, uid and version, in the cluster of the request.

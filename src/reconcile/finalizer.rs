@@ -21,7 +21,7 @@ use kube_core::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::subject::{Subject, WriteLog, record_removed, record_written};
+use super::subject::{Subject, WriteLog, manager_of, record_removed, record_written};
 use crate::client::api::chance::chance;
 use crate::client::api::{Api, Patch, PatchParams};
 use crate::client::{Client, Error};
@@ -89,6 +89,8 @@ pub enum FinalizerError {
 ///
 /// It costs one request in the life of an object before its first reconcile, and one at its end. Where `reconcile` or this
 /// process ends early, the next call goes on from what the server has: both halves may be called more than once.
+///
+/// What a server notes as the field manager is the name of the controller, or without one the finalizer's own.
 ///
 /// An informer that cuts `metadata.finalizers` makes it slower and not wrong: each call costs two requests more, since the
 /// server is asked for the list. The informer must keep `metadata.deletionTimestamp`, by which a deletion is seen.
@@ -247,7 +249,9 @@ where
         let Some(tested) = tested else { return Ok(Attempt::Gone) };
         let patch = serde_json::from_value(patch(&tested, self.name, step));
         let patch = Patch::<()>::Json(patch.map_err(|error| Error::Request(error.to_string()))?);
-        let refused = match self.api.patch(name, &PatchParams::default(), &patch).await {
+        let manager = manager_of(self.log).or_else(|| Some(self.name.to_owned()));
+        let params = PatchParams { field_manager: manager, ..PatchParams::default() };
+        let refused = match self.api.patch(name, &params, &patch).await {
             Ok(changed) => {
                 self.report(&changed);
                 return Ok(Attempt::Changed(Box::new(changed)));

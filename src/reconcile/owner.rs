@@ -12,7 +12,7 @@ use std::any::TypeId;
 
 use informer_core::meta::{ObjectKey, Uid};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube_core::{ClusterResourceScope, Resource};
+use kube_core::{ClusterResourceScope, ObjectMeta, Resource};
 
 use crate::representation::{Controlled, ControllerRef};
 
@@ -31,6 +31,16 @@ pub enum OwnerError {
     /// The owner is in another namespace, or in one at all where the child is in none.
     #[error("{child} cannot be owned by {owner}: an owner is in the namespace of its child, or in none")]
     Namespace {
+        /// Kind and key of the child.
+        child: String,
+        /// Kind and key of the owner.
+        owner: String,
+    },
+    /// The kind of the child is in namespaces, and neither the child nor its owner says in which.
+    #[error(
+        "{child} has no namespace, and {owner}, which is in none, has none to give: set metadata.namespace of the child"
+    )]
+    NoNamespace {
         /// Kind and key of the child.
         child: String,
         /// Kind and key of the owner.
@@ -79,7 +89,7 @@ pub trait OwnedBy: Resource<DynamicType = (), Scope: 'static> + Sized {
     /// [`OwnerError`]: an owner without a uid, of another namespace, or a child that another object controls.
     fn owned_by<O: Resource<DynamicType = ()>>(self, owner: &O) -> Result<Self, OwnerError> {
         let mut child = self;
-        Owner::of(owner)?.own(&mut child)?;
+        Owner::of(owner)?.own(&mut child, false)?;
         Ok(child)
     }
 }
@@ -112,14 +122,20 @@ impl Owner {
         Ok(Self { reference, uid, namespace: meta.namespace.clone(), described: described(owner) })
     }
 
-    /// The child with this controller.
-    pub(super) fn own<C>(&self, child: &mut C) -> Result<(), OwnerError>
+    /// The child with this controller, or without a reference to it, if it is to outlive it.
+    pub(super) fn own<C>(&self, child: &mut C, is_kept: bool) -> Result<(), OwnerError>
     where
         C: Resource<DynamicType = (), Scope: 'static>,
     {
         let is_in_namespaces = TypeId::of::<C::Scope>() != TypeId::of::<ClusterResourceScope>();
         if let (Some(namespace), true, None) = (&self.namespace, is_in_namespaces, &child.meta().namespace) {
             child.meta_mut().namespace = Some(namespace.clone());
+        }
+        if is_in_namespaces && child.meta().namespace.is_none() {
+            return Err(OwnerError::NoNamespace { child: described(child), owner: self.described.clone() });
+        }
+        if is_kept {
+            return Ok(());
         }
         if self.namespace.is_some() && self.namespace != child.meta().namespace {
             return Err(OwnerError::Namespace { child: described(child), owner: self.described.clone() });
@@ -149,9 +165,9 @@ impl Owner {
     }
 }
 
-/// The reference to the object that controls this one.
-pub(crate) fn controller_of<K: Resource>(child: &K) -> Option<&OwnerReference> {
-    child.meta().owner_references.iter().flatten().find(|found| found.controller == Some(true))
+/// The reference to the object that controls the one with this metadata.
+pub(super) fn controlling(meta: &ObjectMeta) -> Option<&OwnerReference> {
+    meta.owner_references.iter().flatten().find(|found| found.controller == Some(true))
 }
 
 /// Kind and key, for errors.
@@ -182,7 +198,7 @@ mod tests {
     fn opr_06_a_child_names_its_controller_which_blocks_its_own_deletion() {
         let owner = map("owner", Some("a"));
         let child = map("child", None).owned_by(&owner).unwrap();
-        let reference = controller_of(&child).unwrap();
+        let reference = controlling(child.meta()).unwrap();
         assert_eq!((&*reference.api_version, &*reference.kind), ("v1", "ConfigMap"));
         assert_eq!((&*reference.name, &*reference.uid), ("owner", "uid-of-owner"));
         assert_eq!((reference.controller, reference.block_owner_deletion), (Some(true), Some(true)));
@@ -203,6 +219,18 @@ mod tests {
         let mut node = Node::default();
         (node.metadata.name, node.metadata.uid) = (Some("n".to_owned()), Some("u".to_owned()));
         assert!(map("child", Some("b")).owned_by(&node).is_ok(), "an owner without a namespace owns in each");
+    }
+
+    #[test]
+    fn operator_b_a_child_without_a_namespace_under_an_owner_without_one_is_told_what_to_do() {
+        let mut node = Node::default();
+        (node.metadata.name, node.metadata.uid) = (Some("n".to_owned()), Some("u".to_owned()));
+        let words = "ConfigMap child has no namespace, and Node n, which is in none, has none to give: set \
+                     metadata.namespace of the child";
+        assert_eq!(map("child", None).owned_by(&node).unwrap_err().to_string(), words);
+        let mut other = Node::default();
+        other.metadata.name = Some("m".to_owned());
+        assert!(other.owned_by(&node).is_ok(), "a kind without namespaces needs none");
     }
 
     #[test]

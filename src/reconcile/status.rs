@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::subject::{Subject, record_written};
+use super::subject::{Subject, manager_of, record_written};
 use crate::client::api::{Patch, PatchParams};
 use crate::client::{Client, Error};
 
@@ -76,7 +76,8 @@ impl StatusError {
 ///
 /// `change` gets the status that the cache has, or the default one, and is called once. A subject without an object gives
 /// [`Written::Gone`]. `object` is the state that was reconciled: that of the subject, or the newer one of
-/// [`Finalize::Apply`](super::Finalize::Apply).
+/// [`Finalize::Apply`](super::Finalize::Apply). What a server notes as the field manager is the name of the controller; without
+/// one, that of the user agent.
 ///
 /// ```
 /// use actix_informer::object::from_body;
@@ -141,7 +142,8 @@ where
     let patch =
         json!({"metadata": {"resourceVersion": version, "uid": object.meta().uid}, "status": difference});
     let api = client.api::<K>().in_namespace(object.key().namespace());
-    match api.patch_status(object.key().name(), &PatchParams::default(), &Patch::Merge(patch)).await {
+    let params = PatchParams { field_manager: manager_of(subject), ..PatchParams::default() };
+    match api.patch_status(object.key().name(), &params, &Patch::Merge(patch)).await {
         Ok(written) => {
             record_written(subject, &written);
             Ok(Written::Changed(Box::new(written)))

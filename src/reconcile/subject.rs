@@ -7,6 +7,7 @@
 //! Read next: `finalizer.rs`.
 
 use std::any::TypeId;
+use std::collections::BTreeMap;
 
 use informer_actors::controller::Request;
 use informer_actors::informer::Body;
@@ -26,6 +27,8 @@ pub struct WriteRecord {
     pub bodies: [TypeId; 3],
     /// Key, uid and version of the answer; of a deletion those of the last state that is known.
     pub meta: Meta,
+    /// Its labels: an informer that does not select them has nothing to show of it.
+    pub labels: BTreeMap<String, String>,
     /// Whether the object was deleted.
     pub is_removed: bool,
 }
@@ -33,10 +36,16 @@ pub struct WriteRecord {
 impl WriteRecord {
     /// An answer that holds the object; `None` if it has no name or no version.
     pub fn written<C: Resource + 'static>(answer: &C) -> Option<Self> {
+        Self::of::<C>(answer)
+    }
+
+    /// An answer about an object of the kind `C`, of which perhaps only the metadata is known.
+    pub(super) fn of<C: 'static>(answer: &impl Resource) -> Option<Self> {
         let meta = meta_of(answer).ok()?;
+        let labels = answer.meta().labels.clone().unwrap_or_default();
         let bodies =
             [TypeId::of::<C>(), TypeId::of::<PartialObjectMeta<C>>(), TypeId::of::<ControllerOf<C>>()];
-        Some(Self { bodies, meta, is_removed: false })
+        Some(Self { bodies, meta, labels, is_removed: false })
     }
 
     /// A deletion of this object; `None` as by [`Self::written`].
@@ -58,6 +67,25 @@ pub trait WriteLog: Sync {
     fn may_be_behind(&self) -> bool {
         false
     }
+
+    /// The controller whose reconcile it is, and the number of the reconcile; `None` without a controller. Finalizers and
+    /// statuses are written under the name of the controller as field manager.
+    fn reconcile(&self) -> Option<(&str, u64)> {
+        None
+    }
+}
+
+/// The longest name of a field manager that servers take, in bytes.
+const LONGEST_MANAGER: usize = 128;
+
+/// The field manager of what is written for this log; `None` for that of the user agent.
+pub(super) fn manager_of(log: &dyn WriteLog) -> Option<String> {
+    let (controller, _) = log.reconcile()?;
+    let mut end = controller.len().min(LONGEST_MANAGER);
+    while !controller.is_char_boundary(end) {
+        end -= 1;
+    }
+    Some(controller[..end].to_owned()).filter(|name| !name.is_empty())
 }
 
 /// The object that a reconcile is about.
@@ -86,12 +114,16 @@ impl<S: Body> WriteLog for Request<S> {
             meta.key = meta.key.in_cluster(cluster);
         }
         for body in write.bodies {
-            self.wait_for_write(body, &meta, write.is_removed);
+            self.wait_for_write(body, &meta, Some(&write.labels), write.is_removed);
         }
     }
 
     fn may_be_behind(&self) -> bool {
         Self::may_be_behind(self)
+    }
+
+    fn reconcile(&self) -> Option<(&str, u64)> {
+        Some((self.controller(), self.id()))
     }
 }
 

@@ -81,7 +81,8 @@ impl<K> Controlled for ControllerOf<K> {
 }
 
 impl<'a> ControllerRef<'a> {
-    fn controlling(reference: &'a OwnerReference) -> Option<Self> {
+    /// The reference, if it is that of a controller.
+    pub(crate) fn controlling(reference: &'a OwnerReference) -> Option<Self> {
         let OwnerReference { api_version, kind, name, uid, controller, .. } = reference;
         (*controller == Some(true)).then(|| Self { api_version, kind, name, uid: Uid::new(uid) })
     }

@@ -24,6 +24,7 @@ mod workload;
 
 mod access;
 mod chaos;
+mod children;
 mod disasters;
 mod discovery;
 mod events;
@@ -127,6 +128,9 @@ group_at_once! { every_verb:
 group_at_once! { parts_of_reconcilers:
     website_parts::opr_04_a_finalizer_is_added_and_removed_beside_others_and_after_conflicts,
     website_parts::opr_09_children_are_applied_left_alone_put_right_and_pruned,
+    children::operator_a1_an_apply_succeeds_only_in_the_state_that_it_names,
+    children::operator_a1_and_a6_managers_leave_each_other_alone_and_former_ones_are_moved_over,
+    children::operator_a5_a_child_that_was_left_behind_stays_so_and_what_is_fixed_is_made_anew,
 }
 
 group! { operators:

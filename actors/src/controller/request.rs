@@ -7,6 +7,7 @@
 //! Read next: `worker.rs`, which makes requests; `informer_core::controller`, what follows from an outcome.
 
 use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -95,6 +96,7 @@ impl fmt::Debug for ReconcileError {
 /// No other reconcile of the key runs before this one has ended, and before the caches have seen what
 /// [`Self::written_as`] and [`Self::removed_as`] were told. Its controller has not ended as long as it exists.
 pub struct Request<S: Body> {
+    pub(super) controller: Arc<str>,
     pub(super) key: ObjectKey,
     pub(super) object: Option<Object<S>>,
     pub(super) deleted: Option<Object<S>>,
@@ -109,6 +111,11 @@ pub struct Request<S: Body> {
 }
 
 impl<S: Body> Request<S> {
+    /// The name of its controller.
+    pub fn controller(&self) -> &str {
+        &self.controller
+    }
+
     /// Which key.
     pub const fn key(&self) -> &ObjectKey {
         &self.key
@@ -168,13 +175,13 @@ impl<S: Body> Request<S> {
     /// that has bodies of this type and follows the object has seen it. Gives how many informers that are. The front
     /// door's `written` needs no type.
     pub fn written_as<T: 'static>(&self, meta: &Meta) -> usize {
-        self.wait_for(TypeId::of::<T>(), &meta.key, &Awaited::written(meta))
+        self.wait_for(TypeId::of::<T>(), &meta.key, None, &Awaited::written(meta))
     }
 
     /// An object was removed, of which this is known: as [`Self::written_as`], until the informers do not have this life
     /// of it any more. An object that has finalizers is not removed by its deletion: it is written.
     pub fn removed_as<T: 'static>(&self, meta: &Meta) -> usize {
-        self.wait_for(TypeId::of::<T>(), &meta.key, &Awaited::removed(meta))
+        self.wait_for(TypeId::of::<T>(), &meta.key, None, &Awaited::removed(meta))
     }
 
     /// As [`Self::written_as`], for one informer: where several have bodies of one type, such as dynamic objects. False
@@ -188,16 +195,30 @@ impl<S: Body> Request<S> {
         self.wait_in(informer, &meta.key, Awaited::removed(meta))
     }
 
-    /// As [`Self::written_as`] and [`Self::removed_as`], for bodies of a type that is known only at run time.
-    pub fn wait_for_write(&self, body: TypeId, meta: &Meta, is_removed: bool) -> usize {
+    /// As [`Self::written_as`] and [`Self::removed_as`], for bodies of a type that is known only at run time. With the labels
+    /// that were written, an informer whose selectors leave the object out is not waited for.
+    pub fn wait_for_write(
+        &self,
+        body: TypeId,
+        meta: &Meta,
+        labels: Option<&BTreeMap<String, String>>,
+        is_removed: bool,
+    ) -> usize {
         let awaited = if is_removed { Awaited::removed(meta) } else { Awaited::written(meta) };
-        self.wait_for(body, &meta.key, &awaited)
+        self.wait_for(body, &meta.key, labels, &awaited)
     }
 
-    fn wait_for(&self, body: TypeId, key: &ObjectKey, awaited: &Awaited) -> usize {
+    fn wait_for(
+        &self,
+        body: TypeId,
+        key: &ObjectKey,
+        labels: Option<&BTreeMap<String, String>>,
+        awaited: &Awaited,
+    ) -> usize {
         let mut found = 0;
         for (number, watched) in self.watched.iter().enumerate() {
-            if watched.body() == body && watched.follows(key) {
+            let is_left_out = || labels.is_some_and(|labels| watched.leaves_out(key, labels));
+            if watched.body() == body && watched.follows(key) && !is_left_out() {
                 self.writes.write(number, key, awaited.clone());
                 found += 1;
             }

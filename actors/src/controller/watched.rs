@@ -4,6 +4,7 @@
 //! which waits; `following.rs`, which subscribes.
 
 use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub(super) trait Watched: Any + Send + Sync {
     fn body(&self) -> TypeId;
     /// Whether one of its sources may bring the object of this key.
     fn follows(&self, key: &ObjectKey) -> bool;
+    /// Whether its selectors leave out an object with these labels, of which its cache has nothing.
+    fn leaves_out(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool;
     /// Whether one of the sources that may bring the object is not followed at present.
     fn may_be_behind(&self, key: &ObjectKey) -> bool;
     /// Whether its cache has seen this of the object.
@@ -46,6 +49,11 @@ impl<T: Body> Watched for Informer<T> {
 
     fn follows(&self, key: &ObjectKey) -> bool {
         !self.lister().sources_of(key).is_empty()
+    }
+
+    fn leaves_out(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
+        // One that was in the cache leaves it by an event of this version.
+        !self.lister().selects(key, labels) && self.snapshot().get(key).is_none()
     }
 
     fn may_be_behind(&self, key: &ObjectKey) -> bool {

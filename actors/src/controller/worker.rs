@@ -164,6 +164,7 @@ impl<S: Body> Run<S> {
         let (writes, stopping) = (Arc::<WritesCell>::default(), shared.stop.child_token());
         let (attempt, began) = (item.failures(), shared.runtime.now());
         let request = Request {
+            controller: Arc::clone(&shared.name),
             key: key.clone(),
             object,
             deleted,

@@ -7,11 +7,12 @@
 //!
 //! Read next: `sources.rs`, which checks it against the others; `wiring.rs`, which starts a reflector for it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use informer_core::indexer::Scope;
-use informer_core::meta::{ClusterName, SourceId};
+use informer_core::meta::{ClusterName, ObjectKey, SourceId};
 use informer_core::reflector::ReflectorConfig;
 
 use crate::list_watch::Connect;
@@ -53,6 +54,36 @@ pub struct Coverage {
     pub namespace: Option<Arc<str>>,
     /// The selectors as a text in any form: equal selectors must give equal texts; empty for none.
     pub selectors: Arc<str>,
+    /// What the selectors let through, as far as key and labels say it.
+    pub(crate) selects: Selects,
+}
+
+/// Whether an object of this key with these labels is let through.
+#[derive(Clone, Default)]
+pub(crate) struct Selects(Option<Arc<SelectsObject>>);
+
+type SelectsObject = dyn Fn(&ObjectKey, &BTreeMap<String, String>) -> bool + Send + Sync;
+
+impl Selects {
+    /// False if the object is surely left out.
+    pub(crate) fn may_pass(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
+        self.0.as_ref().is_none_or(|selects| selects(key, labels))
+    }
+}
+
+/// Two functions cannot be compared: the text says which selectors they stand for.
+impl PartialEq for Selects {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Selects {}
+
+impl fmt::Debug for Selects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "known" } else { "not known" })
+    }
 }
 
 impl Coverage {
@@ -72,6 +103,17 @@ impl Coverage {
     #[must_use]
     pub fn selectors(mut self, selectors: impl Into<Arc<str>>) -> Self {
         self.selectors = selectors.into();
+        self
+    }
+
+    /// What the selectors let through, as far as the key and the labels of an object say it: false only for an object that
+    /// is surely left out. A controller does not wait for the event of such a write.
+    #[must_use]
+    pub fn selecting(
+        mut self,
+        selects: impl Fn(&ObjectKey, &BTreeMap<String, String>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.selects = Selects(Some(Arc::new(selects)));
         self
     }
 

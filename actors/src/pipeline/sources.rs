@@ -255,6 +255,18 @@ impl Sources {
         found.into_values().filter(stays).collect()
     }
 
+    /// Whether the selectors of one that may follow the object of this key let it through with these labels.
+    pub(crate) fn select(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
+        let following = self.following(key);
+        let coverages: Vec<Option<Coverage>> = {
+            let state = self.state();
+            let entries = following.iter().filter_map(|id| state.entries.get(id));
+            entries.map(|entry| entry.coverage.clone()).collect()
+        };
+        let may_pass = |coverage: &Coverage| coverage.selects.may_pass(key, labels);
+        coverages.iter().any(|coverage| coverage.as_ref().is_none_or(may_pass))
+    }
+
     /// Whether every one has listed, once these have, too.
     pub(crate) fn have_all_listed(&self, first: &[SourceId]) -> bool {
         let state = self.state();

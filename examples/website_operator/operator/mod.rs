@@ -17,7 +17,7 @@ use actix_informer::events::Recorder;
 use actix_informer::leader_election::LeaderElection;
 use actix_informer::operator::{Operator, OperatorBuilder, Part, controller};
 use actix_informer::prelude::*;
-use actix_informer::reconcile::{CONTROLLER_UID, Children, controller_uid};
+use actix_informer::reconcile::Children;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 
@@ -100,9 +100,9 @@ impl Caches {
         let deployments = client.resource::<Deployment>().labels(MANAGED).informer(runtime)?;
         Ok(Self {
             sites: sites.index(BY_HOST, |site| [site.spec.host.clone()]).declare()?,
-            maps: maps.index(CONTROLLER_UID, controller_uid).declare()?,
-            services: services.index(CONTROLLER_UID, controller_uid).declare()?,
-            deployments: deployments.index(CONTROLLER_UID, controller_uid).declare()?,
+            maps: maps.declare()?,
+            services: services.declare()?,
+            deployments: deployments.declare()?,
         })
     }
 }
@@ -118,7 +118,7 @@ fn websites(caches: Caches, context: Arc<Context>, election: LeaderElection) -> 
             wanting.chain(holder_of(claim)).collect::<Vec<_>>()
         };
         Controller::builder(&caches.sites)
-            .name("websites")
+            .name(MANAGER) // who writes finalizers and statuses
             .owns(&caches.maps)
             .maps(&caches.maps, wants)
             .owns(&caches.services)

@@ -130,12 +130,13 @@ pub(crate) fn check_made_once(world: &World, users: &Users) {
     let mut made: BTreeMap<(String, String), usize> = BTreeMap::new();
     let requests = world.requests();
     for asked in &requests {
-        if let Some((part, uid)) = applied(&asked.path)
+        if let Some(part) = applied(&asked.path)
+            && let Some(uid) = users.life_at(part.rsplit('/').next().unwrap_or_default(), asked.at)
             && asked.method == "PATCH"
             && asked.outcome.starts_with("201")
             && !requests.iter().any(|other| has_given_up(other, asked))
         {
-            *made.entry((uid.to_owned(), part.to_owned())).or_default() += 1;
+            *made.entry((uid, part.to_owned())).or_default() += 1;
         }
     }
     let mut again: BTreeMap<&str, usize> = BTreeMap::new();
@@ -166,10 +167,9 @@ fn has_given_up(this: &Asked, other: &Asked) -> bool {
     is_lease && other.sent < this.at && this.at < other.at
 }
 
-/// The path of a part without its query, and the uid of its site, which is in the name of the field manager.
-fn applied(path: &str) -> Option<(&str, &str)> {
+/// The path of a part that the operator applies, without its query.
+fn applied(path: &str) -> Option<&str> {
     let (part, query) = path.split_once('?')?;
     let manager = query.split('&').find_map(|member| member.strip_prefix("fieldManager="))?;
-    let uid = manager.strip_prefix(MANAGER)?;
-    Some((part, uid.strip_prefix("%2F").or_else(|| uid.strip_prefix('/'))?))
+    (manager == MANAGER && !part.ends_with("/status") && !part.contains("/websites/")).then_some(part)
 }

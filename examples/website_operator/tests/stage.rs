@@ -33,11 +33,12 @@ pub(crate) async fn replica(host: Host) -> Result<(), Box<dyn Error>> {
     if report.is_clean() { Ok(()) } else { Err(report.to_string().into()) }
 }
 
-/// Makes a website as its author does. It may be there already.
-pub(crate) fn create(world: &World, name: &str, host: &str) {
+/// Makes a website as its author does; its uid. It may be there already.
+pub(crate) fn create(world: &World, name: &str, host: &str) -> Option<String> {
     let metadata = json!({"name": name, "namespace": "default"});
     let spec = json!({"host": host, "page": format!("this is {name}")});
     let site = json!({"apiVersion": "example.org/v1", "kind": "Website", "metadata": metadata, "spec": spec});
     let made = world.server().create(site);
     assert!(made.as_ref().map_or_else(|error| error.code() == 409, |_| true), "{made:?}");
+    made.ok().and_then(|made| made["metadata"]["uid"].as_str().map(str::to_owned))
 }

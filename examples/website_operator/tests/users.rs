@@ -26,13 +26,15 @@ pub(crate) struct Users {
     dice: RefCell<RandomNumbers>,
     /// How often somebody has deleted a part of the site with this uid.
     taken: RefCell<BTreeMap<String, usize>>,
+    /// When each website was made, in this order, by its name, and its uid.
+    lives: RefCell<Vec<(String, Duration, String)>>,
 }
 
 impl Users {
     /// Makes all websites.
     pub(crate) fn new(world: &World) -> Self {
         let dice = RefCell::new(RandomNumbers::new(world.seed(), 20));
-        let users = Self { world: world.clone(), dice, taken: RefCell::default() };
+        let users = Self { world: world.clone(), dice, taken: RefCell::default(), lives: RefCell::default() };
         (0..WEBSITES).for_each(|site| users.make(site));
         users
     }
@@ -49,6 +51,13 @@ impl Users {
     /// How often somebody has deleted a part of the site with this uid.
     pub(crate) fn taken_from(&self, uid: &str) -> usize {
         self.taken.borrow().get(uid).copied().unwrap_or_default()
+    }
+
+    /// The uid of the newest website of this name that was made before this moment.
+    pub(crate) fn life_at(&self, name: &str, at: Duration) -> Option<String> {
+        let lives = self.lives.borrow();
+        let newest = lives.iter().rev().find(|(made, since, _)| made == name && *since <= at)?;
+        Some(newest.2.clone())
     }
 
     /// Draws a number below this one.
@@ -80,7 +89,10 @@ impl Users {
     }
 
     fn make(&self, site: usize) {
-        create(&self.world, &format!("site-{site}"), &self.host(site));
+        let name = format!("site-{site}");
+        let made = create(&self.world, &name, &self.host(site));
+        let at = self.world.runtime().now();
+        self.lives.borrow_mut().extend(made.map(|uid| (name, at, uid)));
     }
 
     fn host(&self, site: usize) -> String {

@@ -1,33 +1,27 @@
-//! Where the children of one kind are looked for, and how those that nobody wants are deleted.
+//! Where the children of one kind are looked for.
 //!
-//! Answers "which objects of this kind does the owner control?" from a cache or by a list. Which of them may be deleted is
-//! decided by `informer_core::children`. Invariants:
-//! 1. A deletion has uid and version of the state that was judged as preconditions; after a conflict the newest state is
-//!    judged again, five times at most.
-//! 2. An object that is gone, or whose name belongs to another object, is no error.
+//! Answers "which objects of this kind does the owner control?" from a cache or by a list. Invariants:
+//! 1. A cache is asked by its index, which is added where it is missing.
+//! 2. A kind that the server does not serve has no children.
 //!
-//! Read next: `informer_core::children`.
+//! Read next: `prune.rs`, what becomes of those that nobody wants.
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::AtomicBool;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer_actors::informer::{Body, Lister};
-use informer_core::children::Child;
-use informer_core::conflict::{ConflictPolicy, Conflicts};
-use informer_core::meta::{Object, ObjectKey};
+use informer_core::index::Index;
+use informer_core::meta::Object;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube_core::ObjectMeta;
 
+use super::prune::Pruning;
 use super::{ChildBody, ChildError, ChildPass};
-use crate::client::Error;
-use crate::client::api::chance::chance;
-use crate::client::api::{Api, DeleteParams, Deleted, ListParams, Preconditions};
-use crate::object::key_of;
-use crate::overlay::remains;
-use crate::reconcile::owner::{controller_of, described};
-use crate::reconcile::subject::{record_removed, record_written};
+use crate::client::api::ListParams;
 use crate::representation::{Controlled, ControllerOf};
 
 /// Group and kind.
@@ -43,35 +37,21 @@ pub const CONTROLLER_UID: &str = "controller-uid";
 
 /// The uid of the object that controls this one: the function of the index [`CONTROLLER_UID`].
 ///
+/// [`Children::cached`](super::Children::cached) adds the index. A program that looks children up itself does so, too:
+///
 /// ```no_run
 /// use actix_informer::prelude::*;
-/// use actix_informer::reconcile::{CONTROLLER_UID, Children, controller_uid};
+/// use actix_informer::reconcile::{CONTROLLER_UID, controller_uid};
 /// use k8s_openapi::api::core::v1::ConfigMap;
 ///
-/// # fn demo(client: Client, runtime: Runtime) -> Result<(), actix_informer::Error> {
+/// # fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
 /// let maps = client.resource::<ConfigMap>().informer(&runtime)?;
 /// let maps = maps.index(CONTROLLER_UID, controller_uid).start()?;
-/// let children = Children::new(&client, "example").cached(&maps.lister());
-/// # drop(children); Ok(()) }
+/// let of_one_owner = maps.lister().by_index(CONTROLLER_UID, "35a84ec4-7b1e-4a5f-9a57-0d6d3f5f0a11")?;
+/// # drop(of_one_owner); Ok(()) }
 /// ```
 pub fn controller_uid<K: Controlled>(child: &Object<K>) -> Option<String> {
     child.body().controller().and_then(|controller| controller.uid).map(|uid| uid.to_string())
-}
-
-/// A child that was deleted, as `ConfigMap shop/prices`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Pruned {
-    /// Its kind.
-    pub kind: String,
-    /// Its key.
-    pub key: ObjectKey,
-}
-
-impl fmt::Display for Pruned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, self.key)
-    }
 }
 
 /// One kind of children, with its type erased.
@@ -80,20 +60,41 @@ pub(super) trait ChildKind: Send + Sync {
 
     fn name(&self) -> String;
 
-    /// Deletes what the owner of this pass controls and does not want.
-    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>) -> BoxFuture<'a, Result<Vec<Pruned>, ChildError>>;
+    /// Deletes what is the owner's and the pass does not want.
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()>;
 }
 
 /// Children that an informer follows.
-pub(super) struct Cached<K: ChildBody>(pub(super) Lister<K>);
+pub(super) struct Cached<K: ChildBody> {
+    pub(super) cache: Lister<K>,
+    /// Whether it was told of a child that it does not show.
+    pub(super) has_told: AtomicBool,
+}
 
 /// Children of which an informer keeps their controllers alone.
-pub(super) struct CachedControllers<K: ChildBody>(pub(super) Lister<ControllerOf<K>>);
+pub(super) struct CachedControllers<K: ChildBody> {
+    pub(super) cache: Lister<ControllerOf<K>>,
+    pub(super) has_told: AtomicBool,
+}
 
 /// Children that are listed each time.
 pub(super) struct Listed<K> {
     labels: String,
     kind: PhantomData<fn() -> K>,
+}
+
+impl<K: ChildBody> Cached<K> {
+    pub(super) fn new(cache: &Lister<K>) -> Self {
+        cache.ensure_index(Index::new(CONTROLLER_UID, controller_uid));
+        Self { cache: cache.clone(), has_told: AtomicBool::new(false) }
+    }
+}
+
+impl<K: ChildBody> CachedControllers<K> {
+    pub(super) fn new(cache: &Lister<ControllerOf<K>>) -> Self {
+        cache.ensure_index(Index::new(CONTROLLER_UID, controller_uid));
+        Self { cache: cache.clone(), has_told: AtomicBool::new(false) }
+    }
 }
 
 impl<K> Listed<K> {
@@ -111,15 +112,12 @@ impl<K: ChildBody> ChildKind for Cached<K> {
         K::kind(&()).into_owned()
     }
 
-    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>) -> BoxFuture<'a, Result<Vec<Pruned>, ChildError>> {
-        let found = pass.found_in(&self.0).into_iter();
-        let unwanted: Vec<Object<K>> = found.filter(|child| pass.is_unwanted(child.body())).collect();
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
+        let found = pass.found_in(&self.cache);
         async move {
-            let mut pruned = Vec::new();
-            for child in unwanted {
-                pruned.extend(pass.delete(child.body()).await?);
+            for child in found {
+                pruning.add(pass.prune_one::<K>(child.body().meta(), false).await);
             }
-            Ok(pruned)
         }
         .boxed()
     }
@@ -134,27 +132,29 @@ impl<K: ChildBody> ChildKind for CachedControllers<K> {
         K::kind(&()).into_owned()
     }
 
-    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>) -> BoxFuture<'a, Result<Vec<Pruned>, ChildError>> {
-        let is_ours = |child: &Object<ControllerOf<K>>| {
-            let uid = child.body().controller().and_then(|controller| controller.uid);
-            uid.as_ref() == Some(&pass.owner.uid) && !pass.is_wanted::<K>(child.key())
-        };
-        let unwanted: Vec<_> = pass.found_in(&self.0).into_iter().filter(is_ours).collect();
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
+        let found = pass.found_in(&self.cache);
         async move {
-            let mut pruned = Vec::new();
-            for child in unwanted {
-                // Whether it is being deleted already, the cache does not know: what the server has is judged.
-                let api = pass.children.client.api::<K>().in_namespace(child.key().namespace());
-                let failed = |source| ChildError::Delete {
-                    child: format!("{} {}", K::kind(&()), child.key()),
-                    source: Box::new(source),
+            for child in found {
+                // Nothing more is known of it; the server is asked for the rest.
+                let controlled = child.body().controller().map(|controller| OwnerReference {
+                    api_version: controller.api_version.to_owned(),
+                    kind: controller.kind.to_owned(),
+                    name: controller.name.to_owned(),
+                    uid: controller.uid.map(|uid| uid.to_string()).unwrap_or_default(),
+                    controller: Some(true),
+                    block_owner_deletion: None,
+                });
+                let meta = ObjectMeta {
+                    name: Some(child.key().name().to_owned()),
+                    namespace: child.key().namespace().map(str::to_owned),
+                    uid: child.object_uid().map(ToString::to_string),
+                    resource_version: Some(child.version().to_string()),
+                    owner_references: controlled.map(|reference| vec![reference]),
+                    ..ObjectMeta::default()
                 };
-                let found = api.get_opt(child.key().name()).await.map_err(failed)?;
-                if let Some(found) = found.filter(|found| pass.is_unwanted(found)) {
-                    pruned.extend(pass.delete(&found).await?);
-                }
+                pruning.add(pass.prune_one::<K>(&meta, false).await);
             }
-            Ok(pruned)
         }
         .boxed()
     }
@@ -169,27 +169,34 @@ impl<K: ChildBody> ChildKind for Listed<K> {
         K::kind(&()).into_owned()
     }
 
-    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>) -> BoxFuture<'a, Result<Vec<Pruned>, ChildError>> {
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
         async move {
             let api = pass.children.client.api::<K>().in_namespace(pass.owner.namespace.as_deref());
-            let failed = |source| ChildError::List {
-                kind: self.name(),
-                owner: pass.owner.described.clone(),
-                source: Box::new(source),
+            let children = match api.metadata().list_all(&ListParams::default().labels(&self.labels)).await {
+                Ok(children) => children.items,
+                // The list of a kind that is served is empty at least.
+                Err(error) if error.is_not_found() => {
+                    let kind = self.name();
+                    tracing::debug!(target: "actix_informer::reconcile", kind,
+                        "the server does not serve the kind {kind}: there are no children of it"
+                    );
+                    return;
+                }
+                Err(source) => {
+                    let (kind, owner) = (self.name(), pass.owner.described.clone());
+                    return pruning.add(Err(ChildError::List { kind, owner, source: Box::new(source) }));
+                }
             };
-            let children = api.list_all(&ListParams::default().labels(&self.labels)).await.map_err(failed)?;
-            let mut pruned = Vec::new();
-            for child in children.items.iter().filter(|child| pass.is_unwanted(*child)) {
-                pruned.extend(pass.delete(child).await?);
+            for child in &children {
+                pruning.add(pass.prune_one::<K>(&child.metadata, true).await);
             }
-            Ok(pruned)
         }
         .boxed()
     }
 }
 
 impl ChildPass<'_> {
-    /// What may be a child of this owner: by the index if there is one, otherwise everything in its namespace.
+    /// What may be a child of this owner: by the index, or until that is there, everything in its namespace.
     fn found_in<B: Body>(&self, cache: &Lister<B>) -> Vec<Object<B>> {
         let indexed = cache.by_index(CONTROLLER_UID, &self.owner.uid.to_string());
         let mut found = indexed.unwrap_or_else(|_| match &self.owner.namespace {
@@ -199,66 +206,4 @@ impl ChildPass<'_> {
         found.retain(|child| child.key().cluster_name() == self.cluster.as_ref());
         found
     }
-
-    /// Whether this pass has applied it, or tried to. A key here has no cluster: a cache's may.
-    fn is_wanted<K: ChildBody>(&self, key: &ObjectKey) -> bool {
-        let key = match key.namespace() {
-            Some(namespace) => ObjectKey::namespaced(namespace, key.name()),
-            None => ObjectKey::cluster(key.name()),
-        };
-        self.wanted.contains(&(kind_name::<K>(), key))
-    }
-
-    fn is_unwanted<K: ChildBody>(&self, child: &K) -> bool {
-        // An object without a name comes from no server.
-        let Ok(key) = key_of(child) else { return false };
-        let state = Child {
-            controller: controller_of(child).map(|reference| &*reference.uid),
-            is_ending: child.meta().deletion_timestamp.is_some(),
-            is_wanted: self.is_wanted::<K>(&key),
-        };
-        state.is_unwanted_by(&self.owner.uid)
-    }
-
-    /// Deletes a child in the state in which it was found unwanted; `None` if it is gone or wanted by then.
-    async fn delete<K: ChildBody>(&self, child: &K) -> Result<Option<Pruned>, ChildError> {
-        let failed = |source| ChildError::Delete { child: described(child), source: Box::new(source) };
-        let api = self.children.client.api::<K>().in_namespace(child.meta().namespace.as_deref());
-        let mut conflicts = Conflicts::new(ConflictPolicy::default());
-        let mut newest: Option<K> = None;
-        loop {
-            let state = newest.as_ref().unwrap_or(child);
-            let error = match delete_exactly(&api, state).await {
-                Ok(answer) => {
-                    match answer {
-                        Deleted::Object(rest) if remains(&rest) => record_written(self.log, &rest),
-                        _ => record_removed(self.log, state),
-                    }
-                    let kind = K::kind(&()).into_owned();
-                    return Ok(key_of(state).ok().map(|key| Pruned { kind, key }));
-                }
-                Err(Error::Refused(refused)) if refused.is_object_not_found() => return Ok(None),
-                Err(error) if error.is_conflict() => error,
-                Err(error) => return Err(failed(error)),
-            };
-            let name = state.meta().name.as_deref().unwrap_or_default();
-            let found = api.get_opt(name).await.map_err(failed)?;
-            let Some(found) = found.filter(|found| self.is_unwanted(found)) else { return Ok(None) };
-            let Some(wait) = conflicts.handle_conflict(chance(api.client())) else {
-                return Err(failed(error));
-            };
-            api.client().sleep(wait).await.map_err(failed)?;
-            newest = Some(found);
-        }
-    }
-}
-
-/// Deletes this object if it is still in this state.
-async fn delete_exactly<K: ChildBody>(api: &Api<K>, state: &K) -> Result<Deleted<K>, Error> {
-    let meta = state.meta();
-    let params = DeleteParams::background().preconditions(Preconditions {
-        uid: meta.uid.clone(),
-        resource_version: meta.resource_version.clone(),
-    });
-    api.delete(meta.name.as_deref().unwrap_or_default(), &params).await
 }

@@ -3,20 +3,22 @@
 //! Answers "which informers can say that a child is as it was applied?" One that keeps whole objects, and one that keeps
 //! which object controls each of them and at which version it is. Read next: `memory.rs`, which decides.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use informer_actors::informer::Lister;
 use informer_core::meta::{Object, ObjectKey, ResourceVersion, Uid};
 use serde_json::Value;
 
 use super::kinds::{Cached, CachedControllers, ChildKind};
+use super::memory::State;
 use super::{Applied, ChildBody};
 use crate::representation::{Controlled, ControllerOf, ControllerRef};
 
 /// The cache of one kind of children.
 pub(super) enum Cache<'a, K: ChildBody> {
-    Whole(&'a Lister<K>),
-    Controllers(&'a Lister<ControllerOf<K>>),
+    Whole(&'a Cached<K>),
+    Controllers(&'a CachedControllers<K>),
 }
 
 /// A child as the cache shows it.
@@ -29,15 +31,33 @@ impl<'a, K: ChildBody> Cache<'a, K> {
     /// The first cache of this kind, if there is one.
     pub(super) fn among(kinds: &'a [Arc<dyn ChildKind>]) -> Option<Self> {
         kinds.iter().map(|kind| kind.as_any()).find_map(|kind| {
-            let whole = kind.downcast_ref::<Cached<K>>().map(|cached| Self::Whole(&cached.0));
-            whole.or_else(|| Some(Self::Controllers(&kind.downcast_ref::<CachedControllers<K>>()?.0)))
+            let whole = kind.downcast_ref::<Cached<K>>().map(Self::Whole);
+            whole.or_else(|| kind.downcast_ref::<CachedControllers<K>>().map(Self::Controllers))
         })
+    }
+
+    /// Whether its informer follows an object of this key with these labels. One that is left out is told of once: no pass
+    /// finds it again.
+    pub(super) fn selects(&self, key: &ObjectKey, labels: &BTreeMap<String, String>, child: &str) -> bool {
+        let (is_selected, has_told) = match self {
+            Self::Whole(Cached { cache, has_told }) => (cache.selects(key, labels), has_told),
+            Self::Controllers(CachedControllers { cache, has_told }) => {
+                (cache.selects(key, labels), has_told)
+            }
+        };
+        if !is_selected && !has_told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(target: "actix_informer::reconcile", %child,
+                "{child} is not among what the informer of its kind follows: give it the labels that the informer selects. \
+                 Each apply of it is sent, and it is not pruned"
+            );
+        }
+        is_selected
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<Shown<K>> {
         match self {
-            Self::Whole(lister) => lister.get(key).map(Shown::Whole),
-            Self::Controllers(lister) => lister.get(key).map(Shown::Controller),
+            Self::Whole(kind) => kind.cache.get(key).map(Shown::Whole),
+            Self::Controllers(kind) => kind.cache.get(key).map(Shown::Controller),
         }
     }
 
@@ -67,6 +87,17 @@ impl<K: ChildBody> Shown<K> {
             Self::Whole(object) => object.version(),
             Self::Controller(object) => object.version(),
         }
+    }
+
+    /// Its state, or the one that this process knows of it, if that is newer.
+    pub(super) fn state(&self, known: Option<State>) -> State {
+        let uid = self.uid().map(ToString::to_string).unwrap_or_default();
+        let is_newer = |known: &State| {
+            *known.uid == *uid
+                && known.version.parse::<ResourceVersion>().is_ok_and(|known| known > *self.version())
+        };
+        let shown = || State { uid: uid.as_str().into(), version: self.version().to_string().into() };
+        known.filter(is_newer).unwrap_or_else(shown)
     }
 
     /// The whole object as JSON, if the cache keeps it.

@@ -74,6 +74,9 @@ fn opr_24_for_an_owner_that_is_being_deleted_only_its_clean_up_makes_something()
         let ending = scene.cluster.server.get(SITES, "default", "shop").unwrap();
         let ending: Object<Site> = from_body(serde_json::from_value(ending).unwrap()).unwrap();
         let mut pass = scene.children.of(&Behind, &ending).unwrap();
+        let error = pass.apply(page("a", "1")).await.unwrap_err();
+        assert!(matches!(error, ChildError::OwnerIsEnding { .. }), "only if it is asked for: {error}");
+        let mut pass = scene.children.of(&Behind, &ending).unwrap().for_clean_up();
         assert!(matches!(pass.apply(page("a", "1")).await.unwrap(), Applied::Written(_)));
     });
 }

@@ -11,9 +11,7 @@ use actix_informer::controller::predicates::generation_changed;
 use actix_informer::leader_election::{LeaderElection, LeaderElectionError};
 use actix_informer::object::meta_of;
 use actix_informer::prelude::*;
-use actix_informer::reconcile::{
-    Applied, CONTROLLER_UID, Children, Finalize, Written, controller_uid, finalizer, update_status,
-};
+use actix_informer::reconcile::{Applied, Children, Finalize, Written, finalizer, update_status};
 use actix_informer::testing::Host;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -59,7 +57,7 @@ async fn operate(host: Host, plan: Plan, outside: Outside) -> Result<(), Box<dyn
     let events = plan.events.then(|| events.start()).transpose()?;
     let sites = client.resource::<Website>().namespace(NAMESPACE).informer(runtime)?.start()?;
     let maps = client.resource::<ConfigMap>().namespace(NAMESPACE).labels(ROLE).informer(runtime)?;
-    let maps = maps.index(CONTROLLER_UID, controller_uid).start()?;
+    let maps = maps.start()?;
     let context = Arc::new(Context {
         process: host.name().to_owned(),
         own_writes: OwnWrites::new(&outside, &sites, &maps),

@@ -1,7 +1,5 @@
 //! The sources of an informer: who may join, who may go, and who takes over from whom.
 
-use std::sync::Arc;
-
 use informer_core::meta::SourceId;
 use informer_core::reflector::ReflectorConfig;
 
@@ -15,7 +13,8 @@ fn spec(name: &str) -> SourceSpec<String> {
 }
 
 fn covering(name: &str, namespace: Option<&str>, selectors: &str) -> SourceSpec<String> {
-    let coverage = Coverage { namespace: namespace.map(Arc::from), selectors: selectors.into() };
+    let coverage = Coverage::everything().selectors(selectors);
+    let coverage = namespace.into_iter().fold(coverage, Coverage::namespace);
     spec(name).covering(coverage)
 }
 

@@ -83,8 +83,9 @@ impl Cluster {
         prepare::check_shape(kind, &mut body)?;
         prepare::check_namespace(call, &mut body)?;
         self.check_grants(call, &body, None)?;
-        // A value that is not a number is not checked.
-        if member(&body, "resourceVersion").parse::<u64>().is_ok_and(|version| version > 0) {
+        // A value that is not a number is not checked. An apply that creates leaves the version out, as an update that creates.
+        let is_applied = owners.is_some();
+        if !is_applied && member(&body, "resourceVersion").parse::<u64>().is_ok_and(|version| version > 0) {
             return Err(ApiError::untyped("resourceVersion should not be set on objects to be created"));
         }
         self.check_namespace_open(call, member(&body, "name"))?;

@@ -41,6 +41,23 @@ fn api_e05_an_apply_creates_and_an_equal_one_changes_nothing() {
 }
 
 #[test]
+fn operator_a1_an_apply_with_a_version_creates_without_it_and_is_refused_where_another_version_is() {
+    let server = server();
+    let at = |version: &str, value: &str| {
+        let mut body = map(json!({"x": value}));
+        body["metadata"]["resourceVersion"] = version.into();
+        apply(&server, "fieldManager=one&force=true", &body)
+    };
+    let made = at("1", "1");
+    let version = made.json()["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    assert_eq!(made.code, 201);
+    assert_ne!(version, "1", "a server leaves the version out of what an apply creates");
+    assert_eq!(at("1", "2").code, 409);
+    assert_eq!(at(&version, "2").code, 200);
+    assert_eq!(at(&version, "3").code, 409);
+}
+
+#[test]
 fn api_e05_a_conflict_names_the_other_and_force_takes_the_field() {
     let server = server();
     apply(&server, "fieldManager=one", &map(json!({"x": "1", "y": "1"})));
