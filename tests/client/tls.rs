@@ -203,3 +203,20 @@ async fn plain_http_to_a_port_for_tls_says_that_the_url_begins_with_https() {
         }
     }
 }
+
+#[tokio::test]
+async fn client_an_unreadable_certificate_of_a_bundle_is_warned_of_once_in_ten_minutes() {
+    crate::logs::keep();
+    let unreadable = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let bundle = format!("{}\n{unreadable}", Authority::new().pem());
+    let warned = || crate::logs::kept().matches("cannot be used and is left out").count();
+    let before = warned();
+    // A client reads its files again each minute, and makes its authorities anew.
+    for _ in 0..10 {
+        Client::new(Config::new("https://127.0.0.1:1").unwrap().certificate_authority(bundle.clone()))
+            .unwrap();
+    }
+    // Another test may warn of something else meanwhile.
+    let told = warned() - before;
+    assert!(told <= 2 && warned() >= 1, "{told} of ten");
+}

@@ -49,8 +49,10 @@ fn inf_36_while_one_source_is_denied_the_others_objects_are_served_and_the_error
         let (recorder, received) = Recorder::new();
         let _subscription = informer.subscribe(recorder.start()).expect("it runs");
         let why = informer.synced_within(Duration::from_secs(5)).await.expect_err("b is denied");
-        let wanted = "source \"b\": denied: pods is forbidden (2 times in a row); it is asked again in ";
-        assert!(why.to_string().contains(wanted), "{why}");
+        // How many of the early waits pass in five seconds is by chance.
+        let words = why.to_string();
+        let begins = "source \"b\": denied: pods is forbidden (";
+        assert!(words.contains(begins) && words.contains("; it is asked again in "), "{words}");
         let WaitError::Deadline(why) = why else { panic!("not a deadline") };
         assert_eq!(why.source, SourceId::new("b"));
         assert!(matches!(why.state, SourceState::Denied { .. }), "{:?}", why.state);

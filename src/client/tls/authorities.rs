@@ -6,12 +6,18 @@
 //! 2. Each certificate is trusted for itself. It is trusted as an issuer only if it may issue, as in Go: the key of one
 //!    server that is trusted makes no other one.
 
+use std::sync::LazyLock;
+
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject as _};
 
 use super::certificate::Certificate;
 use crate::client::error::Error;
+use crate::client::once_in_a_while::OnceInAWhile;
+
+/// What was warned of: the files of a client are read again each minute, by each client of the process.
+static TOLD: LazyLock<OnceInAWhile> = LazyLock::new(OnceInAWhile::default);
 
 const WHAT: &str = "the certificate authority";
 
@@ -32,11 +38,13 @@ impl Authorities {
                 .map_err(|error| pem_reason(&error))
                 .and_then(|certificate| authorities.add(certificate));
             if let Err(reason) = added {
-                tracing::warn!(
-                    target: "actix_informer::client",
-                    reason,
-                    "a certificate of the certificate authority cannot be used and is left out"
-                );
+                if TOLD.is_new(reason) {
+                    tracing::warn!(
+                        target: "actix_informer::client",
+                        reason,
+                        "a certificate of the certificate authority cannot be used and is left out"
+                    );
+                }
                 refused = Some(reason);
             }
         }
