@@ -174,6 +174,8 @@ impl Cluster {
                 if !uid.is_empty() {
                     return Err(another_life(call, uid, ""));
                 }
+                // A version that was sent with a new object is not looked at here.
+                metadata_mut(&mut body).remove("resourceVersion");
                 return self.create_warned(call, body);
             }
             return Err(ApiError::not_found(kind.named(call.name)));
