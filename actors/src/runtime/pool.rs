@@ -26,8 +26,8 @@ use tokio_util::task::TaskTracker;
 use super::locked::locked;
 use super::{Freeing, RuntimeError, panic_text};
 
-/// For so long a thread may begin no job before another one takes its next.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// For so long a thread may begin no job before another one takes its next: longer than a busy machine lets a thread wait.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 const GONE: &str = "the pool is closed";
 
