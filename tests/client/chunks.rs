@@ -133,7 +133,7 @@ async fn decoded_by_reader_and_pool(bytes: usize) -> [usize; 2] {
 }
 
 #[tokio::test]
-async fn lines_of_less_than_64_kib_are_decoded_by_the_reader_and_wake_no_thread_of_the_pool() {
-    assert_eq!(decoded_by_reader_and_pool(60 << 10).await, [10, 0]);
-    assert_eq!(decoded_by_reader_and_pool(70 << 10).await, [0, 10]);
+async fn objects_of_less_than_512_bytes_are_decoded_by_the_reader_and_wake_no_thread_of_the_pool() {
+    assert_eq!(decoded_by_reader_and_pool(10 * 480).await, [10, 0]);
+    assert_eq!(decoded_by_reader_and_pool(10 * 550).await, [0, 10], "however few there are");
 }
