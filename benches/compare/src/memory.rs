@@ -173,6 +173,7 @@ async fn ours<S: Send + Sync + 'static>(
     let pods = start(&client, &runtime)?;
     let subscription = pods.for_each(|_| std::future::ready(()))?;
     subscription.synced_within(LONG).await?;
+    ensure!(pods.status().undecodable == 0, "{} objects were not decoded", pods.status().undecodable);
     let last = ResourceVersion::from_number(last).context("a version is not zero")?;
     let lister = pods.lister();
     let caught_up = async { Ok(lister.wait_for(&last, LONG).await?) };

@@ -154,7 +154,9 @@ impl Reply<'_> {
             seen = now.events;
             for number in 0..history.len() {
                 self.part.extend_from_slice(br#"{"type":"ADDED","object":"#);
+                let begin = self.part.len();
                 history.pod(number, now.events, &mut self.part);
+                self.name_kind(request, begin);
                 self.part.extend_from_slice(b"}\n");
                 self.chunk().await?;
             }
@@ -188,9 +190,7 @@ impl Reply<'_> {
             self.part.extend_from_slice(br#"{"type":"MODIFIED","object":"#);
             let begin = self.part.len();
             history.event(event, &mut self.part);
-            if request.is_for_metadata {
-                self.part.splice(begin..begin + KIND.len(), METADATA.bytes());
-            }
+            self.name_kind(request, begin);
             self.part.extend_from_slice(b"}\n");
             self.chunk().await?;
         }
@@ -198,6 +198,13 @@ impl Reply<'_> {
             self.bookmark(history.version(Progress { expiries: 0, ..now }), "").await?;
         }
         Ok(())
+    }
+
+    /// Gives the pod that begins there the kind that was asked for.
+    fn name_kind(&mut self, request: &Request, begin: usize) {
+        if request.is_for_metadata {
+            self.part.splice(begin..begin + KIND.len(), METADATA.bytes());
+        }
     }
 
     async fn bookmark(&mut self, version: u64, more: &str) -> io::Result<()> {
