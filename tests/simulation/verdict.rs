@@ -147,7 +147,15 @@ fn no_life_was_told_twice(life: &Life) {
             if what.starts_with("Deleted") || what.starts_with("Missed") {
                 gone.insert(key.to_owned(), version);
             } else if let Some(deleted) = gone.remove(key) {
-                assert!(deleted < version, "{line} after it was told as deleted at {deleted}");
+                let of_key = || -> Vec<String> {
+                    let lines = subscriber.received.lines().into_iter();
+                    lines.filter(|line| line.contains(&format!(" {key}@"))).collect()
+                };
+                assert!(
+                    deleted < version,
+                    "{line} after it was told as deleted at {deleted}: {:?}",
+                    of_key()
+                );
             }
         }
     }

@@ -223,9 +223,10 @@ impl<S> Frame<S> {
         self.behind.get(source)?.told.get(key)
     }
 
-    /// Keeps for this source what another one told. What was kept for it in an earlier round is forgotten.
+    /// Keeps for this source what another one told. What was kept for it in an earlier round is forgotten; a hand-over that
+    /// begins later counts its rounds from zero, and forgets nothing.
     pub(crate) fn tell(&mut self, source: &SourceId, round: u64, key: &ObjectKey, version: &ResourceVersion) {
-        if self.behind.get(source).is_none_or(|behind| behind.round != round) {
+        if self.behind.get(source).is_none_or(|behind| behind.round < round) {
             self.behind.insert(source.clone(), Behind::new(round, version.clone()));
         }
         if let Some(behind) = self.behind.get_mut(source) {

@@ -146,3 +146,18 @@ fn informer_1_a_first_list_that_is_asked_for_again_forgets_what_was_told_before(
     apply(&mut play, "n0", gone(of("n0", "n0/two", "u2", 7)));
     assert_eq!(told(&play), Some(1), "of any number of requests the last one counts");
 }
+
+#[test]
+fn informer_1_a_second_hand_over_that_begins_while_its_source_is_behind_forgets_nothing() {
+    let mut play = Play::new();
+    let mut first = among(["n0", ALL]);
+    first.begin_round(&scope_of(ALL), &SourceId::new(ALL));
+    play.store.hand_over_among(vec![first]);
+    list(&mut play, "n0", 5, &[("n0/one", "u1", 5), ("n0/two", "u2", 5)]);
+    list(&mut play, ALL, 5, &[]);
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 8)));
+    play.store.hand_over_among(vec![among(["n0", ALL])]);
+    apply(&mut play, "n0", gone(of("n0", "n0/two", "u2", 9)));
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/one", "u1", 7))), nothing());
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 8))), nothing());
+}
