@@ -18,6 +18,7 @@ use actix_informer::testing::{Host, RandomNumbers, World, each_seed};
 
 use super::*;
 
+mod deletions;
 mod leaders;
 mod managers;
 
