@@ -104,20 +104,26 @@ impl<S> Published<S> {
     }
 
     /// What a publish of this snapshot means to waits: `sources` have reached other versions or are gone, and these are
-    /// its changes.
+    /// its changes. `None` if nobody waits: whoever begins to wait from now on sees the snapshot itself.
     pub(crate) fn news(
-        snapshot: Snapshot<S>,
-        sources: Vec<SourceId>,
+        &self,
+        snapshot: &Snapshot<S>,
+        sources: &[SourceId],
         changes: Option<&Changes<S>>,
-    ) -> News<S> {
-        let objects = match changes {
+    ) -> Option<News<S>> {
+        let (for_versions, for_changes) = locked(&self.waits).are_there();
+        if !for_versions && !for_changes {
+            return None;
+        }
+        let sources = if for_versions { sources.to_vec() } else { Vec::new() };
+        let objects = match changes.filter(|_| for_changes) {
             None => NewObjects::These(Vec::new()),
             Some(Changes::Parts(changes)) => {
                 NewObjects::These(changes.iter().map(|change| change.key().clone()).collect())
             }
             Some(Changes::Listed { .. }) => NewObjects::Any(None),
         };
-        News { snapshot, sources, objects }
+        Some(News { snapshot: snapshot.clone(), sources, objects })
     }
 
     /// Wakes who waits for this news, at most [`AT_ONCE`] waits; true if there may be more. Not done by

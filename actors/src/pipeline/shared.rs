@@ -97,18 +97,18 @@ impl<S: Body> PipelineShared<S> {
             now: self.runtime.now(),
         };
         let published = self.board.publish(&figures, || self.published.publish(epoch, newest.clone()));
-        if published {
-            let mut news = Published::news(newest.clone(), sources.to_vec(), applied.changes.as_ref());
-            if self.published.wake(&mut news) {
-                let published = Arc::clone(&self.published);
-                // Not a part of the actor, whose restart must not keep anybody waiting.
-                actix_rt::spawn(async move {
+        if published
+            && let Some(mut news) = self.published.news(newest, sources, applied.changes.as_ref())
+            && self.published.wake(&mut news)
+        {
+            let published = Arc::clone(&self.published);
+            // Not a part of the actor, whose restart must not keep anybody waiting.
+            actix_rt::spawn(async move {
+                tokio::task::yield_now().await;
+                while published.wake(&mut news) {
                     tokio::task::yield_now().await;
-                    while published.wake(&mut news) {
-                        tokio::task::yield_now().await;
-                    }
-                });
-            }
+                }
+            });
         }
         published
     }

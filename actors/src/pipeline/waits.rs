@@ -84,6 +84,11 @@ impl Waits {
         Place::Change(key.clone(), number)
     }
 
+    /// Whether there are waits for versions of sources, and waits for objects.
+    pub(super) fn are_there(&self) -> (bool, bool) {
+        (!self.versions.is_empty(), !self.changes.is_empty())
+    }
+
     /// Removes a wait, if it is still there.
     pub(super) fn remove(&mut self, place: &Place) {
         match place {
