@@ -76,8 +76,8 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         let Self { slots, lines, cells, phase, budget: Budget { most, .. }, .. } = self;
         let mut anew = Self { cells: *cells, phase: Phase::Open, ..Self::noting(lines.order(), *most) };
         let slots = slots.iter().map(|(_, slot)| slot.clone());
-        let (processing, others): (Vec<Slot<K, P>>, Vec<Slot<K, P>>) =
-            slots.partition(|slot| matches!(slot.state, State::Processing(_)));
+        let is_processing = |slot: &Slot<K, P>| matches!(slot.state, State::Processing(_));
+        let (processing, others): (Vec<_>, Vec<_>) = slots.partition(is_processing);
         for Slot { key, state, delay, note, delayed_note } in processing {
             let id = anew.slot_of(key);
             let State::Processing(Processing { since, again, again_since, .. }) = state else { continue };

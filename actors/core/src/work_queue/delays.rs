@@ -74,7 +74,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         let id = self.slot_of(key);
         let asked = self.slots.get(id).and_then(|slot| slot.delay).map_or(u64::MAX, |delay| delay.due);
         let last = nanos(now.saturating_add(quiet.saturating_mul(MOST_PERIODS)));
-        let latest = *self.postponed.entry(id).or_insert(last.min(asked));
+        let latest = *self.postponed.entry(id).or_insert_with(|| last.min(asked));
         self.set_delay(id, nanos(now.saturating_add(quiet)).min(latest), (priority, note))
     }
 

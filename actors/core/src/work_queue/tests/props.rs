@@ -99,59 +99,12 @@ impl World {
     fn step(&mut self, step: Step) -> Result<(), TestCaseError> {
         self.now += Duration::from_nanos(1);
         self.number += 1;
-        let noted = |priority, number| (priority, Noted(vec![number]));
-        let Self { queue, model, now, number, is_exact } = self;
-        let (now, number, is_open) = (*now, *number, !model.is_shut_down);
-        let is_same = |note: &Noted, expected: &Vec<u64>| !*is_exact || note.0 == *expected;
+        let Self { queue, model, now, number, .. } = self;
+        let (now, number) = (*now, *number);
         match step {
-            Step::Add(key, priority) => {
-                queue.add_with(key, noted(priority, number), now);
-                if is_open {
-                    model.add_noted(key, (priority, number), now);
-                }
-            }
-            Step::AddAfter(key, time, priority) => {
-                let delay = Duration::from_millis(time);
-                queue.add_after_with(key, delay, noted(priority, number), now);
-                if is_open {
-                    model.add_after(key, delay, (priority, number), now);
-                }
-            }
-            Step::Postpone(key, time, priority) => {
-                let quiet = Duration::from_millis(time);
-                queue.postpone_with(key, quiet, noted(priority, number), now);
-                if is_open {
-                    model.postpone(key, quiet, (priority, number), now);
-                }
-            }
-            Step::Begin(key) => {
-                let note = queue.begin(&key);
-                let Some(runs) = model.runs.get_mut(&key) else { return Ok(()) };
-                runs.again = None;
-                prop_assert!(is_same(&note, &model.notes.remove(&key).unwrap_or_default()));
-            }
-            Step::PutBack(key) => {
-                let runs = model.runs.get_mut(&key);
-                let note = runs.as_ref().map(|runs| runs.note.clone()).unwrap_or_default();
-                prop_assert_eq!(queue.put_back(&key, Noted(note.clone()), now), runs.is_some());
-                if let Some(runs) = runs.filter(|_| !model.is_forced) {
-                    let (again, since) = runs.again.unwrap_or((runs.priority, runs.since));
-                    runs.again = Some((again.max(runs.priority), since));
-                    model.notes.entry(key).or_default().splice(0..0, note);
-                }
-                model.done(key);
-            }
+            Step::Add(..) | Step::AddAfter(..) | Step::Postpone(..) => self.add(step),
+            Step::Begin(_) | Step::PutBack(_) | Step::Take => return self.hand_out(step),
             Step::Discard(key) => prop_assert_eq!(queue.discard(&key), model.discard(key)),
-            Step::Take => {
-                let (taken, expected) = (queue.take(now), model.take(now));
-                let Some(taken) = taken else {
-                    prop_assert_eq!(expected, None);
-                    return Ok(());
-                };
-                let (key, priority, waited, note) = expected.expect("the model hands one out, too");
-                prop_assert_eq!((taken.key, taken.priority, taken.waited), (key, priority, waited));
-                prop_assert!(is_same(&taken.note, &note), "{:?} and {:?}", taken.note, note);
-            }
             Step::Done(key) => prop_assert_eq!(queue.done(&key, now), model.done(key)),
             Step::RetryAfter(key, time) => {
                 let delay = Duration::from_millis(time);
@@ -182,6 +135,74 @@ impl World {
                 (model.lines, model.passed_over, model.notes) = Default::default();
             }
             Step::Rebuild => return self.rebuild(),
+        }
+        Ok(())
+    }
+
+    /// Something is added.
+    fn add(&mut self, step: Step) {
+        let noted = |priority, number| (priority, Noted(vec![number]));
+        let Self { queue, model, now, number, .. } = self;
+        let (now, number, is_open) = (*now, *number, !model.is_shut_down);
+        match step {
+            Step::Add(key, priority) => {
+                queue.add_with(key, noted(priority, number), now);
+                if is_open {
+                    model.add_noted(key, (priority, number), now);
+                }
+            }
+            Step::AddAfter(key, time, priority) => {
+                let delay = Duration::from_millis(time);
+                queue.add_after_with(key, delay, noted(priority, number), now);
+                if is_open {
+                    model.add_after(key, delay, (priority, number), now);
+                }
+            }
+            Step::Postpone(key, time, priority) => {
+                let quiet = Duration::from_millis(time);
+                queue.postpone_with(key, quiet, noted(priority, number), now);
+                if is_open {
+                    model.postpone(key, quiet, (priority, number), now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A key is handed out, or its worker begins or goes.
+    fn hand_out(&mut self, step: Step) -> Result<(), TestCaseError> {
+        let Self { queue, model, now, is_exact, .. } = self;
+        let now = *now;
+        let is_same = |note: &Noted, expected: &Vec<u64>| !*is_exact || note.0 == *expected;
+        match step {
+            Step::Begin(key) => {
+                let note = queue.begin(&key);
+                let Some(runs) = model.runs.get_mut(&key) else { return Ok(()) };
+                runs.again = None;
+                prop_assert!(is_same(&note, &model.notes.remove(&key).unwrap_or_default()));
+            }
+            Step::PutBack(key) => {
+                let runs = model.runs.get_mut(&key);
+                let note = runs.as_ref().map(|runs| runs.note.clone()).unwrap_or_default();
+                prop_assert_eq!(queue.put_back(&key, Noted(note.clone()), now), runs.is_some());
+                if let Some(runs) = runs.filter(|_| !model.is_forced) {
+                    let (again, since) = runs.again.unwrap_or((runs.priority, runs.since));
+                    runs.again = Some((again.max(runs.priority), since));
+                    model.notes.entry(key).or_default().splice(0..0, note);
+                }
+                model.done(key);
+            }
+            Step::Take => {
+                let (taken, expected) = (queue.take(now), model.take(now));
+                let Some(taken) = taken else {
+                    prop_assert_eq!(expected, None);
+                    return Ok(());
+                };
+                let (key, priority, waited, note) = expected.expect("the model hands one out, too");
+                prop_assert_eq!((taken.key, taken.priority, taken.waited), (key, priority, waited));
+                prop_assert!(is_same(&taken.note, &note), "{:?} and {:?}", taken.note, note);
+            }
+            _ => {}
         }
         Ok(())
     }

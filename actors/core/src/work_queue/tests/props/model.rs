@@ -115,7 +115,7 @@ impl Model {
             return self.add_noted(key, noted, now);
         }
         let asked = self.delays.get(&key).map_or(Duration::MAX, |(due, _)| *due);
-        let latest = *self.latest.entry(key).or_insert((now + quiet * MOST_PERIODS).min(asked));
+        let latest = *self.latest.entry(key).or_insert_with(|| (now + quiet * MOST_PERIODS).min(asked));
         self.set_delay(key, (now + quiet).min(latest), noted);
     }
 
