@@ -130,11 +130,12 @@ impl ArbiterHandle {
     {
         let shared = Arc::clone(&self.0);
         let job: Job = Box::new(move || match catch_unwind(AssertUnwindSafe(make)) {
-            Ok(future) => drop(actix_rt::spawn(async move {
-                if let Err(panic) = AssertUnwindSafe(future).catch_unwind().await {
+            // Not an async block, which would hold the future twice: once as it came, once as it is awaited.
+            Ok(future) => drop(actix_rt::spawn(AssertUnwindSafe(future).catch_unwind().map(move |done| {
+                if let Err(panic) = done {
                     shared.note_panic(panic);
                 }
-            })),
+            }))),
             Err(panic) => shared.note_panic(panic),
         });
         let refused = match &*self.0.jobs() {
