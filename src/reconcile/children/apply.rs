@@ -76,8 +76,8 @@ impl ChildPass<'_> {
     /// ([`ChildError::NotOurs`]); [`Self::apply_with`] says otherwise.
     ///
     /// Before an apply for an owner whose cache does not follow its source at present, before a child is made again that
-    /// this process has made before, and before an object gets the owner's reference that nobody controls, the server is asked
-    /// for the metadata of the owner, once a pass. That needs the right to `get` the owner; without it the child is applied
+    /// this process has made before, the server is asked for the metadata of the owner, once a pass; before an object gets the
+    /// owner's reference that nobody controls, each time. That needs the right to `get` the owner; without it the child is applied
     /// unasked, but no such object is taken.
     ///
     /// # Errors
@@ -215,8 +215,9 @@ impl ChildPass<'_> {
         let Some(wait) = wait else { return Err(wish.failed(error)) };
         client.sleep(wait).await.map_err(|source| wish.failed(source))?;
         if newest.is_none() && state.is_some() {
-            // It was the owner's, and is gone: perhaps with its owner.
+            // It was the owner's, and is gone: perhaps with its owner, since it was asked for.
             self.children.memory.forget(&wish.place);
+            self.check.is_answered = false;
             self.check_owner(false).await?;
         }
         Ok(found)

@@ -5,7 +5,8 @@
 //! child before, and it is gone: the garbage collector deletes what an owner leaves behind. Or nobody controls an object that
 //! is to be the child: the owner may have been deleted with `--cascade=orphan`, which leaves its children behind, and a child
 //! that gets its reference again is deleted with the owner. Invariants:
-//! 1. A pass asks at most once, and only before an apply that it would send.
+//! 1. A pass asks once, and only before an apply that it would send. Before each object that nobody controls it asks anew,
+//!    after it has read the object: the answer to an earlier question may be older than the owner's deletion.
 //! 2. A process that may not ask applies the child, but takes no object that nobody controls.
 //! 3. Nothing is applied for an owner that is being deleted, unless the pass is for its clean-up.
 
@@ -28,15 +29,8 @@ pub(super) struct OwnerCheck {
     is_orphaning: bool,
     /// Whether the pass is for its clean-up.
     pub(super) for_clean_up: bool,
-    answer: Option<Answer>,
-}
-
-/// What the server has said.
-#[derive(Clone, Copy)]
-enum Answer {
-    Present,
-    /// This process may not ask.
-    Forbidden,
+    /// Whether the server has said that it is there, or that this process may not ask.
+    pub(super) is_answered: bool,
 }
 
 impl OwnerCheck {
@@ -46,7 +40,7 @@ impl OwnerCheck {
         let is_ending = meta.deletion_timestamp.is_some();
         let is_orphaning = is_ending && meta.finalizers.iter().flatten().any(|one| one == ORPHAN);
         let (kind, name) = (|| ApiResource::erase::<O>(&()), meta.name.clone().unwrap_or_default());
-        Self { kind, name, is_ending, is_orphaning, for_clean_up: false, answer: None }
+        Self { kind, name, is_ending, is_orphaning, for_clean_up: false, is_answered: false }
     }
 
     /// Whether the owner's deletion leaves its children behind.
@@ -64,20 +58,18 @@ impl ChildPass<'_> {
         Err(ChildError::OwnerIsEnding { owner: self.owner.described.clone(), child: child.to_owned() })
     }
 
-    /// Asks once whether the owner is there as the cache has it. Unless that `must_be_known`, a process that may not ask takes it
-    /// for granted.
+    /// Asks whether the owner is there as the cache has it. Unless it `must_be_known` at this moment, an earlier answer counts,
+    /// and a process that may not ask takes it for granted.
     pub(super) async fn check_owner(&mut self, must_be_known: bool) -> Result<(), ChildError> {
-        match self.check.answer {
-            Some(Answer::Present) => return Ok(()),
-            Some(Answer::Forbidden) if !must_be_known => return Ok(()),
-            _ => {}
+        if self.check.is_answered && !must_be_known {
+            return Ok(());
         }
         let api = self.children.client.dynamic_api(&(self.check.kind)());
         let api = api.in_namespace(self.owner.namespace.as_deref()).metadata();
         let found = match api.get_opt(&self.check.name).await {
             Ok(found) => found.map(|found| found.metadata),
             Err(error) if error.is_forbidden() && !must_be_known => {
-                self.check.answer = Some(Answer::Forbidden);
+                self.check.is_answered = true;
                 return Ok(());
             }
             Err(source) => {
@@ -91,7 +83,7 @@ impl ChildPass<'_> {
         if !OwnerNow::may_have_children(now, &self.owner.uid, self.check.for_clean_up) {
             return Err(ChildError::OwnerIsGone { owner: self.owner.described.clone() });
         }
-        self.check.answer = Some(Answer::Present);
+        self.check.is_answered = true;
         Ok(())
     }
 }

@@ -260,6 +260,24 @@ fn operator_a5_a_child_of_an_owner_that_was_deleted_with_orphans_does_not_get_it
 }
 
 #[test]
+fn operator_a5_before_each_object_that_nobody_controls_the_owner_is_asked_for_anew() {
+    scene(|scene| async move {
+        scene.pass(&[("a", "1"), ("b", "1")]).await.unwrap();
+        let server = &scene.cluster.server;
+        server.delete("configmaps", "default", "b").unwrap();
+        scene.caught_up().await;
+        let mut pass = scene.children.of(&scene.owner, &scene.owner).unwrap();
+        pass.apply(page("b", "1")).await.unwrap(); // the owner is there
+        let free = json!({"metadata": {"ownerReferences": null}});
+        server.merge_patch("configmaps", "default", "a", &free).unwrap();
+        server.delete("sites.example.org", "default", "shop").unwrap();
+        let error = pass.apply(page("a", "2")).await.unwrap_err();
+        assert!(matches!(error, ChildError::OwnerIsGone { .. }), "{error}");
+        assert_eq!(scene.cluster.stored("a").unwrap()["metadata"]["ownerReferences"], Value::Null);
+    });
+}
+
+#[test]
 fn operator_a5_the_clean_up_of_an_owner_whose_children_are_to_stay_prunes_none() {
     scene(|scene| async move {
         scene.pass(&[("a", "1")]).await.unwrap();
