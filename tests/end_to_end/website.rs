@@ -189,7 +189,10 @@ pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of
     );
     let (status, shown) = (operator.status(), figures(&stage.runtime, &events));
     assert!(status.leads == Some(true) && status.unready().is_empty(), "{status}");
-    assert!(shown.contains("controller websites: running") && shown.contains("its queue: "), "{shown}");
+    assert!(
+        shown.contains("controller website-operator: running") && shown.contains("its queue: "),
+        "{shown}"
+    );
     let report = operator.drain().await;
     assert!(report.is_clean(), "{report}");
     let lease = server.client().api::<Lease>().namespaced(NAMESPACE).get("website-operator").await.unwrap();

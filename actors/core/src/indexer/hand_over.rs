@@ -55,7 +55,7 @@ impl<S> Store<S> {
             return Some(object);
         }
         let Some(told) = self.working.told(source, object.key()).cloned() else { return Some(object) };
-        if *listed.unwrap_or(object.version()) >= told {
+        if *listed.unwrap_or_else(|| object.version()) >= told {
             self.working.confirm(source, object.key());
             return Some(object);
         }

@@ -55,13 +55,14 @@ mod tests {
 
     #[test]
     fn newcomer_0_a_key_is_made_of_any_kind_of_text() {
-        let owned = "web".to_owned();
+        let (shop, owned) = ("shop".to_owned(), "web".to_owned());
         let key = ObjectKey::namespaced("shop", "web");
-        assert_eq!(ObjectKey::namespaced(&"shop".to_owned(), &owned), key);
-        assert_eq!(ObjectKey::namespaced(&"shop", Cow::Borrowed("web")), key);
+        assert_eq!(ObjectKey::namespaced(&shop, &owned), key);
+        assert_eq!(ObjectKey::namespaced(shop.clone(), Cow::Borrowed("web")), key);
         assert_eq!(ObjectKey::namespaced("shop", owned.clone().into_boxed_str()), key);
+        assert_eq!(ObjectKey::cluster(&owned), ObjectKey::cluster("web"));
         assert_eq!(key.sibling(&owned), key.sibling(owned));
-        assert_eq!(ObjectKey::cluster(&"web".to_owned()), ObjectKey::cluster("web"));
+        assert_eq!(ObjectKey::namespaced(&shop, "web"), key);
     }
 
     #[test]
