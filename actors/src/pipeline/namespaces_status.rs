@@ -40,8 +40,9 @@ impl fmt::Display for NamespacesStatus {
         if let Some(why) = &self.refused {
             write!(f, ", as the cluster-wide watch is refused: {why}")?;
         }
-        let failure =
-            self.failure.as_ref().map_or(Ok(()), |why| write!(f, ", {} of them not: {why}", self.failed));
-        failure
+        match &self.failure {
+            Some(why) => write!(f, ", {} of them not: {why}", self.failed),
+            None => Ok(()),
+        }
     }
 }
