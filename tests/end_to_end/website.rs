@@ -132,6 +132,11 @@ impl Sites {
     }
 }
 
+/// Whether nothing has these labels.
+async fn has_none(maps: &Api<ConfigMap>, labels: &str) -> bool {
+    maps.list(&ListParams::default().labels(labels)).await.unwrap().items.is_empty()
+}
+
 pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of_its_manifests(stage: Stage) {
     let server = match &*stage.server {
         Server::Memory(_) => Arc::new(Server::memory_with_rbac()),
@@ -176,17 +181,9 @@ pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of
     sites.reaches("copy", "Starting").await;
     sites.delete("copy").await;
     sites.sites.until("copy", conditions::absent(), LONG).await.unwrap();
-    let maps = sites.maps.list(&ListParams::default().labels(crate::website_operator::parts::MANAGED)).await;
-    assert!(maps.unwrap().items.is_empty() && sites.services.get_opt("copy").await.unwrap().is_none());
-    assert!(
-        sites
-            .claims
-            .list(&ListParams::default().labels("example.org/site-uid"))
-            .await
-            .unwrap()
-            .items
-            .is_empty()
-    );
+    assert!(has_none(&sites.maps, crate::website_operator::parts::MANAGED).await);
+    assert!(has_none(&sites.claims, "example.org/site-uid").await);
+    assert!(sites.services.get_opt("copy").await.unwrap().is_none());
     let (status, shown) = (operator.status(), figures(&stage.runtime, &events));
     assert!(status.leads == Some(true) && status.unready().is_empty(), "{status}");
     assert!(

@@ -66,13 +66,16 @@ fn of_ring() -> WebPkiSupportedAlgorithms {
     provider_of_ring::default_provider().signature_verification_algorithms
 }
 
+/// Whether a signature is that of a key over a hash: `Some` if it is.
+type Verify = fn(key: &[u8], hash: &[u8], signature: &[u8]) -> Option<()>;
+
 /// ECDSA with one curve and one hash.
 #[derive(Debug)]
 struct Ecdsa {
     key: AlgorithmIdentifier,
     signature: AlgorithmIdentifier,
     hash: &'static Algorithm,
-    verify: fn(key: &[u8], hash: &[u8], signature: &[u8]) -> Option<()>,
+    verify: Verify,
 }
 
 impl SignatureVerificationAlgorithm for Ecdsa {

@@ -28,8 +28,7 @@ impl Verifier {
     fn check(
         &self,
         authorities: &Authorities,
-        presented: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
+        (presented, intermediates): (&CertificateDer<'_>, &[CertificateDer<'_>]),
         name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), Error> {
@@ -83,7 +82,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if let Some(authorities) = &self.authorities {
-            self.check(authorities, end_entity, intermediates, server_name, now)
+            self.check(authorities, (end_entity, intermediates), server_name, now)
                 .map_err(|error| words::of_refusal(error, end_entity, authorities))?;
         }
         Ok(ServerCertVerified::assertion())
