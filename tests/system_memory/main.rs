@@ -53,7 +53,11 @@ impl Server {
         &self,
         request: &Request<Bytes>,
     ) -> Response<stream::BoxStream<'static, std::io::Result<Bytes>>> {
-        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let asks = |word: &str| request.uri().query().is_some_and(|query| query.contains(word));
+        if asks("sendInitialEvents") {
+            return refusal();
+        }
+        let is_watch = asks("watch=true");
         let accept = request.headers().get("accept").and_then(|value| value.to_str().ok());
         let kind = if accept.is_some_and(|accept| accept.contains("as=PartialObjectMetadata")) {
             METADATA
@@ -90,6 +94,15 @@ impl Server {
 /// The version of the object that this change leaves.
 fn version(change: u64) -> u64 {
     OBJECTS + 1 + change
+}
+
+/// What a server without watch-lists answers, so that a list is asked for.
+fn refusal() -> Response<stream::BoxStream<'static, std::io::Result<Bytes>>> {
+    let status = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,
+        "message":"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}"#;
+    let body = stream::iter([Ok(Bytes::from_static(status.as_bytes()))]).boxed();
+    let answer = Response::builder().status(422).header("content-type", "application/json");
+    answer.body(body).expect("a sound answer")
 }
 
 /// The kind of an object and its version.
