@@ -212,7 +212,11 @@ impl Session {
         let answered = loop {
             prepare(self);
             let answered = self.answer(&request);
-            if holds(self) {
+            // What a real server says of a kind for some milliseconds after a change of its definition.
+            let is_beginning = |answer: &Answer| answer.text("/message") == "storage is (re)initializing";
+            if answered.as_ref().is_ok_and(is_beginning) {
+                wait_a_moment();
+            } else if holds(self) {
                 break answered;
             }
         };
