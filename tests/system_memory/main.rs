@@ -29,6 +29,7 @@ const ONE_BY_ONE: u64 = 5_000;
 const PIECE: u64 = 64;
 /// What memory may be, compared with what it was after the list; and in KiB, what is on its way at full speed, however few
 /// objects there are: parts in the queue, chunks that are decoded, events that wait.
+/// That is more than the whole list of metadata takes here: of metadata this finds only growth without a bound.
 const MOST: f64 = 1.05;
 const ON_ITS_WAY: f64 = 32.0 * 1024.0;
 
