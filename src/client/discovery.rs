@@ -216,7 +216,8 @@ impl Discovery {
     }
 
     fn named(&self, name: &str, found: Found) -> NamedResource {
-        for also in &found.also {
+        let is_new = |also: &&String| self.client.known.told.is_new(&format!("{name} {also}"));
+        for also in found.also.iter().filter(|also| is_new(also)) {
             tracing::warn!(target: "actix_informer::client", name, chosen = found.resource.name(), %also,
                 "the short name could also mean a resource of lower priority");
         }

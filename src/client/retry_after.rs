@@ -3,21 +3,27 @@
 //! Answers "when may the next request come?" from the Retry-After header of an answer (RFC 9110, section 10.2.3).
 //! Invariants:
 //! 1. A wait is at most [`LONGEST`]: a page of a proxy that asks for a day would stop an informer for a day. What is cut
-//!    is logged.
+//!    is logged, at most once in ten minutes.
 //! 2. A date is compared with the answer's own Date header, so that clocks that differ change nothing; with the clock of
 //!    this machine only if there is none.
 //!
 //! Read next: `layers/retry.rs`, `status.rs`.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use http::{HeaderMap, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
+use crate::client::once_in_a_while::OnceInAWhile;
+
 /// The longest wait that is kept: long enough for a server that restarts with all its clients coming back, and short
 /// enough that a mistake is survived.
 pub(crate) const LONGEST: Duration = Duration::from_secs(5 * 60);
+
+/// Whether a long wait was told of lately.
+static TOLD: LazyLock<OnceInAWhile> = LazyLock::new(OnceInAWhile::default);
 
 /// How long the server of this answer asks to wait.
 pub(crate) fn of(headers: &HeaderMap) -> Option<Duration> {
@@ -40,7 +46,7 @@ pub(crate) fn parsed(text: &str, date: Option<&str>) -> Option<Duration> {
 
 /// At most [`LONGEST`].
 pub(crate) fn capped(wait: Duration) -> Duration {
-    if wait > LONGEST {
+    if wait > LONGEST && TOLD.is_new("") {
         tracing::warn!(target: "actix_informer::client", asked = ?wait, kept = ?LONGEST, "the server asks for a long wait; the next request comes sooner");
     }
     wait.min(LONGEST)
