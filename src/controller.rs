@@ -51,7 +51,7 @@ pub use informer_actors::controller::{
     AnyController, Causes, Controller, ControllerBuilder, ControllerEnd, ControllerState, ControllerStatus,
     Counts, EventKind, Failure, HANGS_AFTER, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED,
     MOST_RESTING, MOST_WITH_CAUSES, MOST_WRITES, Outcome, ReadyController, Reason, Reconcile, ReconcileError,
-    Request, StartControllerError, Trigger,
+    Request, Selected, StartControllerError, Trigger,
 };
 
 #[cfg(feature = "client")]

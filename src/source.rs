@@ -4,7 +4,7 @@
 //! `informer_actors` and `informer_core`; adds nothing. Read next: the example `custom_source`.
 
 pub use informer_actors::list_watch::{
-    Connect, Coverage, KnownObjects, ListStream, ListWatch, SourceSpec, WatchStream,
+    Connect, Coverage, KnownObjects, ListStream, ListWatch, SelectorInput, SourceSpec, WatchStream,
 };
 pub use informer_core::backoff::BackoffPolicy;
 pub use informer_core::delta::{ListPart, Undecodable, WatchPart};

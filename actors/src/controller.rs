@@ -35,6 +35,8 @@ pub use request::{Reconcile, ReconcileError, Request};
 pub use status::{ControllerState, ControllerStatus, Counts, Failure, HANGS_AFTER};
 pub use trigger::Trigger;
 
+pub use crate::pipeline::sources::Selected;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::informer::AnyInformer;

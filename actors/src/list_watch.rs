@@ -22,7 +22,7 @@ use informer_core::namespaces::Names;
 use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::pipeline::published::Published;
-pub use crate::pipeline::source_spec::{Coverage, SourceSpec};
+pub use crate::pipeline::source_spec::{Coverage, SelectorInput, SourceSpec};
 
 /// The answer to one list request: parts as they arrive.
 pub type ListStream<S> = LocalBoxStream<'static, Result<ListPart<S>, ListWatchError>>;

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use informer_actors::list_watch::Coverage;
+use informer_actors::list_watch::{Coverage, SelectorInput};
 use informer_core::meta::ObjectKey;
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
@@ -64,8 +64,24 @@ impl Scope {
     pub(crate) fn coverage(&self) -> Coverage {
         let coverage_of_selectors = self.selectors();
         let coverage = Coverage::everything().selectors(coverage_of_selectors);
-        let coverage = if self.is_selective() { coverage.selecting(self.selects()) } else { coverage };
+        let coverage = if self.is_selective() {
+            coverage.selecting(self.selects()).reading(self.reads())
+        } else {
+            coverage
+        };
         self.namespace.iter().fold(coverage, |coverage, namespace| coverage.namespace(namespace.as_str()))
+    }
+
+    /// What of an object the selectors read.
+    fn reads(&self) -> SelectorInput {
+        let fields = FieldTerms::parse(self.fields.as_deref().unwrap_or_default());
+        if !fields.is_ok_and(|fields| fields.are_of_keys()) {
+            SelectorInput::Fields
+        } else if self.labels.is_some() {
+            SelectorInput::Labels
+        } else {
+            SelectorInput::Key
+        }
     }
 
     /// Whether the selectors let an object of this key and these labels through, as far as these say it. What cannot be

@@ -9,7 +9,7 @@
 use std::any::TypeId;
 use std::collections::BTreeMap;
 
-use informer_actors::controller::Request;
+use informer_actors::controller::{Request, Selected};
 use informer_actors::informer::Body;
 use informer_core::meta::{Meta, Object};
 use kube_core::Resource;
@@ -94,6 +94,17 @@ pub(super) fn manager_of(log: &dyn WriteLog) -> Option<String> {
 pub trait Subject<K>: WriteLog {
     /// The object as the cache has it; `None` if it is gone.
     fn object(&self) -> Option<&Object<K>>;
+
+    /// The last known state of an object that is not followed any more and may live on, as [`Request::left`]. `None` where
+    /// that is not known.
+    fn left(&self) -> Option<&Object<K>> {
+        None
+    }
+
+    /// Whether that object is followed, given its labels as the server has them now, as [`Request::selected`].
+    fn selected(&self, _labels: &BTreeMap<String, String>) -> Selected {
+        Selected::LeftOut
+    }
 }
 
 impl<K: Send + Sync> WriteLog for Object<K> {
@@ -130,6 +141,14 @@ impl<S: Body> WriteLog for Request<S> {
 impl<S: Body> Subject<S> for Request<S> {
     fn object(&self) -> Option<&Object<S>> {
         Self::object(self)
+    }
+
+    fn left(&self) -> Option<&Object<S>> {
+        Self::left(self)
+    }
+
+    fn selected(&self, labels: &BTreeMap<String, String>) -> Selected {
+        Self::selected(self, labels)
     }
 }
 

@@ -52,6 +52,8 @@ mod keys;
 #[cfg(feature = "client")]
 mod leader_election;
 mod leader_terms;
+#[cfg(feature = "client")]
+mod left;
 mod lifecycle;
 mod lifecycle_controllers;
 mod lifecycle_parts;

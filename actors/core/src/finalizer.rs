@@ -3,7 +3,8 @@
 //! Answers "is it added, is the object reconciled or cleaned up, and what does a refused change of the list mean?" It does
 //! not say how the list is changed. Invariants:
 //! 1. An object that is not being deleted is reconciled only while its finalizer is on the server: it is added before.
-//! 2. Work is cleaned up only for an object that is being deleted and still has the finalizer.
+//! 2. Work is cleaned up only for an object that is being deleted, or has left what the operator follows, and still has the
+//!    finalizer.
 //! 3. Finalizers of others are never looked at.
 //! 4. A list that may have been cut is not taken for an empty one: a change tests that it is empty, and the server is
 //!    asked before an object that is being deleted is left alone.
@@ -17,7 +18,7 @@
 ///
 /// let foreign = vec!["example.org/other".to_owned()];
 /// let tested =
-///     Observed { uid: "u", version: "7", finalizers: &foreign, is_ending: false, may_be_cut: false };
+///     Observed { uid: "u", version: "7", finalizers: &foreign, is_ending: false, has_left: false, may_be_cut: false };
 /// assert_eq!(tested.step("example.org/mine"), Step::Add);
 /// let newest = Observed { version: "9", is_ending: true, ..tested };
 /// assert_eq!(tested.refused(Some(&newest)), Refusal::Conflict); // somebody was faster: decide anew
@@ -34,6 +35,8 @@ pub struct Observed<'a> {
     pub finalizers: &'a [String],
     /// Whether it is being deleted: then no finalizer can be added.
     pub is_ending: bool,
+    /// Whether the operator does not follow it any more: its selectors leave the object out.
+    pub has_left: bool,
     /// Whether it was seen in a cache, whose informer may cut the list: then an empty list says nothing.
     pub may_be_cut: bool,
 }
@@ -45,13 +48,13 @@ pub enum Step {
     /// The finalizer is added, and the object is looked at again. The change must fail if [`Observed::is_unknown`] and
     /// the server's list is not empty.
     Add,
-    /// The server is asked for the object: it is being deleted, and its list may have been cut.
+    /// The server is asked for the object: nothing more is to be done for it, and its list may have been cut.
     Read,
     /// The object is reconciled.
     Apply,
     /// What belongs to the object is cleaned up; then the finalizer is removed.
     CleanUp,
-    /// Nothing: the object is being deleted, and this operator has nothing left to do for it.
+    /// Nothing: the object is being deleted or has left, and this operator has nothing left to do for it.
     Leave,
 }
 
@@ -70,7 +73,7 @@ pub enum Refusal {
 impl Observed<'_> {
     /// What this operator does about the object.
     pub fn step(&self, name: &str) -> Step {
-        match (self.is_ending, self.position(name).is_some()) {
+        match (self.is_ending || self.has_left, self.position(name).is_some()) {
             (false, false) => Step::Add,
             (false, true) => Step::Apply,
             (true, true) => Step::CleanUp,
@@ -118,7 +121,9 @@ mod tests {
             (&[][..], true, Step::Leave, None),
         ] {
             for may_be_cut in [false, true] {
-                let observed = Observed { uid: "u", version: "1", finalizers, is_ending, may_be_cut };
+                let has_left = false;
+                let observed =
+                    Observed { uid: "u", version: "1", finalizers, is_ending, has_left, may_be_cut };
                 let is_unknown = may_be_cut && finalizers.is_empty();
                 let step = if is_unknown && is_ending { Step::Read } else { step };
                 assert_eq!(
@@ -127,14 +132,21 @@ mod tests {
                     "{observed:?}"
                 );
                 assert_eq!(observed.is_unknown(), is_unknown, "{observed:?}");
+                let left = Observed { has_left: true, ..observed };
+                let ending = Observed { is_ending: true, ..observed };
+                assert_eq!(
+                    left.step(&mine),
+                    ending.step(&mine),
+                    "an object that has left is as one that ends"
+                );
             }
         }
     }
 
     #[test]
     fn a_refused_change_is_tried_again_only_if_the_object_has_changed_and_is_still_the_same_one() {
-        let tested =
-            Observed { uid: "u", version: "1", finalizers: &[], is_ending: false, may_be_cut: false };
+        let (is_ending, has_left, may_be_cut) = (false, false, false);
+        let tested = Observed { uid: "u", version: "1", finalizers: &[], is_ending, has_left, may_be_cut };
         let changed = Observed { version: "2", ..tested };
         let another = Observed { uid: "v", ..changed };
         assert_eq!(tested.refused(Some(&changed)), Refusal::Conflict);

@@ -37,11 +37,23 @@ impl<S: Body> LedgerCell<S> {
         Self { ledger: Mutex::new(Ledger::default()), freeing: Freeing::whole(release) }
     }
 
-    /// The reason with which the key is to be added to the queue, if it is.
-    pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> Option<Reason> {
+    /// The reason with which the key is to be added to the queue, if it is; and another key whose last state is not kept any
+    /// more for this one.
+    pub(super) fn arrive(
+        &self,
+        key: &ObjectKey,
+        arrival: Arrival<'_, S>,
+        reason: Reason,
+    ) -> (Option<Reason>, Option<ObjectKey>) {
         let arrived = locked(&self.ledger).handle_arrival(key, arrival, reason);
+        let other = arrived.released.as_ref().map(Object::key).filter(|released| *released != key).cloned();
         self.free(arrived.released);
-        arrived.reason
+        (arrived.reason, other)
+    }
+
+    /// Whether the last state is kept of an object of this key that has left.
+    pub(super) fn keeps_left(&self, key: &ObjectKey) -> bool {
+        locked(&self.ledger).keeps_left(key)
     }
 
     pub(super) fn begin(&self, key: &ObjectKey, cached: Option<&Meta>) -> Option<Begun<S>> {

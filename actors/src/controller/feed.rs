@@ -42,13 +42,16 @@ pub(super) fn primary<S: Body>(
     let to = Arc::clone(shared);
     let name: Arc<str> = shared.primary.name().into();
     let feed = Feed::new(move |change: &Change<S>| {
+        let sources = &to.primary.0.pipeline.shared.sources;
         let arrival = match change {
             Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
                 Arrival::Present { meta: object.cached_meta(), is_rewound: *cause == Cause::Rewind }
             }
             // The object is still there, in a state that the filter drops.
             Change::Deleted { cause: Cause::LeftFilter, .. } => Arrival::Input,
-            Change::Deleted { last, .. } => Arrival::Gone(last),
+            // A server tells of an object that leaves a selector as of one that is deleted.
+            Change::Deleted { last, .. } if sources.would_hold(last.key()) => Arrival::Gone(last),
+            Change::Deleted { last, .. } => Arrival::Left(last),
         };
         to.arrive_after(change.key(), arrival, why(&name, change), quiet(&to, change));
     });

@@ -21,6 +21,7 @@ use super::end::Task;
 use super::watched::Watched;
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
+use crate::pipeline::sources::Selected;
 
 /// Why a reconcile failed. `?` makes one of any error.
 ///
@@ -100,6 +101,7 @@ pub struct Request<S: Body> {
     pub(super) key: ObjectKey,
     pub(super) object: Option<Object<S>>,
     pub(super) deleted: Option<Object<S>>,
+    pub(super) left: Option<Object<S>>,
     pub(super) causes: Causes,
     pub(super) attempt: u32,
     pub(super) fence: Option<u64>,
@@ -129,8 +131,29 @@ impl<S: Body> Request<S> {
     /// The last known state of an object of this key that is gone, until a reconcile that was given it is done. Another
     /// object may have the key by now. `None` also if the controller has not seen the object, as before its start, or
     /// more than [`MOST_DELETED`](informer_core::controller::MOST_DELETED) such states were waiting.
+    ///
+    /// An object that may live on is not given here: see [`Self::left`].
     pub const fn deleted(&self) -> Option<&Object<S>> {
         self.deleted.as_ref()
+    }
+
+    /// The last known state of an object that the informer does not follow any more and that may live on, until a reconcile that
+    /// was given it is done: its labels or fields have changed, so that the selectors of the informer leave it out, or its
+    /// namespace is not followed any more.
+    ///
+    /// It may also have been deleted. A server tells a watch with selectors of both by the same event, `DELETED` with the
+    /// state before, and a list shows of both that the object is not there. So where an informer has selectors that an object
+    /// can leave, each object that it has no more is given here, and [`Self::deleted`] is `None`. Who has to know asks the server,
+    /// as `finalizer` of the front door does. `None` when the object is back, or another one has its name (then it is given as
+    /// deleted), and where [`Self::deleted`] knows no state.
+    pub const fn left(&self) -> Option<&Object<S>> {
+        self.left.as_ref()
+    }
+
+    /// Whether the informer follows the object of this key, given its labels as the server has them now. It says whether an
+    /// object that [has left](Self::left) is back. Asks no server.
+    pub fn selected(&self, labels: &BTreeMap<String, String>) -> Selected {
+        self.watched.first().map_or(Selected::NotFollowed, |primary| primary.selected(&self.key, labels))
     }
 
     /// Which events of which objects led here, as far as they are kept.

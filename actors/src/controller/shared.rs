@@ -6,7 +6,9 @@
 //! 2. No worker takes a key before every informer of the controller is synced. No reconcile begins while the controller
 //!    is not the leader: a worker that has taken a key puts it back, and waits.
 //! 3. After the shutdown nothing is added and no reconcile begins.
-//! 4. While it is not the leader, the keys of objects that are gone are forgotten: what waits is bounded by the objects.
+//! 4. While it is not the leader, the keys of objects that are gone are forgotten: what waits is bounded by the objects. Keys
+//!    of objects that have left what is followed wait as long as their last state is kept: if nobody led when they left, only
+//!    the next leader can do what is to be done for them.
 //!
 //! Read next: `feed.rs`, `worker.rs`.
 
@@ -103,7 +105,12 @@ impl<S: Body> Shared<S> {
             self.ledger.forget(key);
             return Added::Merged;
         }
-        self.ledger.arrive(key, arrival, reason).map_or(Added::Merged, |reason| {
+        let (reason, other) = self.ledger.arrive(key, arrival, reason);
+        if let Some(other) = other.filter(|other| self.is_standby() && !self.is_cached(other)) {
+            // Nothing is known of it any more.
+            self.queue.discard(&other);
+        }
+        reason.map_or(Added::Merged, |reason| {
             self.queue.add_noted(key.clone(), (priority, reason.into()), quiet)
         })
     }
@@ -156,11 +163,19 @@ impl<S: Body> Shared<S> {
         let concerns_what_is_gone = match arrival {
             Arrival::Gone(_) => true,
             Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => {
-                self.primary.0.pipeline.shared.published.get(key).is_none()
+                !self.is_cached(key) && !self.ledger.keeps_left(key)
             }
             _ => false,
         };
-        self.fence.is_some() && concerns_what_is_gone && self.number().is_err() && self.queue.discard(key)
+        concerns_what_is_gone && self.is_standby() && self.queue.discard(key)
+    }
+
+    fn is_standby(&self) -> bool {
+        self.fence.is_some() && self.number().is_err()
+    }
+
+    fn is_cached(&self, key: &ObjectKey) -> bool {
+        self.primary.0.pipeline.shared.published.get(key).is_some()
     }
 
     /// Refuses keys, finishes what waits, and then the workers end.

@@ -15,6 +15,7 @@ use informer_core::reflector::SourceState;
 
 use crate::informer::{AnyInformer, Informer};
 use crate::pipeline::messages::Body;
+use crate::pipeline::sources::Selected;
 
 /// An informer that a controller watches.
 pub(super) trait Watched: Any + Send + Sync {
@@ -26,6 +27,8 @@ pub(super) trait Watched: Any + Send + Sync {
     fn follows(&self, key: &ObjectKey) -> bool;
     /// Whether its selectors leave out an object with these labels, of which its cache has nothing.
     fn leaves_out(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool;
+    /// Whether it follows an object with these labels.
+    fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected;
     /// Whether one of the sources that may bring the object is not followed at present.
     fn may_be_behind(&self, key: &ObjectKey) -> bool;
     /// Whether its cache has seen this of the object.
@@ -54,6 +57,13 @@ impl<T: Body> Watched for Informer<T> {
     fn leaves_out(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
         // One that was in the cache leaves it by an event of this version.
         !self.lister().selects(key, labels) && self.snapshot().get(key).is_none()
+    }
+
+    fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected {
+        match self.snapshot().get(key) {
+            Some(_) => Selected::Again,
+            None => self.0.pipeline.shared.sources.selected(key, labels),
+        }
     }
 
     fn may_be_behind(&self, key: &ObjectKey) -> bool {

@@ -154,7 +154,7 @@ impl<S: Body> Run<S> {
         let causes = item.begin().into_causes();
         let object = shared.primary.0.pipeline.shared.published.get(&key);
         let begun = shared.ledger.begin(&key, object.as_ref().map(Object::cached_meta));
-        let Some(Begun { deleted, .. }) = begun else {
+        let Some(Begun { deleted, left, .. }) = begun else {
             item.done();
             return None;
         };
@@ -168,6 +168,7 @@ impl<S: Body> Run<S> {
             key: key.clone(),
             object,
             deleted,
+            left,
             causes: causes.clone(),
             attempt,
             fence,

@@ -56,6 +56,21 @@ pub struct Coverage {
     pub selectors: Arc<str>,
     /// What the selectors let through, as far as key and labels say it.
     pub(crate) selects: Selects,
+    /// What of an object the selectors read.
+    pub(crate) reads: SelectorInput,
+}
+
+/// What of an object a selector reads, at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum SelectorInput {
+    /// Its name and its namespace, which never change: no object leaves the selector.
+    Key,
+    /// Its labels, too.
+    Labels,
+    /// Other fields, too.
+    #[default]
+    Fields,
 }
 
 /// Whether an object of this key with these labels is let through.
@@ -65,6 +80,10 @@ pub(crate) struct Selects(Option<Arc<SelectsObject>>);
 type SelectsObject = dyn Fn(&ObjectKey, &BTreeMap<String, String>) -> bool + Send + Sync;
 
 impl Selects {
+    const fn is_known(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// False if the object is surely left out.
     pub(crate) fn may_pass(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
         self.0.as_ref().is_none_or(|selects| selects(key, labels))
@@ -115,6 +134,25 @@ impl Coverage {
     ) -> Self {
         self.selects = Selects(Some(Arc::new(selects)));
         self
+    }
+
+    /// What the selectors read of an object. Unless set, any field of it.
+    #[must_use]
+    pub const fn reading(mut self, input: SelectorInput) -> Self {
+        self.reads = input;
+        self
+    }
+
+    /// Whether an object can be left out that was let through before.
+    pub(crate) fn can_be_left(&self) -> bool {
+        !self.selectors.is_empty() && self.reads > SelectorInput::Key
+    }
+
+    /// Whether an object of this key with these labels is surely let through.
+    pub(crate) fn surely_selects(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
+        let is_told =
+            self.selectors.is_empty() || self.selects.is_known() && self.reads < SelectorInput::Fields;
+        is_told && self.selects.may_pass(key, labels)
     }
 
     /// Whether both surely have objects in common, if there are any. Different selectors may exclude each other (shards

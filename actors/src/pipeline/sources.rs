@@ -20,10 +20,14 @@ use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
 use self::exchange::Exchanges;
+use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::source_spec::{Coverage, Member, SourceSpec};
 use crate::runtime::locked::locked;
 
 mod exchange;
+mod left;
+
+pub use self::left::Selected;
 
 /// The sources of one informer.
 #[derive(Debug, Default)]
@@ -57,6 +61,8 @@ struct Entry {
     cluster: Option<ClusterName>,
     coverage: Option<Coverage>,
     member: Option<Member>,
+    /// Which namespaces it keeps, if it follows all of them and keeps some.
+    filter: Option<Arc<NamespaceFilter>>,
     /// Set when its removal begins; cancelled when it is removed.
     leaving: Option<CancellationToken>,
 }
@@ -305,7 +311,8 @@ impl State {
         self.next += 1;
         let (cluster, coverage) = (spec.cluster.clone(), spec.coverage.clone());
         let (scope, member) = (spec.scope(), spec.member.clone());
-        let entry = Entry { order, scope: scope.clone(), cluster, coverage, member, leaving: None };
+        let filter = spec.filter.clone();
+        let entry = Entry { order, scope: scope.clone(), cluster, coverage, member, filter, leaving: None };
         if let Some(member) = &entry.member {
             self.exchanges.join(member, scope.clone(), spec.id.clone(), exchanged);
         }

@@ -10,6 +10,10 @@ use std::fmt;
 
 use informer_core::meta::ObjectKey;
 
+/// The fields that are known here.
+const NAME: &str = "metadata.name";
+const NAMESPACE: &str = "metadata.namespace";
+
 /// The terms of a field selector; all of them have to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldTerms(BTreeSet<Term>);
@@ -35,6 +39,11 @@ impl FieldTerms {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Term> {
         self.0.iter()
+    }
+
+    /// Whether they read nothing but the name and the namespace of an object.
+    pub(crate) fn are_of_keys(&self) -> bool {
+        self.0.iter().all(|term| matches!(&*term.field, NAME | NAMESPACE))
     }
 
     /// Whether no object of this key is selected, as far as its name and namespace say it.
@@ -73,8 +82,8 @@ impl Term {
     /// The value of its field, if the key says it.
     pub(crate) fn known<'a>(&self, key: &'a ObjectKey) -> Option<&'a str> {
         match &*self.field {
-            "metadata.name" => Some(key.name()),
-            "metadata.namespace" => Some(key.namespace().unwrap_or_default()),
+            NAME => Some(key.name()),
+            NAMESPACE => Some(key.namespace().unwrap_or_default()),
             _ => None,
         }
     }

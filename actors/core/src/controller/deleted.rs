@@ -1,4 +1,4 @@
-//! The last states of objects that are gone, until their reconcile is done.
+//! The last states of objects that are gone or have left what is followed, until their reconcile is done.
 //!
 //! Answers "what was there?" for a reconcile that finds no object. Invariants:
 //! 1. At most as many are kept as it was made for. Beyond that the one that was kept first goes, and is counted.
@@ -12,12 +12,20 @@ use std::collections::BTreeMap;
 use crate::meta::{Object, ObjectKey, Uid};
 
 pub(super) struct Deleted<S> {
-    by_key: BTreeMap<ObjectKey, (u64, Object<S>)>,
+    by_key: BTreeMap<ObjectKey, Kept<S>>,
     /// Keys by the number under which they came.
     by_number: BTreeMap<u64, ObjectKey>,
     number: u64,
     most: usize,
     pub(super) dropped: u64,
+}
+
+/// One of them.
+struct Kept<S> {
+    number: u64,
+    last: Object<S>,
+    /// Whether the object may live on.
+    has_left: bool,
 }
 
 impl<S> Deleted<S> {
@@ -30,52 +38,53 @@ impl<S> Deleted<S> {
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<&Object<S>> {
-        self.by_key.get(key).map(|(_, object)| object)
+        self.by_key.get(key).map(|kept| &kept.last)
+    }
+
+    /// Whether a state of this key is kept, of an object that may live on.
+    pub(super) fn has_left(&self, key: &ObjectKey) -> bool {
+        self.by_key.get(key).is_some_and(|kept| kept.has_left)
     }
 
     /// Keeps this state, and gives the one that is not kept any more for that: an older one of the key, or of another
     /// key if there are too many.
-    pub(super) fn keep(&mut self, last: Object<S>) -> Option<Object<S>> {
+    pub(super) fn keep(&mut self, last: Object<S>, has_left: bool) -> Option<Object<S>> {
         let key = last.key().clone();
         self.number += 1;
-        let former = self.by_key.insert(key.clone(), (self.number, last));
+        let former = self.by_key.insert(key.clone(), Kept { number: self.number, last, has_left });
         self.by_number.insert(self.number, key);
-        if let Some((number, former)) = former {
-            self.by_number.remove(&number);
-            return Some(former);
+        if let Some(former) = former {
+            self.by_number.remove(&former.number);
+            return Some(former.last);
         }
         if self.by_key.len() <= self.most {
             return None;
         }
         let (_, oldest) = self.by_number.pop_first()?;
         self.dropped += 1;
-        self.by_key.remove(&oldest).map(|(_, object)| object)
+        self.by_key.remove(&oldest).map(|kept| kept.last)
     }
 
     /// Gives the state of this key that is kept, and keeps it no more, if it is of this life.
     pub(super) fn take_life(&mut self, key: &ObjectKey, life: Option<&Uid>) -> Option<Object<S>> {
-        let (number, kept) = self.by_key.get(key)?;
-        if life.is_none() || kept.object_uid() != life {
+        let kept = self.by_key.get(key)?;
+        if life.is_none() || kept.last.object_uid() != life {
             return None;
         }
-        self.by_number.remove(number);
-        self.by_key.remove(key).map(|(_, object)| object)
+        self.take(key)
     }
 
     /// Keeps the state of this key no more, and returns it.
     pub(super) fn take(&mut self, key: &ObjectKey) -> Option<Object<S>> {
-        let (number, object) = self.by_key.remove(key)?;
-        self.by_number.remove(&number);
-        Some(object)
+        let kept = self.by_key.remove(key)?;
+        self.by_number.remove(&kept.number);
+        Some(kept.last)
     }
 
     /// Forgets this state, which the caller still holds, unless a newer one is kept.
     pub(super) fn forget(&mut self, done: &Object<S>) {
-        let Some((number, kept)) = self.by_key.get(done.key()) else { return };
-        if kept.ptr_eq(done) {
-            let number = *number;
-            self.by_number.remove(&number);
-            self.by_key.remove(done.key());
+        if self.by_key.get(done.key()).is_some_and(|kept| kept.last.ptr_eq(done)) {
+            drop(self.take(done.key()));
         }
     }
 }

@@ -12,6 +12,7 @@
 //! 5. Where it is asked for, an owned object in exactly the state that the reconcile of its owner was answered for a
 //!    write is no reason for another one. While a reconcile runs this is not known: its answer may come after the event.
 //! 6. No last state is dropped here: each call gives back what is not kept any more.
+//! 7. An object counts as deleted only if that is sure: nobody follows another life of its name, and it cannot have left.
 //!
 //! Read next: `causes.rs`, `deleted.rs`, `answered.rs`, `outcome.rs`.
 
@@ -49,6 +50,8 @@ pub enum Arrival<'a, S> {
     },
     /// Its object is gone; this was its last state.
     Gone(&'a Object<S>),
+    /// Its object is not followed any more, and may live on; this was its last state.
+    Left(&'a Object<S>),
     /// What its reconcile depends on: a mapped object, a trigger, or its object left the filter.
     Input,
     /// What its reconcile has made, or nothing: an owned object, a timer.
@@ -102,6 +105,8 @@ pub struct Concluded<S> {
 pub struct Begun<S> {
     /// The last state of the object of this key that is gone, if its end has not been reconciled yet.
     pub deleted: Option<Object<S>>,
+    /// The same of one that is not followed any more, and may live on. Never both.
+    pub left: Option<Object<S>>,
 }
 
 /// What is kept, and what was left out.
@@ -112,7 +117,7 @@ pub struct LedgerFigures {
     pub resting: usize,
     /// Arrivals that did not lead to a reconcile since their key rested.
     pub ignored: u64,
-    /// Last states of deleted objects that are kept.
+    /// Last states of objects that are kept: of those that are gone, and of those that have left.
     pub deleted: usize,
     /// Last states that were dropped: more than [`MOST_DELETED`] were waiting.
     pub deleted_dropped: u64,
@@ -130,7 +135,8 @@ struct State {
 /// A reconcile under way.
 struct Run<S> {
     state: Option<State>,
-    deleted: Option<Object<S>>,
+    /// The last state that it was given.
+    last: Option<Object<S>>,
     is_outdated: bool,
     /// What came of owned objects before its writes were known; none when they are.
     early: Option<Vec<(Place, ResourceVersion, Reason)>>,
@@ -182,7 +188,8 @@ impl<S> Ledger<S> {
     /// Something leads to this key.
     pub fn handle_arrival(&mut self, key: &ObjectKey, arrival: Arrival<'_, S>, reason: Reason) -> Arrived<S> {
         let released = match &arrival {
-            Arrival::Gone(last) => self.deleted.keep(Object::clone(last)),
+            Arrival::Gone(last) => self.deleted.keep(Object::clone(last), false),
+            Arrival::Left(last) => self.deleted.keep(Object::clone(last), true),
             // It has left what is followed, and is back: this life of it has not ended.
             Arrival::Present { meta, .. } => self.deleted.take_life(key, meta.uid.as_ref()),
             _ => None,
@@ -231,10 +238,13 @@ impl<S> Ledger<S> {
                 _ => now.version > *last.version(),
             })
         };
-        let deleted = self.deleted.get(key).filter(is_gone).cloned();
-        let run = Run { state, deleted: deleted.clone(), is_outdated: false, early: Some(Vec::new()) };
+        let last = self.deleted.get(key).filter(is_gone).cloned();
+        let run = Run { state, last: last.clone(), is_outdated: false, early: Some(Vec::new()) };
         self.running.insert(key.clone(), run);
-        Some(Begun { deleted })
+        // A name has one life at a time: where the cache shows another one, that of the last state has ended.
+        let (left, deleted) =
+            if cached.is_none() && self.keeps_left(key) { (last, None) } else { (None, last) };
+        Some(Begun { deleted, left })
     }
 
     /// The reconcile under way for this key will write nothing more, and was answered this. Returns with which reasons the key
@@ -279,10 +289,10 @@ impl<S> Ledger<S> {
                 }
             }
         }
-        if let (Next::Done | Next::Rest, Some(deleted)) = (next, &run.deleted) {
-            self.deleted.forget(deleted);
+        if let (Next::Done | Next::Rest, Some(last)) = (next, &run.last) {
+            self.deleted.forget(last);
         }
-        Concluded { next, released: run.deleted }
+        Concluded { next, released: run.last }
     }
 
     /// Nothing leads to this key any more, which is not being reconciled. Returns its last state, as [`Arrived::released`].
@@ -290,6 +300,11 @@ impl<S> Ledger<S> {
     pub fn handle_forgotten(&mut self, key: &ObjectKey) -> Option<Object<S>> {
         self.resting.remove(key);
         self.deleted.take(key)
+    }
+
+    /// Whether the last state of an object is kept that had this key, and has left what is followed.
+    pub fn keeps_left(&self, key: &ObjectKey) -> bool {
+        self.deleted.has_left(key)
     }
 
     /// What is kept.
@@ -328,7 +343,7 @@ fn is_news<S>(state: &State, arrival: &Arrival<'_, S>) -> bool {
         Arrival::Present { meta, is_rewound } => {
             *is_rewound || meta.uid != state.uid || meta.version > state.version
         }
-        Arrival::Gone(_) | Arrival::Input => true,
+        Arrival::Gone(_) | Arrival::Left(_) | Arrival::Input => true,
         Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => false,
     }
 }

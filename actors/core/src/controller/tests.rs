@@ -31,6 +31,7 @@ fn present(object: &Object<u64>) -> Arrival<'_, u64> {
 enum Step {
     Changed,
     Gone,
+    Left,
     Mapped,
     Owned,
     Begin,
@@ -48,6 +49,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
     let step = prop_oneof![
         3 => Just(Step::Changed),
         1 => Just(Step::Gone),
+        1 => Just(Step::Left),
         1 => Just(Step::Mapped),
         2 => Just(Step::Owned),
         3 => Just(Step::Begin),
@@ -68,6 +70,8 @@ struct Naive {
     /// How much had come when the run that failed terminally began; none if it does not rest.
     rest: Option<usize>,
     last: Option<Object<u64>>,
+    /// Whether that object has left, and lives on as far as anybody knows.
+    has_left: bool,
 }
 
 impl Naive {
@@ -101,11 +105,13 @@ proptest! {
                     arrive(naive, present(&new), true)?;
                     naive.object = Some(new);
                 }
-                Step::Gone => {
+                Step::Gone | Step::Left => {
                     let Some(last) = naive.object.take() else { continue };
                     naive.life += 1;
                     naive.last = Some(last.clone());
-                    arrive(naive, Arrival::Gone(&last), true)?;
+                    naive.has_left = matches!(step, Step::Left);
+                    let arrival = if naive.has_left { Arrival::Left(&last) } else { Arrival::Gone(&last) };
+                    arrive(naive, arrival, true)?;
                 }
                 Step::Mapped => arrive(naive, Arrival::Input, true)?,
                 Step::Owned => arrive(naive, Arrival::Output, false)?,
@@ -114,8 +120,11 @@ proptest! {
                     let begun = ledger.handle_begin(&key(name), cached);
                     prop_assert_eq!(begun.is_none(), naive.rests());
                     let Some(begun) = begun else { continue };
-                    let given = begun.deleted.map(|deleted| *deleted.body());
-                    prop_assert_eq!(given, naive.last.as_ref().map(|last| *last.body()));
+                    // Another life under the name has ended the one that left.
+                    let is_left = naive.has_left && naive.object.is_none();
+                    let (given, other) = if is_left { (begun.left, begun.deleted) } else { (begun.deleted, begun.left) };
+                    prop_assert!(other.is_none());
+                    prop_assert_eq!(given.map(|last| *last.body()), naive.last.as_ref().map(|last| *last.body()));
                     naive.run = Some((naive.news.len(), naive.last.clone(), naive.object.is_some()));
                 }
                 Step::End(ended) => {

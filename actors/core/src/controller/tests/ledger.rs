@@ -57,6 +57,47 @@ fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life
 }
 
 #[test]
+fn operator_b_what_has_left_is_never_given_as_deleted_unless_another_life_has_its_name() {
+    let last = object("one", 0, 7);
+    let given = |cached: Option<&Object<u64>>| {
+        let mut ledger = Ledger::default();
+        assert!(ledger.handle_arrival(&key("one"), Arrival::Left(&last), event(0)).is_added);
+        assert!(ledger.keeps_left(&key("one")));
+        let begun =
+            ledger.handle_begin(&key("one"), cached.map(Object::cached_meta)).expect("it does not rest");
+        let shown = (begun.deleted.is_some(), begun.left.is_some());
+        drop(ledger.handle_end(&key("one"), Ended::With(Outcome::Done)));
+        assert_eq!(
+            ledger.keeps_left(&key("one")),
+            shown == (false, false),
+            "until a reconcile that was given it is done"
+        );
+        shown
+    };
+    assert_eq!(given(None), (false, true), "it may live on");
+    assert_eq!(given(Some(&object("one", 0, 6))), (false, false), "the cache shows it still");
+    assert_eq!(given(Some(&object("one", 0, 8))), (false, false), "it is back");
+    assert_eq!(
+        given(Some(&object("one", 1, 8))),
+        (true, false),
+        "another life has the name: its own has ended"
+    );
+}
+
+#[test]
+fn operator_b_of_what_has_left_and_is_then_gone_the_last_word_counts() {
+    let (first, second) = (object("one", 0, 7), object("one", 0, 9));
+    let mut ledger = Ledger::default();
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Left(&first), event(0)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), present(&object("one", 0, 8)), event(1)).released.is_some());
+    assert!(!ledger.keeps_left(&key("one")), "it was back");
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&second), event(2)).is_added);
+    let begun = ledger.handle_begin(&key("one"), None).expect("it does not rest");
+    assert!(begun.left.is_none() && begun.deleted.is_some_and(|deleted| deleted.ptr_eq(&second)));
+    assert!(resting(&first).handle_arrival(&key("one"), Arrival::Left(&first), event(3)).is_added, "no rest");
+}
+
+#[test]
 fn ctl_01_an_object_that_comes_back_in_the_same_life_has_no_last_state() {
     let (left, back) = (object("one", 0, 7), object("one", 0, 8));
     let mut ledger = Ledger::default();
