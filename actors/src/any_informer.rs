@@ -116,7 +116,13 @@ impl<S: Body> Erased for Informer<S> {
                     None => Looked::NotYet(board.settled().since(seen)),
                 }
             };
-            wait(ending.over.cancelled(), Duration::MAX, look).await.ok()
+            let end = async {
+                tokio::select! {
+                    () = ending.over.cancelled() => {}
+                    () = ending.abandoned() => {}
+                }
+            };
+            wait(end, Duration::MAX, look).await.ok()
         };
         failed.boxed()
     }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use informer_actors::informer::{AnyInformer, ReviveError, WaitError};
+use informer_actors::list_watch::SourceSpec;
 use informer_actors::subscription::SubscribeOptions;
-use informer_actors::testing::{Faults, Site};
+use informer_actors::testing::{Faults, Server, Site};
 use informer_core::meta::SourceId;
-use informer_core::reflector::SourceState;
+use informer_core::reflector::{ReflectorConfig, SourceState};
 
-use crate::world::{LONG, run_with, settle, three};
+use crate::world::{LONG, pass, run_with, settle, three};
 
 /// Panics in every run of the reflector while the switch is on.
 pub(crate) fn panics_while_on() -> (Arc<AtomicBool>, Faults) {
@@ -103,5 +105,24 @@ fn inf_66_an_informer_syncs_after_a_source_that_was_given_up_before_its_first_li
         watched.synced().await;
         watched.agrees(&world).await;
         assert!(world.informer.shutdown(LONG).await.is_clean());
+    });
+}
+
+#[test]
+fn inf_66_a_source_that_is_added_later_and_panics_from_its_start_makes_the_informer_stale_when_it_is_given_up()
+ {
+    let (panics_while_on, faults) = panics_while_on();
+    run_with(faults, three, |world| async move {
+        world.synced().await;
+        let stale = || world.informer.status().stale(world.runtime.now());
+        assert_eq!(stale(), None);
+        panics_while_on.store(true, Ordering::Relaxed);
+        let other = Server::<String>::named(SourceId::new("other"));
+        let spec = SourceSpec::new(SourceId::new("other"), other.connect(), ReflectorConfig::new("texts"));
+        world.informer.add_source(spec).expect("the name is free");
+        world.informer.wait_until(|status| status.failed.is_some()).await.expect("it runs on");
+        pass(Duration::from_secs(60)).await;
+        let stale = stale().expect("a source of it is not followed");
+        assert_eq!(stale.lasts, Duration::from_secs(60), "{stale:?}");
     });
 }

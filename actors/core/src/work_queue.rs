@@ -5,7 +5,8 @@
 //! 1. A key that was added is handed out, later than the add; several adds before that are one.
 //! 2. A key that is being processed is not handed out. If it is added meanwhile, it is handed out once more after it
 //!    has come back.
-//! 3. A key has one delayed add (`delays.rs`). A plain add does not take it away.
+//! 3. A key has one delayed add (`delays.rs`). A plain add does not take it away. A key that comes back in order is not
+//!    tried again: a delayed add that only a failure has led to goes (`retries.rs`).
 //! 4. In a lane of a priority, keys leave in the order in which they came. No key waits for ever (`lines.rs`).
 //! 5. After a shutdown nothing is added. What waits, and what was added while it is being processed, is still handed
 //!    out; delayed adds are discarded and counted.
@@ -213,15 +214,22 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         self.budget.take(&mut slot.note)
     }
 
-    /// A key comes back: it waits again if it was added meanwhile, else the queue knows nothing of it any more. False,
-    /// and nothing happens, if it is not being processed.
+    /// A key comes back in order: it waits again if it was added meanwhile, or when a delayed add of it is due, unless that is
+    /// a retry. Else the queue knows nothing of it any more. False, and nothing happens, if it is not being processed.
     pub fn done(&mut self, key: &K, now: Duration) -> bool {
+        self.come_back(key, true, now)
+    }
+
+    fn come_back(&mut self, key: &K, is_in_order: bool, now: Duration) -> bool {
         let Ok((place, id)) = self.search(key) else { return false };
         let Some(State::Processing(processing)) = self.slots.get(id).map(|slot| slot.state) else {
             return false;
         };
         let again = processing.again.map(|priority| (priority, self.lines.find(&self.slots, key, priority)));
         self.processing.remove(&(processing.since, id));
+        if is_in_order {
+            self.drop_retry(id);
+        }
         self.retrying.remove(&id);
         self.cells.worked.record(Duration::from_nanos(nanos(now).saturating_sub(processing.since)));
         if let Some(slot) = self.slots.get_mut(id) {
@@ -236,31 +244,12 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         true
     }
 
-    /// A key comes back, and is added with its former priority when this time has passed. False, and nothing happens,
-    /// if it is not being processed.
-    pub fn retry_after(&mut self, key: &K, delay: Duration, now: Duration) -> bool {
-        self.retry_after_with(key, delay, P::default(), now)
-    }
-
-    /// As [`Self::retry_after`], with a note that is handed out with the key then.
-    pub fn retry_after_with(&mut self, key: &K, delay: Duration, note: P, now: Duration) -> bool {
-        let slot = self.find(key).and_then(|id| self.slots.get(id));
-        let Some(State::Processing(Processing { priority, .. })) = slot.map(|slot| slot.state) else {
-            return false;
-        };
-        self.add_after_with(key.clone(), delay, (priority, note), now);
-        self.done(key, now)
-    }
-
     /// A key comes back that nobody has worked on: it waits again with its former priority and its note, also after a
     /// shutdown, but is discarded after [`Self::force`]. False, and nothing happens, if it is not being processed.
     pub fn put_back(&mut self, key: &K, note: P, now: Duration) -> bool {
-        let slot = self.find(key).and_then(|id| self.slots.get(id));
-        let Some(State::Processing(Processing { since, priority, .. })) = slot.map(|slot| slot.state) else {
-            return false;
-        };
+        let Some((_, Processing { since, priority, .. })) = self.processed(key) else { return false };
         self.again_since(key, (priority, note), since);
-        self.done(key, now)
+        self.come_back(key, false, now)
     }
 
     /// A key that is being processed is handed out once more when it comes back, for something that happened before a
@@ -299,8 +288,16 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
 
     /// Whether this key was handed out and has not come back.
     pub fn is_processing(&self, key: &K) -> bool {
-        let slot = self.find(key).and_then(|id| self.slots.get(id));
-        slot.is_some_and(|slot| matches!(slot.state, State::Processing(_)))
+        self.processed(key).is_some()
+    }
+
+    /// The slot of a key that is being processed.
+    fn processed(&self, key: &K) -> Option<(u32, Processing)> {
+        let id = self.find(key)?;
+        match self.slots.get(id)?.state {
+            State::Processing(processing) => Some((id, processing)),
+            _ => None,
+        }
     }
 
     fn find(&self, key: &K) -> Option<u32> {

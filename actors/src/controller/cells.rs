@@ -183,8 +183,14 @@ impl Failures {
         locked(&self.0).failing.handle_failure(key, why, now)
     }
 
-    pub(super) fn succeeded(&self, key: &ObjectKey) {
+    /// What was said of this key is not remembered any more: it is in order, or gone.
+    pub(super) fn forget(&self, key: &ObjectKey) {
         locked(&self.0).failing.handle_success(key);
+    }
+
+    pub(super) fn forget_all(&self) {
+        let former = std::mem::take(&mut locked(&self.0).failing);
+        drop(former);
     }
 
     /// The cache of this informer did not show a write in time. Returns for how many writes that is to be logged now, if it is.

@@ -103,6 +103,7 @@ impl<S: Body> Shared<S> {
     ) -> Added {
         if self.is_forgotten(key, &arrival) {
             self.ledger.forget(key);
+            self.failures.forget(key);
             return Added::Merged;
         }
         let (reason, other) = self.ledger.arrive(key, arrival, reason);
@@ -131,13 +132,7 @@ impl<S: Body> Shared<S> {
 
     /// Waits until every informer is synced; false if the controller is stopped before.
     pub(super) async fn synced(&self) -> bool {
-        let informers: Vec<_> = self.watched.iter().map(|watched| watched.any_informer()).collect();
-        let all = join_all(informers.iter().map(async |informer| {
-            // A source that was given up may be revived. An informer that has stopped stays as it is.
-            if informer.wait_until(|status| status.synced).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }));
+        let all = join_all(self.watched.iter().map(|watched| watched.synced()));
         self.stop.run_until_cancelled(all).await.is_some()
     }
 
@@ -147,8 +142,10 @@ impl<S: Body> Shared<S> {
         leads(fence).map(Some).ok_or(NotLeading)
     }
 
-    /// Waits until this program may be the leader, or the controller takes nothing new.
+    /// Waits until this program may be the leader, or the controller takes nothing new. What was said of failures is forgotten:
+    /// meanwhile another program reconciles.
     pub(super) async fn leading(&self) {
+        self.failures.forget_all();
         while self.number().is_err() && !self.is_draining() {
             let wait = within(LEADER_POLL, self.no_intake.cancelled());
             if self.stop.run_until_cancelled(wait).await.is_none() {

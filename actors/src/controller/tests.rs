@@ -24,6 +24,7 @@ mod drops;
 mod ending;
 mod failures;
 mod feeding;
+mod looks;
 mod own_writes;
 mod places;
 mod surviving;

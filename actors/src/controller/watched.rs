@@ -16,6 +16,7 @@ use informer_core::reflector::SourceState;
 use crate::informer::{AnyInformer, Informer};
 use crate::pipeline::messages::Body;
 use crate::pipeline::sources::Selected;
+use crate::pipeline::status::SourceStatus;
 
 /// An informer that a controller watches.
 pub(super) trait Watched: Any + Send + Sync {
@@ -23,6 +24,8 @@ pub(super) trait Watched: Any + Send + Sync {
     fn any_informer(&self) -> AnyInformer;
     /// The type of its bodies.
     fn body(&self) -> TypeId;
+    /// Waits until it is synced, also while a source is given up, which may be revived. It waits for ever if it stops before.
+    fn synced(&self) -> BoxFuture<'static, ()>;
     /// Whether one of its sources may bring the object of this key.
     fn follows(&self, key: &ObjectKey) -> bool;
     /// Whether its selectors leave out an object with these labels, of which its cache has nothing.
@@ -50,6 +53,19 @@ impl<T: Body> Watched for Informer<T> {
         TypeId::of::<T>()
     }
 
+    fn synced(&self) -> BoxFuture<'static, ()> {
+        let board = self.0.pipeline.shared.board.clone();
+        Box::pin(async move {
+            loop {
+                let seen = board.settled().count();
+                if board.is_synced() {
+                    return;
+                }
+                board.settled().since(seen).await;
+            }
+        })
+    }
+
     fn follows(&self, key: &ObjectKey) -> bool {
         !self.lister().sources_of(key).is_empty()
     }
@@ -67,11 +83,9 @@ impl<T: Body> Watched for Informer<T> {
     }
 
     fn may_be_behind(&self, key: &ObjectKey) -> bool {
-        let (status, sources) = (self.status(), self.lister().sources_of(key));
-        let is_followed = |source: &SourceId| {
-            status.source(source).is_some_and(|source| matches!(source.state, SourceState::Streaming))
-        };
-        !sources.iter().all(is_followed)
+        let board = &self.0.pipeline.shared.board;
+        let is_followed = |status: &SourceStatus| matches!(status.state, SourceState::Streaming);
+        !self.lister().sources_of(key).iter().all(|source| board.of_source(source, is_followed) == Some(true))
     }
 
     fn is_seen(&self, key: &ObjectKey, awaited: &Awaited) -> bool {

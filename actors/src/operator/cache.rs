@@ -15,7 +15,7 @@ use crate::pipeline::messages::Body;
 
 impl Part for AnyInformer {
     fn name(&self) -> Arc<str> {
-        self.status().name
+        Self::name(self).into()
     }
 
     fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
@@ -37,7 +37,7 @@ impl Part for AnyInformer {
 
 impl<S: Body> Part for Informer<S> {
     fn name(&self) -> Arc<str> {
-        AnyInformer::from(self).status().name
+        Self::name(self).into()
     }
 
     fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
@@ -66,13 +66,13 @@ async fn run(informer: AnyInformer, context: PartContext) -> Result<(), PartErro
         synced = informer.synced() => drop(synced?),
     }
     context.ready();
-    let failed = informer.wait_until(|status| status.failed.is_some());
     tokio::select! {
         biased;
         limit = context.stopping() => shutdown(&informer, limit).await,
-        failed = failed => {
-            let why = failed?.failed;
-            Err(format!("a part of it is not restarted any more: {}", why.as_deref().unwrap_or("unknown")).into())
+        failed = informer.failure() => match failed {
+            Some(why) => Err(format!("a part of it is not restarted any more: {why}").into()),
+            // It has stopped: this gives the reason.
+            None => informer.wait_until(|_| false).await.map(drop).map_err(PartError::from),
         }
     }
 }
@@ -80,4 +80,33 @@ async fn run(informer: AnyInformer, context: PartContext) -> Result<(), PartErro
 async fn shutdown(informer: &AnyInformer, limit: Duration) -> Result<(), PartError> {
     let report = informer.shutdown(limit).await;
     if report.is_clean() { Ok(()) } else { Err(report.to_string().into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::informer::Informer;
+    use crate::operator::Operator;
+    use crate::runtime::Runtime;
+    use crate::testing::Server;
+
+    #[test]
+    fn an_informer_that_runs_as_a_part_copies_its_status_for_no_event() {
+        Runtime::simulated(1).run(|runtime| async move {
+            let server = Server::<String>::new();
+            let source = server.clone();
+            let texts = Informer::builder(&runtime, "texts").source(move || source.clone());
+            let texts = texts.declare().expect("a sound spec");
+            let operator = Operator::builder(&runtime).cache(texts.clone()).start().expect("it starts");
+            operator.ready_within(Duration::from_secs(60)).await.expect("it is ready");
+            let copies = || texts.0.pipeline.shared.board.copies();
+            let before = copies();
+            for number in 0..20 {
+                server.apply(&format!("a/{number}"), "text".to_owned());
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            assert_eq!((texts.snapshot().len(), copies() - before), (20, 0));
+        });
+    }
 }

@@ -210,15 +210,15 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Shows that supervision has given up an actor, and the source that it followed.
-    pub(crate) fn give_up(&self, failure: Arc<str>, source: Option<(&SourceId, &Arc<str>)>) {
+    /// Shows that supervision has given up an actor, and the source that it followed, which fails since then at the latest.
+    pub(crate) fn give_up(&self, failure: Arc<str>, source: Option<(&SourceId, &Arc<str>)>, now: Duration) {
         if self.is_stopped() {
             return;
         }
         if let Some((source, reason)) = source {
             self.change_source(source, |status| {
                 status.state = SourceState::GivenUp { reason: Arc::clone(reason) };
-                status.failing_since = status.failing_since.or(status.last_frame_at);
+                status.failing_since = status.failing_since.or(status.last_frame_at).or(Some(now));
                 false
             });
         }

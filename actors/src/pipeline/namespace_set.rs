@@ -117,9 +117,7 @@ impl<S> NamespaceSet<S> {
 
     /// Its cluster is removed: its makers may be exchanged. Gives the number of this change.
     pub(crate) fn remove(&self) -> u64 {
-        let change = self.change(|_| Names::default());
-        self.state().is_removed = true;
-        change
+        self.exchange(|_| Names::default(), true)
     }
 
     /// Exchanges how its sources are made, if its cluster was removed; gives what is not used.
@@ -147,9 +145,14 @@ impl<S> NamespaceSet<S> {
 
     /// Changes the set; gives the number of this change. A set that is equal to the last one is no change.
     pub(crate) fn change(&self, change: impl FnOnce(Option<&Names>) -> Names) -> u64 {
+        self.exchange(change, false)
+    }
+
+    /// One lock for both: whoever is woken by the change sees that the cluster is removed.
+    fn exchange(&self, change: impl FnOnce(Option<&Names>) -> Names, removes: bool) -> u64 {
         let mut state = self.state();
         let names = change(state.wanted.as_ref());
-        state.is_removed &= names.is_empty();
+        state.is_removed = removes || (state.is_removed && names.is_empty());
         if state.wanted.as_ref() != Some(&names) {
             state.wanted = Some(names);
             state.generation += 1;
@@ -196,15 +199,16 @@ impl<S> NamespaceSet<S> {
         self.reached(|state| state.joined, generation).await;
     }
 
-    /// All is exchanged and has listed but what could not be followed, such as this namespace.
-    pub(crate) fn fail(&self, failed: Option<(Arc<str>, Arc<str>)>) {
+    /// All of this change is exchanged and has listed but what could not be followed, such as this namespace. Nothing happens
+    /// if there is a newer change: it may not want the namespace.
+    pub(crate) fn fail(&self, generation: u64, failed: Option<(Arc<str>, Arc<str>)>) {
         let mut state = self.state();
-        let is_news = state.failed != failed;
+        if state.generation != generation || state.failed == failed {
+            return;
+        }
         state.failed = failed;
         drop(state);
-        if is_news {
-            self.changed.raise();
-        }
+        self.changed.raise();
     }
 
     /// A namespace that could not be followed, and why.
@@ -310,3 +314,6 @@ impl<S> fmt::Debug for NamespaceSet<S> {
         f.debug_struct("NamespaceSet").field("cluster", &self.cluster).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::StatusBoard;
 use crate::pipeline::status::SourceStatus;
+use crate::runtime::Clock;
 use crate::runtime::progress::Progress;
 use crate::supervision::owner::{ChildEvent, Ended, Owner};
 
@@ -38,6 +39,7 @@ pub(crate) struct InformerOwner {
     pub(crate) informer: Arc<str>,
     pub(crate) board: StatusBoard,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) clock: Clock,
     /// Ends the informer when the group cannot go on.
     pub(crate) stop: CancellationToken,
 }
@@ -69,7 +71,8 @@ impl Owner for InformerOwner {
                 } else {
                     tracing::error!(target: "actix_informer::informer", %informer, %actor, "{actor} is not started again: {reason_line}; the namespaces stay as they are");
                 }
-                self.board.give_up(failure(child, reason), source.as_ref().map(|source| (source, reason)));
+                let source = source.as_ref().map(|source| (source, reason));
+                self.board.give_up(failure(child, reason), source, self.clock.now());
                 if is_member {
                     self.stop.cancel();
                 }

@@ -24,6 +24,9 @@ struct Cells {
     in_order: BTreeMap<u64, Arc<SourceCell>>,
     by_name: BTreeMap<SourceId, (u64, Arc<SourceCell>)>,
     next: u64,
+    /// How often all were copied.
+    #[cfg(test)]
+    copies: u64,
 }
 
 #[derive(Debug)]
@@ -61,7 +64,16 @@ impl SourceCells {
 
     /// Copies of the statuses.
     pub(crate) fn read(&self) -> Vec<SourceStatus> {
+        #[cfg(test)]
+        {
+            locked(&self.0).copies += 1;
+        }
         locked(&self.0).in_order.values().map(|cell| locked(&cell.status).clone()).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn copies(&self) -> u64 {
+        locked(&self.0).copies
     }
 
     /// Shows the version that is published of a source; true if that is its first one.

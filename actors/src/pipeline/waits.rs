@@ -24,22 +24,21 @@ pub(super) struct Waits {
     next: u64,
     /// By source: the versions that are waited for, each with the number of its wait.
     versions: BTreeMap<SourceId, BTreeMap<(ResourceVersion, u64), Waker>>,
-    /// By key, and by number.
-    changes: BTreeMap<ObjectKey, BTreeMap<u64, ForChange>>,
+    /// By key: the waits for another version than the known one.
+    changes: BTreeMap<ObjectKey, BTreeMap<Known, Waker>>,
+    /// How often a wait for an object was looked at.
+    #[cfg(test)]
+    looks: std::cell::Cell<u64>,
 }
 
-/// A wait until the object is at another version than this one; absent objects have none.
-#[derive(Debug)]
-struct ForChange {
-    known: Option<ResourceVersion>,
-    waker: Waker,
-}
+/// The version that a wait knows of its object, which is none if the object is absent, and the number of the wait.
+type Known = (Option<ResourceVersion>, u64);
 
 /// Where a wait is.
 #[derive(Debug)]
 pub(super) enum Place {
     Version(SourceId, (ResourceVersion, u64)),
-    Change(ObjectKey, u64),
+    Change(ObjectKey, Known),
 }
 
 /// What a publish has changed, as far as its waits were not looked at yet.
@@ -79,9 +78,9 @@ impl Waits {
         known: Option<ResourceVersion>,
         waker: Waker,
     ) -> Place {
-        let number = self.number();
-        self.changes.entry(key.clone()).or_default().insert(number, ForChange { known, waker });
-        Place::Change(key.clone(), number)
+        let known = (known, self.number());
+        self.changes.entry(key.clone()).or_default().insert(known.clone(), waker);
+        Place::Change(key.clone(), known)
     }
 
     /// Whether there are waits for versions of sources, and waits for objects.
@@ -99,9 +98,9 @@ impl Waits {
                     self.versions.remove(source);
                 }
             }
-            Place::Change(key, number) => {
+            Place::Change(key, known) => {
                 let Some(waits) = self.changes.get_mut(key) else { return };
-                waits.remove(number);
+                waits.remove(known);
                 if waits.is_empty() {
                     self.changes.remove(key);
                 }
@@ -171,7 +170,8 @@ impl Waits {
         true
     }
 
-    /// Takes the waits for an object that do not know this version of it; false if there may be more.
+    /// Takes the waits for an object that do not know this version of it; false if there may be more. Those that know it are
+    /// neighbours, and are not looked at.
     fn take_changed(
         &mut self,
         key: &ObjectKey,
@@ -180,21 +180,37 @@ impl Waits {
         woken: &mut Vec<Waker>,
     ) -> bool {
         let Some(waits) = self.changes.get_mut(key) else { return true };
-        let room = most.saturating_sub(woken.len());
-        let ends = waits.iter().filter(|(_, wait)| wait.known.as_ref() != version);
-        let mut ends: Vec<u64> = ends.map(|(number, _)| *number).take(room + 1).collect();
-        let is_all = ends.len() <= room;
-        ends.truncate(room);
-        woken.extend(ends.iter().filter_map(|number| waits.remove(number)).map(|wait| wait.waker));
+        #[cfg(test)]
+        let looks = &self.looks;
+        let ends = |known: &&Known| {
+            #[cfg(test)]
+            looks.set(looks.get() + 1);
+            known.0.as_ref() != version
+        };
+        let next = |waits: &BTreeMap<Known, Waker>| {
+            let at_the_ends = [waits.first_key_value(), waits.last_key_value()];
+            at_the_ends.into_iter().flatten().map(|(known, _)| known).find(ends).cloned()
+        };
+        while let Some(known) = next(waits) {
+            if woken.len() >= most {
+                return false;
+            }
+            woken.extend(waits.remove(&known));
+        }
         if waits.is_empty() {
             self.changes.remove(key);
         }
-        is_all
+        true
     }
 
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    #[cfg(test)]
+    pub(super) fn looks(&self) -> u64 {
+        self.looks.get()
     }
 
     /// How many there are.

@@ -89,6 +89,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: 
         informer: Arc::clone(&shared.name),
         board: shared.board.clone(),
         progress: Arc::clone(&shared.progress),
+        clock: runtime.0.clock.clone(),
         stop: stop.clone(),
     };
     let group = Group::new(Arc::clone(&shared.published) as Arc<_>);

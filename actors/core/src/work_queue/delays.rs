@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use super::slots::{Delay, State, nanos};
+use super::slots::{Delay, Processing, State, nanos};
 use super::{Added, Merge, Priority, WorkQueue};
 
 /// How many delayed adds become waiting keys in one call.
@@ -78,6 +78,20 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         self.set_delay(id, nanos(now.saturating_add(quiet)).min(latest), (priority, note))
     }
 
+    /// A key comes back in order, and is added with its former priority when this time has passed. False, and nothing happens,
+    /// if it is not being processed.
+    pub fn retry_after(&mut self, key: &K, delay: Duration, now: Duration) -> bool {
+        self.retry_after_with(key, delay, P::default(), now)
+    }
+
+    /// As [`Self::retry_after`], with a note that is handed out with the key then.
+    pub fn retry_after_with(&mut self, key: &K, delay: Duration, note: P, now: Duration) -> bool {
+        let Some((id, Processing { priority, .. })) = self.processed(key) else { return false };
+        self.drop_retry(id);
+        self.add_after_with(key.clone(), delay, (priority, note), now);
+        self.come_back(key, true, now)
+    }
+
     /// Makes the keys wait that are due by now, at most [`MOST_DUE`] of them.
     pub fn release_due(&mut self, now: Duration) {
         let now = nanos(now);
@@ -109,7 +123,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         self.budget.merge(&mut slot.delayed_note, note);
         let former = slot.delay;
         let priority = former.map_or(priority, |former| former.priority.max(priority));
-        slot.delay = Some(Delay { due, priority });
+        slot.delay = Some(Delay { due, priority, is_retry: false });
         if former.is_some_and(|former| former.due == due) {
             return Added::Merged;
         }

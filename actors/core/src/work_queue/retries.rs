@@ -3,11 +3,14 @@
 //! Answers "after which delay is a failed key tried again?" with what the limiter says (`limiter.rs`). Invariants:
 //! 1. A failure is counted by the limiter unless the queue is shut down: then it forgets the key.
 //! 2. A key is noted as one that is retried until its delayed add is due, or until it has come back for another reason.
+//! 3. When it has come back in order, there is nothing to retry: its delayed add goes, unless something else has asked for
+//!    it, too.
 //!
 //! Read next: `work_queue.rs`, which says what a delayed add is.
 
 use std::time::Duration;
 
+use super::slots::Processing;
 use super::{Merge, Priority, RateLimiter, WorkQueue};
 use crate::reflector::Moment;
 
@@ -28,7 +31,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         }
         let delay = limiter.when(&key, moment);
         self.add_after(key.clone(), delay, priority, moment.now);
-        self.note_retry(&key);
+        self.note_retry(&key, false);
         Some(delay)
     }
 
@@ -52,9 +55,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         limiter: &mut (impl RateLimiter<K> + ?Sized),
         moment: Moment,
     ) -> Option<Duration> {
-        if !self.is_processing(key) {
-            return None;
-        }
+        let (id, Processing { priority, .. }) = self.processed(key)?;
         if self.is_shut_down() {
             self.done(key, moment.now);
             self.cells.refused += 1;
@@ -62,18 +63,27 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
             return None;
         }
         let delay = limiter.when(key, moment);
-        self.retry_after_with(key, delay, note, moment.now);
-        self.note_retry(key);
+        let former = self.slots.get(id).and_then(|slot| slot.delay);
+        self.add_after_with(key.clone(), delay, (priority, note), moment.now);
+        self.come_back(key, false, moment.now);
+        self.note_retry(key, former.is_none_or(|former| former.is_retry));
         Some(delay)
     }
 
-    /// A failure has led to an add. One without a delay waits already.
-    fn note_retry(&mut self, key: &K) {
+    /// A failure has led to an add, or nothing but failures has. One without a delay waits already.
+    fn note_retry(&mut self, key: &K, is_retry: bool) {
         self.cells.retries += 1;
-        if let Some(id) = self.find(key)
-            && self.slots.get(id).is_some_and(|slot| slot.delay.is_some())
-        {
+        let Some(id) = self.find(key) else { return };
+        if let Some(delay) = self.slots.get_mut(id).and_then(|slot| slot.delay.as_mut()) {
+            delay.is_retry = is_retry;
             self.retrying.insert(id);
+        }
+    }
+
+    /// The key of this slot is in order: it is not tried again.
+    pub(super) fn drop_retry(&mut self, id: u32) {
+        if self.slots.get(id).and_then(|slot| slot.delay).is_some_and(|delay| delay.is_retry) {
+            self.drop_delay(id);
         }
     }
 }

@@ -75,6 +75,8 @@ pub(super) struct Delay {
     /// In nanoseconds.
     pub(super) due: u64,
     pub(super) priority: Priority,
+    /// Only a failure of the key has led to it.
+    pub(super) is_retry: bool,
 }
 
 #[derive(Debug)]

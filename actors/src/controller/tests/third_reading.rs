@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use informer_core::controller::Telling;
 use tokio::time::sleep;
 
 use super::*;
+use crate::work_queue::ExponentialPerKey;
 
 #[test]
 fn operator_b_a_reconcile_that_always_asks_to_run_again_after_no_time_is_done_and_does_not_spin() {
@@ -125,4 +127,32 @@ fn operator_a10_each_reconcile_has_a_cause_and_an_event_that_comes_with_the_hand
         let lines = world.lines().await;
         assert!(lines.iter().all(|causes| causes != "not kept"), "{lines:?}");
     });
+}
+
+#[test]
+fn a_standby_remembers_no_failure_of_a_key_that_is_gone_and_none_once_it_has_asked_whether_it_leads() {
+    for is_deleted in [true, false] {
+        run(move |world| async move {
+            let leads = Arc::new(AtomicBool::new(true));
+            let fence = Arc::clone(&leads);
+            let retries = if is_deleted { LONG } else { secs(5) };
+            let builder = world.builder().rate_limiter(ExponentialPerKey::new(retries, retries));
+            let builder = builder.fenced_by(move || fence.load(Relaxed).then_some(1));
+            world.apply("a/one", "1");
+            let fails = |_: Request<String>| async { Err::<Outcome, _>("no luck".into()) };
+            let controller = builder.reconcile(fails).start().expect("it starts");
+            sleep(secs(1)).await;
+            let told = |why: &str| {
+                let now = world.runtime.now();
+                controller.0.shared.failures.tell(&key("a/one"), &why.into(), now)
+            };
+            assert_eq!(told("no luck"), Telling::Repeat);
+            leads.store(false, Relaxed);
+            if is_deleted {
+                world.texts.delete("a/one");
+            }
+            sleep(secs(10)).await;
+            assert_eq!(told("no luck"), Telling::Warning, "is deleted: {is_deleted}");
+        });
+    }
 }

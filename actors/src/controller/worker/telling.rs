@@ -19,7 +19,7 @@ impl<S: Body> Run<S> {
             Some(why) => self.shared.failures.tell(&self.key, why, self.shared.runtime.now()),
             None => {
                 if next != Next::Backoff {
-                    self.shared.failures.succeeded(&self.key);
+                    self.shared.failures.forget(&self.key);
                 }
                 Telling::Repeat
             }

@@ -163,7 +163,7 @@ impl<S: Body> Exchange<S> {
             if failed.is_none() {
                 self.set.sync(generation);
             }
-            self.set.fail(failed);
+            self.set.fail(generation, failed);
         }
         let shared = &self.pipeline.shared;
         let is_over = names.is_empty() && shared.sources.members(self.set.number) == 0;

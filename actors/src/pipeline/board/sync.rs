@@ -97,6 +97,12 @@ impl StatusBoard {
         locked(&self.0.health).failed.clone()
     }
 
+    /// How often the whole status was copied.
+    #[cfg(test)]
+    pub(crate) fn copies(&self) -> u64 {
+        self.0.sources.copies()
+    }
+
     /// What blocks it, if something does.
     pub(crate) fn stuck(&self) -> Option<Stuck> {
         locked(&self.0.health).stuck.clone()

@@ -154,3 +154,19 @@ fn a_list_wakes_the_waits_for_its_objects_in_slices_and_no_other() {
     assert_eq!(waits.iter_mut().map(is_woken).filter(|woken| *woken).count(), 500);
     assert_eq!(play.waits(), 500);
 }
+
+#[test]
+fn a_list_looks_at_no_wait_of_an_object_that_it_did_not_change() {
+    let (mut play, here) = (Play::new(), SourceId::new("here"));
+    play.apply(&here, WatchPart::Applied(object(&here, "same", 5)));
+    let published = Arc::clone(&play.published);
+    let key = ObjectKey::namespaced("a", "same");
+    let at = |number| published.changing(&key, Some(version(number)));
+    let mut waits: Vec<_> = (0..16_000).map(|_| at(5)).collect();
+    let mut others = [published.changing(&key, None), at(4), at(6)];
+    let mut news = News { snapshot: published.snapshot(), sources: vec![], objects: NewObjects::Any(None) };
+    while published.wake(&mut news) {}
+    assert!(others.iter_mut().all(is_woken), "they know another version");
+    assert!(!waits.iter_mut().any(is_woken));
+    assert!(locked(&published.waits).looks() < 10, "{} looks", locked(&published.waits).looks());
+}

@@ -105,12 +105,16 @@ impl World {
             Step::Add(..) | Step::AddAfter(..) | Step::Postpone(..) => self.add(step),
             Step::Begin(_) | Step::PutBack(_) | Step::Take => return self.hand_out(step),
             Step::Discard(key) => prop_assert_eq!(queue.discard(&key), model.discard(key)),
-            Step::Done(key) => prop_assert_eq!(queue.done(&key, now), model.done(key)),
+            Step::Done(key) => {
+                model.in_order(key);
+                prop_assert_eq!(queue.done(&key, now), model.done(key));
+            }
             Step::RetryAfter(key, time) => {
                 let delay = Duration::from_millis(time);
                 let is_back = queue.retry_after_with(&key, delay, Noted(vec![number]), now);
                 prop_assert_eq!(is_back, model.runs.contains_key(&key));
                 let priority = model.runs.get(&key).map(|runs| runs.priority);
+                model.in_order(key);
                 if let Some(priority) = priority.filter(|_| !model.is_shut_down) {
                     model.add_after(key, delay, (priority, number), now);
                 }
@@ -216,12 +220,9 @@ impl World {
         let priority = model.runs.get(&key).map(|runs| runs.priority);
         let priority = priority.filter(|_| !model.is_shut_down);
         prop_assert_eq!(retried, priority.map(|_| delay));
-        if let Some(priority) = priority {
-            model.add_after(key, delay, (priority, *number), *now);
-        }
         model.done(key);
-        if priority.is_some() {
-            model.retrying.insert(key);
+        if let Some(priority) = priority {
+            model.retry_after(key, delay, (priority, *number), *now);
         }
         Ok(())
     }

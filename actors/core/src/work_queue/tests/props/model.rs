@@ -35,6 +35,8 @@ pub(super) struct Model {
     /// Until when a postponed key is put off at most.
     pub(super) latest: BTreeMap<u8, Duration>,
     pub(super) retrying: BTreeSet<u8>,
+    /// Whose delayed add only failures have led to.
+    pub(super) only_retried: BTreeSet<u8>,
     /// What is handed out with a key next, and what came with its delayed add.
     pub(super) notes: BTreeMap<u8, Vec<u64>>,
     pub(super) delayed_notes: BTreeMap<u8, Vec<u64>>,
@@ -120,6 +122,7 @@ impl Model {
     }
 
     pub(super) fn set_delay(&mut self, key: u8, due: Duration, (priority, note): (Priority, u64)) {
+        self.only_retried.remove(&key);
         let former = self.delays.get(&key).map_or(priority, |(_, former)| *former);
         self.delays.insert(key, (due, former.max(priority)));
         self.delayed_notes.entry(key).or_default().push(note);
@@ -133,6 +136,7 @@ impl Model {
         self.delays.remove(&key);
         self.latest.remove(&key);
         self.retrying.remove(&key);
+        self.only_retried.remove(&key);
         self.notes.remove(&key);
         self.delayed_notes.remove(&key);
         true
@@ -146,6 +150,7 @@ impl Model {
             self.delays.remove(&key);
             self.latest.remove(&key);
             self.retrying.remove(&key);
+            self.only_retried.remove(&key);
             self.add(key, priority, due);
             let noted = self.delayed_notes.remove(&key).unwrap_or_default();
             self.notes.entry(key).or_default().extend(noted);
@@ -172,6 +177,24 @@ impl Model {
         Some((waits.key, priority, now - waits.since, note))
     }
 
+    /// A key that is being processed is in order: it is not tried again.
+    pub(super) fn in_order(&mut self, key: u8) {
+        if self.runs.contains_key(&key) && self.only_retried.remove(&key) {
+            self.delays.remove(&key);
+            self.delayed_notes.remove(&key);
+        }
+    }
+
+    /// A failure leads to this delayed add.
+    pub(super) fn retry_after(&mut self, key: u8, delay: Duration, noted: (Priority, u64), now: Duration) {
+        let is_retry = !self.delays.contains_key(&key) || self.only_retried.contains(&key);
+        self.add_after(key, delay, noted, now);
+        self.retrying.insert(key);
+        if is_retry {
+            self.only_retried.insert(key);
+        }
+    }
+
     pub(super) fn done(&mut self, key: u8) -> bool {
         let Some(runs) = self.runs.remove(&key) else { return false };
         self.retrying.remove(&key);
@@ -187,5 +210,6 @@ impl Model {
         self.latest.clear();
         self.delayed_notes.clear();
         self.retrying.clear();
+        self.only_retried.clear();
     }
 }
