@@ -77,7 +77,8 @@ pub(crate) struct Written {
     pub(crate) cluster: String,
     pub(crate) login: bool,
     pub(crate) certificate: bool,
-    pub(crate) impersonation: bool,
+    /// As whom to act, as far as it is written there.
+    pub(crate) impersonation: Impersonation,
 }
 
 impl Config {
@@ -177,7 +178,7 @@ impl Config {
     /// Acts as this user: the server checks whether the client's own user may do so.
     pub fn impersonate(mut self, user: impl Into<String>) -> Self {
         self.impersonation.user = Some(user.into());
-        self.written.iter_mut().for_each(|written| written.impersonation = false);
+        self.written.iter_mut().for_each(|written| written.impersonation.user = None);
         self
     }
 
@@ -194,7 +195,8 @@ impl Config {
     }
 
     /// How long a credential plugin may run until it is killed with the processes that it has started; a minute unless
-    /// set, since a person may have to answer it. What a plugin leaves running when it ends is not killed. The issuer of an
+    /// set, since a person may have to answer it. What a plugin leaves running when it ends is not killed, unless it keeps the
+    /// plugin's standard output open for another second. The issuer of an
     /// OpenID Connect login has the same time.
     pub fn plugin_limit(mut self, limit: Duration) -> Self {
         self.plugin_limit = limit;

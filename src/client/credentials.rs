@@ -133,8 +133,8 @@ pub(crate) fn sent(mut config: Config, way: Way) -> Result<Sent, Error> {
     if has_provider && !is_sent(Credential::Provider, true)? {
         (config.exec, config.oidc) = (None, None);
     }
-    if !config.impersonation.is_empty() && !is_sent(Credential::Impersonation, written.impersonation)? {
-        config.impersonation = Default::default();
+    if !written.impersonation.is_empty() && !is_sent(Credential::Impersonation, true)? {
+        config.impersonation = config.impersonation.without(&written.impersonation);
     }
     Ok(Sent { config, left_out })
 }
@@ -155,6 +155,8 @@ pub(crate) fn explained(config: &Config, endpoint: &Endpoint, proxy: Option<&Pro
 
 #[cfg(test)]
 mod tests {
+    use crate::client::config::Written;
+
     use super::*;
 
     const SECURE: [&str; 2] = ["https://api.example", "https://127.0.0.1:6443"];
@@ -175,6 +177,58 @@ mod tests {
         Credential::Provider,
         Credential::Impersonation,
     ];
+
+    /// A configuration with this credential.
+    fn having(credential: Credential, written: bool) -> Config {
+        let mut config = Config::new("https://api.example").expect("an endpoint");
+        config = match credential {
+            Credential::Token => config.token("t"),
+            Credential::TokenFile => config.token_file("/t"),
+            Credential::Password => config.basic("u", "p"),
+            Credential::Certificate => config.client_certificate("c", "k"),
+            Credential::Impersonation => config.impersonate("jane").impersonate_group("a"),
+            Credential::Provider => {
+                let exec = serde_json::from_value(serde_json::json!({ "command": "p" })).expect("a plugin");
+                config.exec = Some(std::sync::Arc::new((exec, Default::default())));
+                config
+            }
+        };
+        let (login, certificate) = (written, written);
+        let impersonation = if written { config.impersonation.clone() } else { Default::default() };
+        config.written = Some(Written { cluster: "a".to_owned(), login, certificate, impersonation });
+        config
+    }
+
+    /// What becomes of the only credential of a configuration; `None` if what is said and what is done differ.
+    fn happens(way: Way, credential: Credential, written: bool) -> Option<Fate> {
+        let Ok(Sent { config, left_out }) = sent(having(credential, written), way) else {
+            return Some(Fate::Refused);
+        };
+        let is_there = [
+            config.login.is_some(),
+            config.certificate.is_some(),
+            config.exec.is_some() || config.oidc.is_some(),
+            !config.impersonation.is_empty(),
+        ];
+        match (is_there.contains(&true), &left_out[..]) {
+            (true, []) => Some(Fate::Sent),
+            (false, [name]) if *name == credential.name() => Some(Fate::LeftOut),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn of_an_impersonation_what_is_written_in_a_kubeconfig_is_left_out_and_what_the_program_has_set_is_sent()
+    {
+        let mut config = having(Credential::Impersonation, true);
+        config = config.impersonate("joe").impersonate_group("b");
+        let Sent { config, left_out } = sent(config, Way::PlainText).expect("a client");
+        let acts_as = (config.impersonation.user.as_deref(), &config.impersonation.groups[..]);
+        assert_eq!(
+            (acts_as, &left_out[..]),
+            ((Some("joe"), &["b".to_owned()][..]), &["the impersonation"][..])
+        );
+    }
 
     #[test]
     fn client_p3_where_credentials_go_by_endpoint_proxy_identity_and_scheme() {
@@ -199,6 +253,13 @@ mod tests {
                     let of_program = if is_secure || !is_certificate { Fate::Sent } else { Fate::Refused };
                     let found = [true, false].map(|written| fate(way, credential, written));
                     assert_eq!(found, [of_kubeconfig, of_program], "{url} {proxy:?} {credential:?}");
+                    for (written, expected) in [(true, of_kubeconfig), (false, of_program)] {
+                        // A plugin stands in a kubeconfig only.
+                        if written || credential != Credential::Provider {
+                            let found = happens(way, credential, written);
+                            assert_eq!(found, Some(expected), "{url} {proxy:?} {credential:?}");
+                        }
+                    }
                     rows += 1;
                 }
                 assert_eq!(way.carries_secrets_of_logins(), is_secure || is_near, "{url} {proxy:?}");

@@ -82,8 +82,7 @@ impl ConnectionSettings {
             false => None,
         };
         let again = config.origin.clone().map(|origin| {
-            let config = config.clone();
-            let again: ReadAgain = Arc::new(move |material| origin.read_again(&config, way, material));
+            let again: ReadAgain = Arc::new(move |material| origin.read_again(way, material));
             again
         });
         if let Some(proxy) = &proxy {
@@ -109,6 +108,7 @@ impl ConnectionSettings {
             login,
             provider: provider(config)?,
             again,
+            has_read_token: Arc::default(),
         })?);
         let accepts_compression = config.requests.accepts_compression;
         Ok(Self { endpoint, identities, proxy, limits: config.limits, accepts_compression })
@@ -233,7 +233,7 @@ impl Endpoint {
         host_and_port(&self.host, self.port)
     }
 
-    /// Whether requests to it do not leave this machine.
+    /// Whether requests to it do not leave this machine. Of a name, only loopback addresses are connected to without TLS.
     pub(crate) fn is_loopback(&self) -> bool {
         if self.socket.is_some() {
             return true;

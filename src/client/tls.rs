@@ -111,6 +111,18 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_that_is_not_read_whole_is_no_issuer() {
+        let names = ["leaf".to_owned()];
+        let mut params = rcgen::CertificateParams::new(names).expect("a name");
+        // RFC 5280 allows 20 bytes.
+        params.serial_number = Some(vec![1; 30].into());
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let pem = params.self_signed(&key).expect("a certificate").pem();
+        let authorities = Authorities::of_pem(pem.as_bytes()).expect("trusted for itself");
+        assert_eq!((authorities.certificates.len(), authorities.issuers.len()), (1, 0));
+    }
+
+    #[test]
     fn keys_in_pkcs_1_pkcs_8_and_sec_1_are_read() {
         let own = rcgen::generate_simple_self_signed(["client".to_owned()]).expect("a certificate");
         let pem = own.signing_key.serialize_pem();

@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use p521::ecdsa::signature::Signer as _;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
 };
 use serde_json::json;
 use tokio_rustls::TlsAcceptor;
@@ -97,6 +98,7 @@ macro_rules! file {
 }
 
 const FROM_NOBODY: &str = "comes from nobody who is trusted";
+const ISSUER_ENDED: &str = "has an issuer whose certificate ended on 2020-01-01";
 
 fn rows() -> Vec<Row> {
     let root = Made::new("root").authority().alone();
@@ -135,10 +137,54 @@ fn rows() -> Vec<Row> {
         ),
         row("none in the file", &leaf, &leaf.key().serialize_pem(), Some("it has no certificate in PEM")),
     ];
+    rows.extend(rows_of_issuers(&root));
     rows.extend(rows_of_authorities_as_servers(&root, &between, &leaf));
     rows.extend(rows_of_names_times_and_purposes(&root));
     rows.extend(rows_of_keys_and_signatures());
     rows
+}
+
+fn rows_of_issuers(root: &Issued) -> Vec<Row> {
+    let leaf = |issuer: &Issued| Made::new("leaf").by(issuer);
+    let of_root = |change: fn(&mut CertificateParams)| Made::new("root").authority().change(change).alone();
+    let ended = of_root(|params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
+    let future = of_root(|params| params.not_before = rcgen::date_time_ymd(2090, 1, 1));
+    let for_clients =
+        of_root(|params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth]);
+    let narrow = of_root(|params| params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0)));
+    let between = Made::new("between").authority().by(&narrow);
+    let (below, beside) = (leaf(&between), leaf(&narrow));
+    let useless = Made::new("useless").authority();
+    let useless =
+        useless.change(|params| params.key_usages = vec![KeyUsagePurpose::DigitalSignature]).by(root);
+    let of_useless = leaf(&useless);
+    let long = Made::new("long").change(|params| params.serial_number = Some(vec![1; 30].into())).alone();
+    let begins = Some("has an issuer whose certificate begins to be valid on 2090-01-01");
+    vec![
+        row("leaf of an expired root", &leaf(&ended), &ended.pem(), Some(ISSUER_ENDED)),
+        row("leaf of a root that is not yet valid", &leaf(&future), &future.pem(), begins),
+        row(
+            "root for clients only",
+            &leaf(&for_clients),
+            &for_clients.pem(),
+            Some("may not be used by a server"),
+        ),
+        row("root pathlen 0", &beside, &narrow.pem(), None),
+        Row {
+            sent: below.pem() + &between.pem(),
+            ..row("root pathlen 0 with an intermediate", &below, &narrow.pem(), Some(FROM_NOBODY))
+        },
+        Row {
+            sent: of_useless.pem() + &useless.pem(),
+            ..row("an intermediate that may not sign", &of_useless, &root.pem(), Some(FROM_NOBODY))
+        },
+        row(
+            "a leaf as root that is not read whole makes no other one",
+            &leaf(&long),
+            &long.pem(),
+            Some(FROM_NOBODY),
+        ),
+    ]
 }
 
 fn rows_of_authorities_as_servers(root: &Issued, between: &Issued, leaf: &Issued) -> Vec<Row> {
@@ -165,7 +211,7 @@ fn rows_of_authorities_as_servers(root: &Issued, between: &Issued, leaf: &Issued
             ..row("an authority as a server, an intermediate is sent", &below, &root.pem(), None)
         },
         row("an authority as a server, of a leaf", &by_leaf, &leaf.pem(), Some(FROM_NOBODY)),
-        row("an authority as a server, of one that has expired", &by_old, &old.pem(), Some(FROM_NOBODY)),
+        row("an authority as a server, of one that has expired", &by_old, &old.pem(), Some(ISSUER_ENDED)),
         Row {
             sent: deep.pem() + &wide.pem() + &narrow.pem(),
             ..row("an authority as a server, deeper than is allowed", &deep, &root.pem(), Some(FROM_NOBODY))

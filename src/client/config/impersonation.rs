@@ -29,6 +29,17 @@ impl Impersonation {
         *self == Self::default()
     }
 
+    /// What is left of it without what is written in a kubeconfig, whose groups come first. Without its user nothing is.
+    pub(crate) fn without(mut self, written: &Self) -> Self {
+        if written.user.is_some() {
+            return Self::default();
+        }
+        self.uid = self.uid.filter(|_| written.uid.is_none());
+        self.groups.drain(..written.groups.len().min(self.groups.len()));
+        self.extra.retain(|key, _| !written.extra.contains_key(key));
+        self
+    }
+
     /// The headers of each request.
     pub(crate) fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
         let unusable =

@@ -6,8 +6,8 @@
 //!    named alone is an error.
 //! 2. If the kubeconfig is empty and the process runs in a pod, the pod's service account is used.
 //! 3. A client's files are read again as long as it lives, for the credentials and the authority in them. The context
-//!    that was chosen at first stays. Where another server, or another way to log in, is found there, the old
-//!    credentials stay and an error says so: new credentials are never sent to an old server.
+//!    that was chosen at first stays. Where another server, another way to it, or another way to log in is found there, the
+//!    old credentials stay and an error says so: new credentials are never sent to an old server or issuer.
 //! 4. No error quotes the file: it gives field, line and column.
 //!
 //! Read next: `kubeconfig/file.rs` (what is written), `kubeconfig/user.rs` (what it means).
@@ -21,6 +21,7 @@ use crate::client::credentials::{Way, sent};
 use crate::client::error::Error;
 use crate::client::identity::material::{Material, Trust};
 use crate::client::identity::provider::Provider;
+use crate::client::proxy::ProxySetting;
 use crate::text::quoted;
 
 mod file;
@@ -33,9 +34,42 @@ use file::File;
 pub(crate) struct Origin {
     paths: Arc<[PathBuf]>,
     context: Arc<str>,
+    server: Arc<Server>,
     pub(super) gives_authorities: bool,
     pub(super) gives_certificate: bool,
     pub(super) gives_login: bool,
+}
+
+/// The server as the files describe it: what none of the builders of a configuration changes here.
+#[derive(PartialEq)]
+struct Server {
+    endpoint: String,
+    name: Option<String>,
+    is_unchecked: bool,
+    /// Without user and password.
+    proxy: Option<String>,
+}
+
+impl Server {
+    fn of(config: &Config) -> Self {
+        let proxy = match &config.proxy {
+            ProxySetting::Named(proxy) => Some(proxy.name().to_owned()),
+            ProxySetting::Environment | ProxySetting::Never => None,
+        };
+        let (endpoint, name) = (config.endpoint.clone(), config.tls_server_name.clone());
+        Self { endpoint, name, is_unchecked: config.accepts_invalid_certificates, proxy }
+    }
+
+    /// What of it is another one in `now`.
+    fn difference(&self, now: &Self) -> Option<&'static str> {
+        let differences = [
+            (self.endpoint != now.endpoint, "the server"),
+            (self.name != now.name, "the tls-server-name"),
+            (self.is_unchecked != now.is_unchecked, "insecure-skip-tls-verify"),
+            (self.proxy != now.proxy, "the proxy-url"),
+        ];
+        differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
+    }
 }
 
 impl Config {
@@ -115,27 +149,23 @@ impl Config {
 }
 
 impl Origin {
-    fn new(paths: &[PathBuf], context: &str) -> Option<Self> {
+    fn new(paths: &[PathBuf], context: &str, config: &Config) -> Option<Self> {
         (!paths.is_empty()).then(|| Self {
             paths: paths.into(),
             context: context.into(),
+            server: Arc::new(Server::of(config)),
             gives_authorities: true,
             gives_certificate: true,
             gives_login: true,
         })
     }
 
-    /// What the files say now, for a client that was made with `config` and reaches its server on this way: its material
-    /// with other credentials. Blocking.
+    /// What the files say now, for a client that reaches its server on this way: its material with other credentials.
+    /// Blocking.
     ///
     /// # Errors
     /// When the files cannot be used, or say something that takes a new client.
-    pub(crate) fn read_again(
-        &self,
-        config: &Config,
-        way: Way,
-        mut material: Material,
-    ) -> Result<Material, Error> {
+    pub(crate) fn read_again(&self, way: Way, mut material: Material) -> Result<Material, Error> {
         let now = convert(merged(&self.paths)?, Some(&self.context), &self.paths)?;
         let now = sent(now, way)?.config;
         let differs = |what: &str| Error::Kubeconfig {
@@ -145,8 +175,8 @@ impl Origin {
                 quoted(&self.context)
             ),
         };
-        if now.endpoint != config.endpoint {
-            return Err(differs("the server"));
+        if let Some(what) = now.origin.as_ref().and_then(|now| self.server.difference(&now.server)) {
+            return Err(differs(what));
         }
         if self.gives_login {
             if now.login.is_some() != material.login.is_some() {
@@ -154,10 +184,11 @@ impl Origin {
             }
             material.login = now.login;
         }
-        if let (Some(Provider::Oidc { login: known, .. }), Some(login)) =
-            (material.provider.as_deref(), &now.oidc)
+        if let (Some(Provider::Oidc { login: known, .. }), None) =
+            (material.provider.as_deref(), &material.login)
+            && !now.oidc.is_some_and(|login| known.adopt(&login))
         {
-            known.adopt(login);
+            return Err(differs("the way to log in"));
         }
         if let Some(tls) = material.tls.as_mut().filter(|_| self.gives_certificate) {
             if now.certificate.is_some() != tls.certificate.is_some() {
@@ -227,7 +258,7 @@ fn convert(mut file: File, context: Option<&str>, paths: &[PathBuf]) -> Result<C
         Error::Kubeconfig { what, .. } => Error::Kubeconfig { path: single(paths), what },
         error => error,
     })?;
-    config.origin = Origin::new(paths, &file.current_context);
+    config.origin = Origin::new(paths, &file.current_context, &config);
     Ok(config)
 }
 

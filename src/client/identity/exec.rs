@@ -53,20 +53,20 @@ pub enum PluginPolicy {
 }
 
 impl PluginPolicy {
-    /// The program that runs for this command of a kubeconfig, if it may. Blocking: looks for files.
+    /// The program that runs for this command of a kubeconfig, if it may: of a list, the file itself, since a link may
+    /// lead elsewhere later. Blocking: looks for files.
     fn program(&self, command: &str) -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         match self {
             Self::AllowAll => Some(command.into()),
             Self::DenyAll => None,
             Self::Allow(list) => {
-                let found = looked_up(command, &path)?;
-                let file = found.canonicalize().ok()?;
+                let file = looked_up(command, &path)?.canonicalize().ok()?;
                 let is_it = |allowed: &String| {
-                    looked_up(allowed, &path).and_then(|allowed| allowed.canonicalize().ok())
-                        == Some(file.clone())
+                    looked_up(allowed, &path).and_then(|allowed| allowed.canonicalize().ok()).as_ref()
+                        == Some(&file)
                 };
-                list.iter().any(is_it).then_some(found)
+                list.iter().any(is_it).then_some(file)
             }
         }
     }

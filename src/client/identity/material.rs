@@ -11,6 +11,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -52,7 +53,7 @@ pub(crate) enum Trust {
 #[derive(Clone)]
 pub(crate) enum Login {
     Token(SecretString),
-    /// What counts while the file cannot be read, if there is something.
+    /// What counts until the file was read once, if there is something. It is as old as the kubeconfig.
     TokenFile {
         path: PathBuf,
         otherwise: Option<SecretString>,
@@ -74,6 +75,8 @@ pub(crate) struct Material {
     pub(crate) provider: Option<Arc<Provider>>,
     /// Where the kubeconfig that all this was taken from is read again; nothing if there is none.
     pub(crate) again: Option<ReadAgain>,
+    /// A token file has been read: the token beside it is outdated.
+    pub(crate) has_read_token: Arc<AtomicBool>,
 }
 
 /// Gives a material the credentials that are written now. Blocking: files.
@@ -243,8 +246,12 @@ impl Material {
             None => None,
             Some(Login::Token(token)) => Some(bearer(token.expose_secret())),
             Some(Login::TokenFile { path, otherwise }) => Some(match (token_of(path), otherwise) {
-                (Ok(token), _) => bearer(&token),
+                (Ok(token), _) => {
+                    self.has_read_token.store(true, Ordering::Relaxed);
+                    bearer(&token)
+                }
                 (Err(error), None) => return Err(error),
+                (Err(error), _) if self.has_read_token.load(Ordering::Relaxed) => return Err(error),
                 (Err(error), Some(token)) => {
                     tracing::debug!(target: "actix_informer::client", %error, "the token beside the token file is used");
                     bearer(token.expose_secret())

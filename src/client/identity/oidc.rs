@@ -176,14 +176,28 @@ impl Oidc {
         })
     }
 
-    /// Takes over the tokens of the same login as it is written now, if they are others than were written before.
-    pub(crate) fn adopt(&self, now: &Self) {
+    /// Takes over the tokens of this login as it is written now, if they are others than were written before. `false`, and
+    /// nothing is taken, where they are of another issuer or client.
+    pub(crate) fn adopt(&self, now: &Self) -> bool {
+        if !self.is_same_login(now) {
+            return false;
+        }
         let now = now.written.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if !written.equals(&now) {
             *self.tokens.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
             *written = now;
         }
+        true
+    }
+
+    fn is_same_login(&self, other: &Self) -> bool {
+        let secret =
+            |login: &Self| login.client_secret.as_ref().map(|secret| secret.expose_secret().to_owned());
+        self.issuer == other.issuer
+            && self.client_id == other.client_id
+            && self.authority == other.authority
+            && secret(self) == secret(other)
     }
 
     /// An id token that counts at `now`. With `force` the one that is known counts as refused.

@@ -19,6 +19,7 @@ fn without_tls(login: Option<Login>, plugin: Option<Plugin>) -> Material {
         login,
         provider: plugin.map(|plugin| Arc::new(Provider::Plugin(plugin))),
         again: None,
+        has_read_token: Arc::default(),
     }
 }
 
@@ -60,6 +61,22 @@ fn header(identity: &Identity) -> &str {
 
 async fn token(identities: &Identities) -> String {
     header(&identities.current().await.expect("credentials")).to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_token_beside_a_token_file_counts_only_until_the_file_was_read_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    let otherwise = Some("stale".to_owned().into());
+    let login = Login::TokenFile { path: path.clone(), otherwise };
+    let identities = Identities::new(without_tls(Some(login), None)).unwrap();
+    assert_eq!(token(&identities).await, "Bearer stale");
+    std::fs::write(&path, "new").unwrap();
+    advance(FRESH).await;
+    assert_eq!(token(&identities).await, "Bearer new");
+    std::fs::remove_file(&path).unwrap();
+    advance(FRESH).await;
+    assert_eq!(token(&identities).await, "Bearer new");
 }
 
 #[tokio::test(start_paused = true)]

@@ -80,13 +80,40 @@ async fn send_as(
     Ok(answer)
 }
 
-/// Whether a handshake failed because of a certificate: ours refused by the server, or the server's not trusted here.
+/// Whether a handshake failed because of a certificate: ours refused by the server, or the server's not trusted here. What
+/// breaks after it may have been handled.
 fn is_about_certificates(error: &TransportError) -> bool {
     let (TransportError::Connect { source, .. }
-    | TransportError::Broken { source, .. }
     | TransportError::Proxy { source: ProxyError::Tls(source), .. }) = error
     else {
         return false;
     };
     tls::is_about_certificates(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use rustls::{AlertDescription, Error};
+
+    use super::*;
+
+    #[test]
+    fn only_a_handshake_that_fails_because_of_a_certificate_is_tried_again() {
+        let connect = |source| TransportError::Connect { endpoint: "a".to_owned(), source };
+        let broken = |source| TransportError::Broken { during: "before the head of the answer", source };
+        for (alert, expected) in [
+            (AlertDescription::UnknownCA, true),
+            (AlertDescription::CertificateRequired, true),
+            (AlertDescription::HandshakeFailure, true),
+            (AlertDescription::InternalError, false),
+            (AlertDescription::BadRecordMac, false),
+        ] {
+            let failed = || io::Error::other(Error::AlertReceived(alert));
+            assert_eq!(is_about_certificates(&connect(tls::of_handshake(failed()))), expected, "{alert:?}");
+            // What breaks later may have been handled.
+            assert!(!is_about_certificates(&broken(failed())), "{alert:?}");
+        }
+    }
 }

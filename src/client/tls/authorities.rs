@@ -4,7 +4,7 @@
 //! 1. A certificate that cannot be read is left out with a warning; if none can be read, that is an error. An empty text
 //!    trusts nobody; a text with something else in it is an error.
 //! 2. Each certificate is trusted for itself. It is trusted as an issuer only if it may issue, as in Go: the key of one
-//!    server that is trusted makes no other one.
+//!    server that is trusted makes no other one. What cannot be read whole issues nothing.
 
 use std::sync::LazyLock;
 
@@ -79,7 +79,7 @@ impl Authorities {
     }
 
     fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), &'static str> {
-        let may_issue = Certificate::read(&certificate).is_none_or(|read| read.may_sign());
+        let may_issue = Certificate::read(&certificate).is_some_and(|read| read.may_sign());
         let mut issuers = RootCertStore::empty();
         issuers.add(certificate.clone()).map_err(|_| "it is not an X.509 certificate in DER")?;
         if may_issue {

@@ -15,7 +15,8 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use super::authorities::Authorities;
 use super::certificate::Certificate;
-use super::{chain, words};
+use super::chain::Above;
+use super::words;
 
 #[derive(Debug)]
 pub(super) struct Verifier {
@@ -34,27 +35,33 @@ impl Verifier {
     ) -> Result<(), Error> {
         let algorithms = self.provider.signature_verification_algorithms.all;
         let parsed = ParsedCertificate::try_from(presented)?;
-        let read = Certificate::read(presented);
-        let is_trusted = authorities.certificates.iter().any(|one| **one == **presented);
-        match &read {
-            Some(read) if is_trusted => check_itself(read, now)?,
-            Some(read) if read.is_authority() => {
-                check_itself(read, now)?;
-                let trusted = &authorities.certificates;
-                if !chain::has_trusted_issuer(read, intermediates, trusted, now, algorithms) {
-                    return Err(CertificateError::UnknownIssuer.into());
-                }
+        let read = Certificate::read(presented).ok_or(CertificateError::BadEncoding)?;
+        let trusted = &authorities.certificates[..];
+        let is_alone = read.is_authority();
+        if trusted.iter().any(|one| **one == **presented) {
+            check_itself(&read, now)?;
+            return verify_server_name(&parsed, name);
+        }
+        match is_alone {
+            true => check_itself(&read, now)?,
+            false => {
+                let issuers = &authorities.issuers;
+                verify_server_cert_signed_by_trust_anchor(&parsed, issuers, intermediates, now, algorithms)?;
             }
-            _ => verify_server_cert_signed_by_trust_anchor(
-                &parsed,
-                &authorities.issuers,
-                intermediates,
-                now,
-                algorithms,
-            )?,
+        }
+        let above = Above { sent: intermediates, trusted, now, algorithms, is_alone };
+        if !above.has_trusted_issuer_of(&read) {
+            return Err(without_issuer(&read, trusted, now));
         }
         verify_server_name(&parsed, name)
     }
+}
+
+/// Why no trusted certificate stands over this one: what is wrong with those whose name it has as its issuer.
+fn without_issuer(read: &Certificate<'_>, trusted: &[CertificateDer<'_>], now: UnixTime) -> Error {
+    let issuers = trusted.iter().filter_map(Certificate::read).filter(|one| read.names_as_issuer(one));
+    let mut wrong = issuers.filter_map(|issuer| check_itself(&issuer, now).err());
+    wrong.next().unwrap_or_else(|| CertificateError::UnknownIssuer.into())
 }
 
 /// What counts without an issuer.

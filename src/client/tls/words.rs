@@ -30,7 +30,7 @@ struct NoAgreement {
     words: &'static str,
     detail: String,
     /// Whether a new client certificate could help.
-    is_alert: bool,
+    may_be_certificate: bool,
 }
 
 /// The peer answered the handshake with something else, such as an HTTP error.
@@ -66,13 +66,20 @@ pub(crate) fn of_handshake(error: io::Error) -> io::Error {
             };
         }
         Some(Error::AlertReceived(alert)) => {
-            NoAgreement { words: of_alert(*alert), detail: format!("TLS alert {alert:?}"), is_alert: true }
+            // What a server says that wants a client certificate, before TLS 1.3.
+            let is_general = *alert == AlertDescription::HandshakeFailure;
+            let may_be_certificate = is_general || is_of_certificate(*alert);
+            NoAgreement {
+                words: of_alert(*alert),
+                detail: format!("TLS alert {alert:?}"),
+                may_be_certificate,
+            }
         }
         Some(Error::PeerIncompatible(why)) => NoAgreement {
             words: "the server and this client have no version, cipher suite or signature of TLS in common; this client \
                     speaks TLS 1.2 and 1.3",
             detail: format!("{why:?}"),
-            is_alert: false,
+            may_be_certificate: false,
         },
         _ => return error,
     };
@@ -83,12 +90,29 @@ pub(crate) fn of_handshake(error: io::Error) -> io::Error {
 pub(crate) fn is_about_certificates(error: &io::Error) -> bool {
     let Some(cause) = error.get_ref() else { return false };
     match cause.downcast_ref::<Error>() {
-        Some(error) => matches!(error, Error::InvalidCertificate(_) | Error::AlertReceived(_)),
+        Some(Error::AlertReceived(alert)) => is_of_certificate(*alert),
+        Some(error) => matches!(error, Error::InvalidCertificate(_)),
         None => {
             cause.is::<NotTrusted>()
-                || cause.downcast_ref::<NoAgreement>().is_some_and(|words| words.is_alert)
+                || cause.downcast_ref::<NoAgreement>().is_some_and(|words| words.may_be_certificate)
         }
     }
+}
+
+/// Whether the server says by this alert that it does not accept the client's certificate, or wants one.
+fn is_of_certificate(alert: AlertDescription) -> bool {
+    matches!(
+        alert,
+        AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateRequired
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied
+            | AlertDescription::DecryptError
+    )
 }
 
 fn cause_of(cause: &CertificateError, read: Option<&Certificate<'_>>, trusted: &Authorities) -> String {
@@ -108,8 +132,12 @@ fn cause_of(cause: &CertificateError, read: Option<&Certificate<'_>>, trusted: &
             format!("{whose} ended on {end}, and it is {now} here: renew it, or set the clock of this machine")
         }
         CertificateError::NotValidYetContext { time, not_before } => {
+            let whose = match read {
+                Some(read) if read.begins() != *not_before => "has an issuer whose certificate ",
+                _ => "",
+            };
             let (begin, now) = (date(*not_before), date(*time));
-            format!("begins to be valid on {begin}, and it is {now} here: set the clock of this machine or the server")
+            format!("{whose}begins to be valid on {begin}, and it is {now} here: set the clock of this machine or the server")
         }
         CertificateError::NotValidForNameContext { expected, presented } => of_wrong_name(&expected.to_str(), presented),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {

@@ -198,7 +198,10 @@ impl Inner {
             Ok(answer) => Answer::new(answer).map_err(|error| (error, Reused(false))),
             Err(error) => Err(match attempt.take_refusal() {
                 Some(refusal) => (refusal, Reused(false)),
-                None => (self.transport_error(error), Reused(!attempt.has_made_connection())),
+                None => match (self.transport_error(error), attempt.has_made_connection()) {
+                    (error, true) => (connector::refused_at_last(&self.settings, error), Reused(false)),
+                    (error, false) => (error, Reused(true)),
+                },
             }),
         }
     }
@@ -242,7 +245,8 @@ impl Inner {
         if !request.headers().contains_key(header::ACCEPT_ENCODING) {
             built = built.append_header((awc::http::header::ACCEPT_ENCODING, encoding));
         }
-        for header in request.headers() {
+        // The 100 that awc waits for is dropped (`awc/heads.rs`); a body is sent without it (RFC 9110, section 10.1.1).
+        for header in request.headers().iter().filter(|(name, _)| *name != header::EXPECT) {
             built = built.append_header(header_of(header)?);
         }
         Ok(built)

@@ -9,7 +9,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::client::config::{Login, PluginPolicy};
 use crate::client::endpoint::Endpoint;
-use crate::client::identity::material::Pem;
+use crate::client::identity::material::{Material, Pem};
 use crate::client::{Client, PluginError};
 
 use super::*;
@@ -209,4 +209,63 @@ fn a_user_may_log_in_by_a_password_a_plugin_or_oidc_and_act_as_somebody_else() {
     assert!(load("", oidc).unwrap().oidc.is_some());
     let incomplete = load("", "    auth-provider: {name: oidc, config: {client-id: me}}\n").unwrap_err();
     assert!(incomplete.to_string().contains("idp-issuer-url is missing"), "{incomplete}");
+}
+
+/// What a client says that was made with the kubeconfig `before`, and reads it again when it is `after`.
+fn read_again(before: &str, after: &str) -> Result<Material, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    std::fs::write(&path, before).unwrap();
+    // What the program sets itself is no change of the file.
+    let config = Config::from_kubeconfig_file(&path, None).unwrap().tls_server_name("set.by.the.program");
+    let provider = config.oidc.clone().map(|login| Provider::Oidc { login, limit: config.plugin_limit });
+    let login = config.login.clone();
+    let provider = provider.map(Arc::new);
+    let (has_read_token, origin) = (Arc::default(), config.origin.clone().unwrap());
+    let material = Material { tls: None, proxy_tls: None, login, provider, again: None, has_read_token };
+    std::fs::write(&path, after).unwrap();
+    origin.read_again(Way::Tls, material).map_err(|error| error.to_string())
+}
+
+#[test]
+fn new_credentials_are_taken_only_where_server_and_way_to_it_are_the_old_ones() {
+    let cluster = "    tls-server-name: one\n    proxy-url: http://u:p@proxy:1\n";
+    let before = kubeconfig("a", cluster, "    token: t\n");
+    let now = read_again(&before, &before.replace("token: t", "token: new")).unwrap();
+    assert!(matches!(now.login, Some(Login::Token(token)) if token.expose_secret() == "new"));
+    for (from, to, what) in [
+        ("https://a:6443", "https://b:6443", "the server of"),
+        ("tls-server-name: one", "tls-server-name: two", "the tls-server-name of"),
+        ("tls-server-name: one", "insecure-skip-tls-verify: true\n    tls-server-name: one", "insecure-skip"),
+        ("@proxy:1", "@other:1", "the proxy-url of"),
+    ] {
+        let said = read_again(&before, &before.replace(from, to)).err().unwrap_or_default();
+        assert!(said.contains(what) && said.contains("takes a new client"), "{to}: {said}");
+    }
+}
+
+#[test]
+fn a_refresh_token_of_another_issuer_or_client_is_not_taken_over() {
+    let user = "    auth-provider: {name: oidc, config: {idp-issuer-url: 'https://one', client-id: me, client-secret: s, \
+                refresh-token: first, idp-certificate-authority-data: Y2E=}}\n";
+    let before = kubeconfig("a", "", user);
+    let after = before.replace("first", "second");
+    assert!(read_again(&before, &after).is_ok());
+    for (from, to) in [
+        ("https://one", "https://two"),
+        ("client-id: me", "client-id: you"),
+        ("client-secret: s", "client-secret: t"),
+        ("Y2E=", "Y2I="),
+        (
+            user.trim_start(),
+            "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, interactiveMode: Never}\n",
+        ),
+    ] {
+        let said = read_again(
+            &before,
+            &before.replace("first", "second").replace(&from.replace("first", "second"), to),
+        );
+        let said = said.err().unwrap_or_default();
+        assert!(said.contains("the way to log in"), "{to}: {said}");
+    }
 }

@@ -74,7 +74,8 @@ pub(super) fn config_of(file: &File) -> Result<Config, Error> {
     check(user)?;
     config = with_user(config, user, cluster)?;
     let cluster = context.cluster.clone();
-    config.written = Some(Written { cluster, login: true, certificate: true, impersonation: true });
+    let impersonation = config.impersonation.clone();
+    config.written = Some(Written { cluster, login: true, certificate: true, impersonation });
     Ok(config)
 }
 

@@ -5,7 +5,8 @@
 //! 2. What is kept of its output is bounded; a program that prints more to stdout is killed.
 //! 3. The program has a process group of its own, which is killed as a whole at the limit; an interactive one stays in the
 //!    group of this process, since only that group may read the terminal, and is killed alone. What a program leaves
-//!    running when it has ended (a browser, an agent) is left alone, as by client-go.
+//!    running when it has ended (a browser, an agent) is left alone, as by client-go, unless that keeps the program's stdout
+//!    open: then the output has no end, which is an error, and the group is killed so that tries do not pile up.
 //! 4. What an interactive program prints to stderr is shown at once: it may be the question that a person has to answer.
 //!
 //! Only Unix has process groups; elsewhere the program itself is killed. Read next: `exec.rs`.

@@ -189,6 +189,18 @@ fn rest_28_a_plugin_that_the_policy_does_not_allow_never_starts() {
     }
 }
 
+#[test]
+fn a_link_that_the_policy_allows_runs_the_file_that_was_checked_wherever_it_leads_later() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let good = program(folder.path(), "good", true);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&good, &link).expect("a link");
+    let link = link.to_str().expect("text").to_owned();
+    let policy = PluginPolicy::Allow(vec![link.clone()]);
+    let program = policy.program(&link).expect("allowed");
+    assert_eq!(program, Path::new(&good).canonicalize().expect("a file"));
+}
+
 /// A program of this name that does nothing, which may be run or not.
 fn program(folder: &Path, name: &str, may_run: bool) -> String {
     let path = folder.join(name);

@@ -8,6 +8,7 @@
 //! 2. Each step has a limit of its own: the lookup, the connection, the proxy (`tunnel.rs`), the TLS handshake.
 //! 3. When a request needs a new connection, its [`Attempt`] is told: a failure on a connection that had been used before
 //!    is retried, a failure on a new one is not.
+//! 4. Without TLS, a name that counts as this machine (`x.localhost`) is connected to on loopback addresses only.
 //!
 //! Read next: `tunnel.rs`, `socket.rs`, `attempt.rs`.
 
@@ -35,7 +36,7 @@ use super::read_ahead::ReadAhead;
 use super::socket::Socket;
 use super::tunnel;
 use crate::client::config::limits::Limits;
-use crate::client::endpoint::ConnectionSettings;
+use crate::client::endpoint::{ConnectionSettings, Endpoint};
 use crate::client::error::TransportError;
 use crate::client::identity::Identity;
 use crate::client::identity::material::Tls;
@@ -103,6 +104,17 @@ pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) ->
     }
 }
 
+/// What is wrong with a connection that was made for this request. With TLS 1.3, a server judges the client's certificate
+/// when the handshake is over here: if it refuses that, there is no connection, and nothing of the request was read.
+pub(super) fn refused_at_last(settings: &ConnectionSettings, error: TransportError) -> TransportError {
+    match error {
+        TransportError::Broken { source, .. } if tls::is_about_certificates(&source) => {
+            not_connected(settings, tls::of_handshake(source))
+        }
+        error => error,
+    }
+}
+
 /// Which limit has passed; `None` for other errors.
 pub(super) fn passed_deadline(error: &io::Error) -> Option<(&'static str, Duration)> {
     let passed: &DeadlinePassed = error.get_ref()?.downcast_ref()?;
@@ -134,7 +146,24 @@ async fn connect_directly(settings: &ConnectionSettings) -> io::Result<Socket> {
         let connecting = UnixStream::connect(path);
         return within(settings.limits.connect, "connecting", connecting).await.map(Socket::Unix);
     }
-    connect_tcp(&endpoint.host, endpoint.port, &settings.limits).await.map(Socket::Plain)
+    let limits = &settings.limits;
+    let looking = async { allowed(endpoint, look_up(&endpoint.host, endpoint.port).await?) };
+    configure(connected(limits, looking, TcpStream::connect).await?).map(Socket::Plain)
+}
+
+/// The addresses of the endpoint that may be connected to. Without TLS, a name of this machine stands for this machine
+/// only, whatever the lookup says: credentials are sent there in plain text.
+fn allowed(endpoint: &Endpoint, mut found: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
+    if endpoint.tls || !endpoint.is_loopback() {
+        return Ok(found);
+    }
+    found.retain(|address| address.ip().to_canonical().is_loopback());
+    if found.is_empty() {
+        let why =
+            format!("nothing is sent: {:?} is no address of this machine, by its lookup", endpoint.host);
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(found)
 }
 
 async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
@@ -156,8 +185,11 @@ async fn within<T>(
 }
 
 pub(super) async fn connect_tcp(host: &str, port: u16, limits: &Limits) -> io::Result<TcpStream> {
-    let looking = async { Ok(tokio::net::lookup_host((host, port)).await?.collect()) };
-    configure(connected(limits, looking, TcpStream::connect).await?)
+    configure(connected(limits, look_up(host, port), TcpStream::connect).await?)
+}
+
+async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok(tokio::net::lookup_host((host, port)).await?.collect())
 }
 
 /// A connection to one of the addresses that are looked up.
@@ -200,6 +232,43 @@ mod tests {
         assert_eq!(socket.tcp_keepalive_retries().unwrap(), KEEPALIVE_RETRIES);
         #[cfg(target_os = "linux")]
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(TCP_USER_TIMEOUT));
+    }
+
+    #[test]
+    fn a_new_connection_is_refused_at_last_by_an_alert_about_a_certificate_and_by_no_other() {
+        let config = crate::client::Config::new("https://api.example").expect("an endpoint");
+        let (settings, _) = ConnectionSettings::new(&config.certificate_authority("")).expect("settings");
+        for (alert, is_refusal) in [
+            (rustls::AlertDescription::CertificateExpired, true),
+            (rustls::AlertDescription::HandshakeFailure, false),
+            (rustls::AlertDescription::InternalError, false),
+        ] {
+            let source = io::Error::other(rustls::Error::AlertReceived(alert));
+            let broken = TransportError::Broken { during: "before the head of the answer", source };
+            let error = refused_at_last(&settings, broken);
+            assert_eq!(matches!(error, TransportError::Connect { .. }), is_refusal, "{error}");
+        }
+    }
+
+    #[test]
+    fn without_tls_a_name_of_this_machine_is_connected_to_on_loopback_addresses_only() {
+        let addresses = |texts: &[&str]| -> Vec<SocketAddr> {
+            texts.iter().map(|text| text.parse().expect("an address")).collect()
+        };
+        let (near, far) =
+            (addresses(&["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.2]:1"]), addresses(&["10.0.0.1:1"]));
+        for (url, found, expected) in [
+            ("http://x.localhost:1", [&near[..], &far].concat(), Some(&near)),
+            ("http://localhost:1", near.clone(), Some(&near)),
+            ("http://x.localhost:1", far.clone(), None),
+            ("https://x.localhost:1", far.clone(), Some(&far)),
+            ("http://api.example:1", far.clone(), Some(&far)),
+        ] {
+            let allowed = allowed(&Endpoint::parse(url).expect("an endpoint"), found);
+            assert_eq!(allowed.as_ref().ok(), expected, "{url}");
+            let said = allowed.err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(said.contains("nothing is sent"), expected.is_none(), "{said}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

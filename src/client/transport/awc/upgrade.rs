@@ -47,6 +47,7 @@ pub(super) async fn send(
     SendCheck::ask_of(request)?;
     let mut framed = Framed::new(ReadAhead::for_upgrade(socket), ClientCodec::default());
     let message = Message::Item((head.into(), BodySize::None));
+    let broken = |source| connector::refused_at_last(settings, broken(source));
     Pin::new(&mut framed).write(message).map_err(broken)?;
     poll_fn(|context| Pin::new(&mut framed).flush(context)).await.map_err(broken)?;
     let head = match framed.next().await {
