@@ -154,7 +154,8 @@ pub enum Error {
         received: String,
     },
     /// The server accepted the request and sent another object than the one that was asked for by name: something between
-    /// the program and the server has mixed up answers. What a write did is not known. The connections are closed.
+    /// the program and the server has mixed up answers. What a write did is not known. This client's
+    /// pooled connections are closed; those of a kube client or of an in-process server are not.
     #[error("the answer to {request} is the object {received:?}, where {asked:?} was asked for")]
     AnotherObject {
         /// Method and path of the request.

@@ -57,6 +57,32 @@ async fn interim(before: String, tls: Option<&Authority>) -> RawServer {
 }
 
 #[tokio::test]
+async fn a_request_that_expects_100_continue_is_sent_without_waiting_for_it() {
+    let server = RawServer::start(|mut connection: Connection| async move {
+        let request = connection.request().await.unwrap();
+        assert!(!request.to_lowercase().contains("expect"), "{request}");
+        assert_eq!(connection.body(4).await, "body");
+        connection.write(answer("200 OK", "", "{}")).await;
+    })
+    .await;
+    let request = http::Request::post("/a").header("expect", "100-continue").body(b"body".to_vec()).unwrap();
+    assert_eq!(client(&server.url()).send(request).await.unwrap().body(), "{}");
+}
+
+#[tokio::test]
+async fn an_answer_of_http_1_0_without_a_body_is_whole() {
+    for head in ["200 OK\r\nContent-Length: 0", "204 No Content"] {
+        let server = RawServer::start(move |mut connection: Connection| async move {
+            connection.request().await.unwrap();
+            connection.write(format!("HTTP/1.0 {head}\r\n\r\n")).await;
+        })
+        .await;
+        let request = http::Request::get("/a").body(Vec::new()).unwrap();
+        assert_eq!(client(&server.url()).send(request).await.expect(head).body(), "");
+    }
+}
+
+#[tokio::test]
 async fn client_p2_a_secret_is_the_one_that_was_asked_for_behind_interim_answers_of_every_kind() {
     let hints = "HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n";
     let several = format!("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n{hints}");

@@ -62,6 +62,16 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 #[tokio::test]
+async fn an_object_with_an_empty_name_and_a_generated_one_is_created() {
+    let (server, asked) = recording("201 Created", MAP).await;
+    let maps = client(&server).api::<ConfigMap>().namespaced("shop");
+    let mut map = ConfigMap::default();
+    (map.metadata.name, map.metadata.generate_name) = (Some(String::new()), Some("a-".to_owned()));
+    let stored = maps.create(&PostParams::default(), &map).await.unwrap();
+    assert_eq!((stored.metadata.name.as_deref(), asked.lock().unwrap().len()), (Some("a"), 1));
+}
+
+#[tokio::test]
 async fn each_verb_sends_the_documented_path_query_content_type_and_body() {
     let (server, asked) = recording("200 OK", MAP).await;
     let maps = client(&server).api::<ConfigMap>().namespaced("shop");

@@ -122,6 +122,22 @@ async fn rest_44_a_proxy_that_falls_silent_is_given_up_as_late() {
 }
 
 #[tokio::test]
+async fn client_p7_a_connection_of_nine_seconds_is_made_since_each_step_has_its_own_limit() {
+    let proxy = RawServer::start(|mut connection: Connection| async move {
+        connection.request().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        connection.write("HTTP/1.1 200 OK\r\n\r\n").await;
+        connection.request().await.unwrap();
+        connection.write(answer("200 OK", "", &list_of(&[], "9"))).await;
+    })
+    .await;
+    let config = Config::new("http://api.example").unwrap().proxy(proxy.url()).unwrap();
+    let source = Client::new(config).unwrap().resource::<ConfigMap>();
+    tokio::time::pause();
+    local(async { list(&made(source), latest()).await }).await.unwrap();
+}
+
+#[tokio::test]
 async fn rest_44_a_proxy_that_is_not_there_or_not_trusted_is_named() {
     let (error, text) = failure(through("http://127.0.0.1:1")).await;
     assert!(matches!(error, ProxyError::Unreachable(_)), "{error:?}");

@@ -169,7 +169,8 @@ where
     {
         let request = self.collection_of(object)?.create(params, encoded(object)?);
         let request = request.map(|request| accepting::<K>(request, Form::Object));
-        match &object.meta().name {
+        // An empty name is none, beside `generateName`.
+        match object.meta().name.as_deref().filter(|name| !name.is_empty()) {
             Some(name) => self.ask_for_object(request, (self.namespace_of(object), name)).await,
             None => self.ask(request).await,
         }

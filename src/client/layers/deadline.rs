@@ -75,7 +75,7 @@ fn is_collection(path: &str) -> bool {
     matches!(below, [_] | ["namespaces", _, _])
 }
 
-/// The end of a body that may last so long. A time that an `Instant` cannot hold is never reached.
+/// The end of a body, or of a read of it, that may last so long. A time that an `Instant` cannot hold is never reached.
 fn end(total: Duration, what: &'static str) -> Option<(Instant, Duration, &'static str)> {
     Instant::now().checked_add(total).map(|at| (at, total, what))
 }
@@ -126,9 +126,9 @@ struct Timer {
 impl Timed {
     /// When the read that begins now must be over, and what was late then.
     fn limit(&self) -> Option<(Instant, (&'static str, Duration))> {
-        let ends = self.ends.map(|(at, after, what)| (at, (what, after)));
-        let idle = self.idle.map(|idle| (Instant::now() + idle, ("a read of the body", idle)));
-        [ends, idle].into_iter().flatten().min_by_key(|(at, _)| *at)
+        let idle = self.idle.and_then(|idle| end(idle, "a read of the body"));
+        let (at, after, what) = [self.ends, idle].into_iter().flatten().min_by_key(|(at, ..)| *at)?;
+        Some((at, (what, after)))
     }
 
     /// Resolves when the reader has waited for too long.
@@ -216,6 +216,18 @@ mod tests {
             assert_eq!(began.elapsed().as_secs(), expected, "{path}");
         }
         assert_eq!(transport.0.get(), 9, "the transport learns of each");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_may_last_forever_has_no_end_of_its_own() {
+        let limits = Limits { read: Duration::MAX, head: Duration::MAX, ..Limits::default() };
+        let transport = Silent(std::cell::Cell::new(0));
+        let deadlines = Deadlines::new(RequestKind::Unary, false, None, &limits);
+        let body = futures_util::stream::pending().boxed_local();
+        let answer = send(&transport, RequestKind::Unary, deadlines, async { Ok(Response::new(body)) }).await;
+        let mut body = answer.expect("a head").into_body();
+        let reading = timeout(Duration::from_secs(1_000_000), body.next()).await;
+        assert!(reading.is_err(), "it waits");
     }
 
     #[tokio::test(start_paused = true)]

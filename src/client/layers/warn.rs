@@ -33,7 +33,8 @@ impl Warnings {
     /// Reports the warnings in the headers of an answer to a request at this path.
     pub(super) fn report(&self, path: &str, headers: &HeaderMap) {
         for header in headers.get_all(header::WARNING) {
-            for text in header.to_str().map(texts).unwrap_or_default() {
+            // One header may hold many warnings: one that is not ASCII does not take the others with it.
+            for text in texts(&String::from_utf8_lossy(header.as_bytes())) {
                 self.report_one(Warning { text, path: path.to_owned() });
             }
         }
@@ -97,6 +98,18 @@ mod tests {
         let sent = ["299 - \"old\"", "299 - \"old\"", "299 - \"one\", 299 - \"old\""];
         assert_eq!(reached(OnWarning::Call, &sent), ["old", "old", "one", "old"]);
         assert_eq!(reached(OnWarning::CallNew, &sent), ["old", "one"]);
+    }
+
+    #[test]
+    fn a_warning_that_is_not_ascii_takes_no_other_one_with_it() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&heard);
+        let handler = move |warning: &Warning| keep.lock().expect("no panic").push(warning.text.clone());
+        let one = "299 - \"first\", 299 - \"gr\u{fc}n\", 299 - \"last\"";
+        let value = HeaderValue::from_bytes(one.as_bytes()).expect("a header");
+        Warnings::new(OnWarning::Call(Arc::new(handler)))
+            .report("/a", &HeaderMap::from_iter([(header::WARNING, value)]));
+        assert_eq!(*heard.lock().expect("no panic"), ["first", "gr\u{fc}n", "last"]);
     }
 
     #[test]

@@ -11,6 +11,8 @@
 //! 5. The `Warning` headers of a head of more than 80 headers become one, a list (RFC 9110 section 5.3): the decoder takes
 //!    at most 96 headers (`MAX_HEADERS`), and an API server sends up to 100 warnings.
 //! 6. `Connection: close` is added where the request was not written whole.
+//! 7. An answer of HTTP/1.0 that has no body is shown as one of HTTP/1.1, and closes: the decoder waits for the end of the
+//!    connection, which is an error there.
 //!
 //! All other bytes pass unchanged; so does what cannot be parsed: the decoder has the words for it. It uses the parser and
 //! the settings of the decoder, so that both find the same end of a head. Bounds: a head of 128 KiB (awc's bound) and 64
@@ -170,6 +172,8 @@ fn parser() -> ParserConfig {
 #[derive(Debug, Clone, Copy)]
 struct Framing {
     has_no_body: bool,
+    /// Its length is 0.
+    is_empty: bool,
     is_to_the_end: bool,
 }
 
@@ -180,7 +184,9 @@ impl Framing {
             is(header, "content-length")
                 || is(header, "transfer-encoding") && !header.value.eq_ignore_ascii_case(b"identity")
         });
-        Self { has_no_body, is_to_the_end: !has_no_body && !asks_for_head && !is_said }
+        let length = head.headers.iter().find(|header| is(header, "content-length"));
+        let is_empty = length.is_some_and(|length| length.value.trim_ascii() == b"0");
+        Self { has_no_body, is_empty, is_to_the_end: !has_no_body && !asks_for_head && !is_said }
     }
 }
 
@@ -191,6 +197,8 @@ fn is(header: &Header<'_>, name: &str) -> bool {
 /// The head as the decoder understands it; `None` if that is as it is.
 fn rewritten(head: &Response<'_, '_>, framing: Framing, must_close: bool) -> Option<Vec<u8>> {
     let becomes_old = framing.is_to_the_end && head.version == Some(1);
+    let becomes_new = (framing.has_no_body || framing.is_empty) && head.version == Some(0);
+    let must_close = must_close || becomes_new;
     let is_folded = head.headers.len() > MANY_HEADERS;
     let without_length = framing.has_no_body || becomes_old;
     let is_left_out = |header: &Header<'_>| {
@@ -202,7 +210,13 @@ fn rewritten(head: &Response<'_, '_>, framing: Framing, must_close: bool) -> Opt
     if !(becomes_old || must_close || head.headers.iter().any(is_left_out)) {
         return None;
     }
-    let version = if becomes_old { 0 } else { head.version.unwrap_or(1) };
+    let version = if becomes_old {
+        0
+    } else if becomes_new {
+        1
+    } else {
+        head.version.unwrap_or(1)
+    };
     let (code, reason) = (head.code.unwrap_or_default(), head.reason.unwrap_or_default());
     let mut written = format!("HTTP/1.{version} {code} {reason}\r\n").into_bytes();
     let mut add = |name: &str, value: &[u8]| {

@@ -9,7 +9,7 @@
 //! 3. Over TLS no body is read ahead here: rustls does that.
 //! 4. The first write of a request asks whether the request may still begin (`attempt.rs`).
 //! 5. A server that answers before it has taken the whole request has decided: the rest is not written, its answer is
-//!    read, and the connection closes. awc only reads when all is written (`awc/src/client/h1proto.rs`, `send_body`).
+//!    read, and the connection closes; where it is no answer, the write fails. awc only reads when all is written (`awc/src/client/h1proto.rs`, `send_body`).
 //!
 //! Bound: [`AHEAD`] bytes for each thread, and as many for a connection while an answer is read that did not fit. Read next:
 //! `socket.rs`.
@@ -89,19 +89,19 @@ impl ReadAhead {
         })
     }
 
-    /// Whether the server has answered, or sent what is no answer, although the request is not written whole.
-    fn has_answered(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Whether the server has answered although the request is not written whole.
+    ///
+    /// # Errors
+    /// When what it has sent is no answer.
+    fn has_answered(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         if !self.unread.is_empty() || !self.heads.awaits_head() {
-            return false;
+            return Ok(false);
         }
         // What is read goes to `unread`. An end says nothing here: the next write finds it, too.
         match self.poll_piece(cx, &mut ReadBuf::new(&mut [])) {
-            Poll::Ready(Ok(())) => true,
-            Poll::Ready(Err(error)) if not_an_answer(&error).is_some() => {
-                self.write_error = Some(error);
-                true
-            }
-            _ => false,
+            Poll::Ready(Ok(())) => Ok(true),
+            Poll::Ready(Err(error)) if not_an_answer(&error).is_some() => Err(error),
+            _ => Ok(false),
         }
     }
 
@@ -118,7 +118,7 @@ impl ReadAhead {
             }
             Poll::Pending => {
                 self.heads.close_after_answer(true);
-                let has_answered = self.has_answered(cx);
+                let has_answered = self.has_answered(cx)?;
                 self.heads.close_after_answer(has_answered);
                 if !has_answered {
                     return Poll::Pending;
@@ -234,6 +234,26 @@ mod tests {
         let end = ahead.read(&mut [0; 1024]).await.unwrap_err();
         assert!(is_orderly_end(&end), "{end}");
     }
+
+    #[tokio::test]
+    async fn what_is_no_answer_ends_the_request_that_is_still_being_written() {
+        let switch = "HTTP/1.1 101 Switching Protocols\r\n\r\n".to_owned();
+        for (sent, expected) in
+            [(switch, "101"), ("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(65), "64 interim")]
+        {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            // It takes nothing of the request.
+            let (mut theirs, _) = listener.accept().await.unwrap();
+            theirs.write_all(sent.as_bytes()).await.unwrap();
+            let mut ahead = ReadAhead::new(Socket::Plain(ours));
+            let mut request = b"POST /a HTTP/1.1\r\n\r\n".to_vec();
+            request.resize(64 << 20, b'x');
+            let error = ahead.write_all(&request).await.expect_err("no answer");
+            assert!(not_an_answer(&error).is_some_and(|why| why.contains(expected)), "{error}");
+        }
+    }
+
     #[tokio::test]
     async fn what_is_read_ahead_of_one_connection_is_not_given_to_another_one_of_the_thread() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -74,6 +74,20 @@ fn client_p13_a_body_that_ends_with_its_connection_is_shown_as_one_of_http_1_0()
 }
 
 #[test]
+fn an_answer_of_http_1_0_without_a_body_is_complete_with_its_head() {
+    for (sent, expected) in [
+        ("200 OK\r\nContent-Length: 0\r\nConnection: keep-alive", "200 OK\r\nContent-Length: 0"),
+        ("204 No Content", "204 No Content"),
+        ("304 Not Modified\r\nContent-Length: 7", "304 Not Modified"),
+    ] {
+        let expected = format!("HTTP/1.1 {expected}\r\nconnection: close\r\n\r\n");
+        check(GET, &format!("HTTP/1.0 {sent}\r\n\r\n"), &expected);
+    }
+    let with_body = "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+    check(GET, with_body, with_body);
+}
+
+#[test]
 fn a_length_is_seen_beside_upgrade_and_not_in_an_answer_without_a_body() {
     check(
         GET,
