@@ -31,7 +31,8 @@ pub enum Finalize<K> {
     /// Make everything as the object wants it. The server has the finalizer.
     Apply(Object<K>),
     /// Undo what was made for the object, which is being deleted, or has left the selectors of its informer and lives on.
-    /// Called again until it succeeds, so it must succeed where everything is undone already.
+    /// Called again until it succeeds, so it must succeed where everything is undone already. No garbage collector takes the
+    /// children of an object that lives on.
     CleanUp(Object<K>),
 }
 

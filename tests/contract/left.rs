@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 use crate::factory::{Cluster, run};
 use crate::reconcile::MINE;
-use crate::world::LONG;
+use crate::world::{LONG, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -314,7 +314,8 @@ fn operator_b_an_object_that_leaves_a_selector_of_fields_is_let_go_whatever_is_w
         sleep(5 * SECOND).await;
         cluster.server.merge_patch("pods", "default", "a", &labels("x")).unwrap();
         cluster.server.faults().allow("get", "pods");
-        sleep(60 * SECOND).await;
+        until(|| lines.lock().unwrap().len() == 2).await;
+        sleep(SECOND).await;
         assert_eq!(*lines.lock().unwrap(), ["false apply default/a", "true clean up default/a"]);
         assert_eq!(cluster.server.get("pods", "default", "a").unwrap()["metadata"].get("finalizers"), None);
         assert!(controller.status().longest_running.is_none(), "no cache is waited for that leaves it out");

@@ -30,6 +30,7 @@ mod discovery;
 mod events;
 mod factory;
 mod leader;
+mod left;
 mod live;
 mod many_namespaces;
 mod namespaces;
@@ -131,6 +132,7 @@ group_at_once! { parts_of_reconcilers:
     children::operator_a1_an_apply_succeeds_only_in_the_state_that_it_names,
     children::operator_a1_and_a6_managers_leave_each_other_alone_and_former_ones_are_moved_over,
     children::operator_a5_a_child_that_was_left_behind_stays_so_and_what_is_fixed_is_made_anew,
+    left::operator_b_an_object_that_leaves_the_selector_is_cleaned_up_and_let_go,
 }
 
 group! { operators:

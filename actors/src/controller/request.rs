@@ -146,6 +146,20 @@ impl<S: Body> Request<S> {
     /// can leave, each object that it has no more is given here, and [`Self::deleted`] is `None`. Who has to know asks the server,
     /// as `finalizer` of the front door does. `None` when the object is back, or another one has its name (then it is given as
     /// deleted), and where [`Self::deleted`] knows no state.
+    ///
+    /// ```
+    /// # use informer_actors::face as actix_informer;
+    /// use actix_informer::controller::Request;
+    ///
+    /// fn state(request: &Request<String>) -> &'static str {
+    ///     match (request.object(), request.deleted(), request.left()) {
+    ///         (Some(_), ..) => "it is there",
+    ///         (None, Some(_), _) => "it was deleted",
+    ///         (None, None, Some(_)) => "it has left the selectors, or was deleted",
+    ///         (None, None, None) => "it was never seen here, or its end is reconciled",
+    ///     }
+    /// }
+    /// ```
     pub const fn left(&self) -> Option<&Object<S>> {
         self.left.as_ref()
     }

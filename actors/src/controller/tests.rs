@@ -115,14 +115,17 @@ impl Handler<Reconcile<String>> for Takes {
     }
 }
 
-/// What the request shows: `a/one=1`, `a/one gone, was 1`, `a/one gone`.
+/// What the request shows: `a/one=1`, `a/one gone, was 1`, `a/one left, was 1`, `a/one gone`.
 fn shown(request: &Request<String>) -> String {
     let key = request.key();
     match (request.object(), request.deleted()) {
         (Some(object), None) => format!("{key}={}", object.body()),
         (Some(object), Some(last)) => format!("{key}={}, was {}", object.body(), last.body()),
         (None, Some(last)) => format!("{key} gone, was {}", last.body()),
-        (None, None) => format!("{key} gone"),
+        (None, None) => match request.left() {
+            Some(last) => format!("{key} left, was {}", last.body()),
+            None => format!("{key} gone"),
+        },
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use informer_core::controller::Telling;
 use tokio::time::sleep;
 
+use super::super::MOST_DELETED;
 use super::*;
+use crate::list_watch::Coverage;
 use crate::work_queue::ExponentialPerKey;
 
 #[test]
@@ -47,6 +49,43 @@ fn operator_b_a_standby_forgets_keys_that_are_gone_and_reconciles_what_is_there_
         assert_eq!(world.lines().await, ["a/one=1"]);
         world.texts.delete("a/one");
         assert_eq!(world.lines().await, ["a/one gone, was 1"], "the leader is shown what is gone");
+    });
+}
+
+#[test]
+fn operator_b_a_standby_keeps_4096_objects_that_have_left_and_forgets_older_ones() {
+    run(|world| async move {
+        let texts = world.texts.clone();
+        let coverage = Coverage::everything().selectors("shop");
+        let source = SourceSpec::new(SourceId::new("shop"), texts.connect(), ReflectorConfig::new("texts"));
+        let informer = Informer::builder(&world.runtime, "shop").source_with(source.covering(coverage));
+        let informer = informer.start().expect("a sound spec");
+        let leads = Arc::new(AtomicBool::new(false));
+        let fence = Arc::clone(&leads);
+        let builder = Controller::builder(&informer).fenced_by(move || fence.load(Relaxed).then_some(1));
+        let controller = world.logging(builder.owns_with(&world.children, Default::default(), text_of));
+        for number in 0..MOST_DELETED + 500 {
+            world.apply(&format!("a/{number:05}"), "1");
+        }
+        sleep(secs(10)).await;
+        for number in 0..MOST_DELETED + 500 {
+            world.texts.delete(&format!("a/{number:05}"));
+            world.numbers.apply(&format!("a/{number:05}-x"), 1);
+        }
+        sleep(secs(60)).await;
+        let status = controller.status();
+        let known = status.queue.depth.iter().sum::<usize>() + status.queue.processing + status.queue.delayed;
+        assert!(
+            (MOST_DELETED..=MOST_DELETED + 1).contains(&known),
+            "one is in the hands of the worker: {status}"
+        );
+        assert_eq!(status.kept.deleted, MOST_DELETED);
+        leads.store(true, Relaxed);
+        sleep(secs(60)).await;
+        let lines = world.lines().await;
+        let left = lines.iter().filter(|line| line.ends_with("left, was 1")).count();
+        assert_eq!((left, lines.len()), (MOST_DELETED, known), "{:?}", lines.first());
+        assert_eq!(controller.status().kept.deleted, 0);
     });
 }
 

@@ -1,10 +1,15 @@
-//! The sources of an informer: who may join, who may go, and who takes over from whom.
+//! The sources of an informer: who may join, who may go, who takes over from whom, and who says that an object is gone.
 
-use informer_core::meta::SourceId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use informer_core::meta::{ObjectKey, SourceId};
+use informer_core::namespaces::Names;
 use informer_core::reflector::ReflectorConfig;
 
-use super::{NotRemoved, Refusal, Refused, Sources};
-use crate::pipeline::source_spec::{Coverage, SourceSpec};
+use super::{NotRemoved, Refusal, Refused, Selected, Sources};
+use crate::pipeline::namespace_filter::NamespaceFilter;
+use crate::pipeline::source_spec::{Coverage, SelectorInput, SourceSpec};
 use crate::testing::Server;
 
 fn spec(name: &str) -> SourceSpec<String> {
@@ -77,4 +82,80 @@ fn sources_that_surely_have_objects_in_common_are_refused_unless_one_takes_over(
     join(&sources, &covering("a", None, "").in_cluster(cluster("eu"))).expect("the first");
     join(&sources, &covering("b", None, "").in_cluster(cluster("us"))).expect("another cluster");
     assert_eq!(join(&sources, &covering("c", None, "")), Err(Refused::Cluster { has_cluster: false }));
+}
+
+/// A source that covers this, and has listed.
+fn listed(sources: &Sources, spec: &SourceSpec<String>) {
+    join(sources, spec).expect("a free name");
+    sources.state().list(&spec.id);
+}
+
+#[test]
+fn operator_b_only_a_source_that_no_object_can_leave_says_that_one_is_gone_and_only_when_it_has_listed() {
+    let key = ObjectKey::namespaced("web", "a");
+    let by = |input| Coverage::everything().selectors("x").reading(input);
+    for (coverage, would_hold) in [
+        (None, true),
+        (Some(Coverage::everything()), true),
+        (Some(Coverage::everything().namespace("web")), true),
+        (Some(Coverage::everything().namespace("shop")), false),
+        (Some(Coverage::everything().selectors("x")), false),
+        (Some(by(SelectorInput::Key)), true),
+        (Some(by(SelectorInput::Labels)), false),
+        (Some(by(SelectorInput::Fields)), false),
+    ] {
+        let sources = Sources::default();
+        let one = coverage.iter().fold(spec("one"), |spec, coverage| spec.covering(coverage.clone()));
+        join(&sources, &one).expect("a free name");
+        assert!(!sources.would_hold(&key), "it has not listed: {coverage:?}");
+        sources.state().list(&one.id);
+        assert_eq!(sources.would_hold(&key), would_hold, "{coverage:?}");
+        join(&sources, &spec("other")).expect("a free name");
+        sources.begin_removal(&one.id).expect("another one stays");
+        assert!(!sources.would_hold(&key), "it is followed no more: {coverage:?}");
+    }
+}
+
+#[test]
+fn operator_b_of_what_no_source_holds_it_is_known_whether_one_follows_it_again() {
+    let key = ObjectKey::namespaced("web", "a");
+    let shop = BTreeMap::from([("shop".to_owned(), "yes".to_owned())]);
+    let by = |input| {
+        let in_shop = |_: &ObjectKey, labels: &BTreeMap<String, String>| labels.contains_key("shop");
+        Coverage::everything().selectors("shop").selecting(in_shop).reading(input)
+    };
+    for (coverage, with_label, without) in [
+        (Coverage::everything(), Selected::Again, Selected::Again),
+        (Coverage::everything().namespace("other"), Selected::NotFollowed, Selected::NotFollowed),
+        (Coverage::everything().selectors("x"), Selected::LeftOut, Selected::LeftOut),
+        (by(SelectorInput::Labels), Selected::Again, Selected::LeftOut),
+        (by(SelectorInput::Fields), Selected::LeftOut, Selected::LeftOut),
+    ] {
+        let sources = Sources::default();
+        join(&sources, &spec("one").covering(coverage.clone())).expect("a free name");
+        assert_eq!(sources.selected(&key, &shop), with_label, "{coverage:?}");
+        assert_eq!(sources.selected(&key, &BTreeMap::new()), without, "{coverage:?}");
+    }
+}
+
+#[test]
+fn operator_b_a_cluster_wide_source_follows_the_namespaces_that_it_keeps_and_says_what_is_gone_in_those_listed()
+ {
+    let names = |names: &[&str]| Names::new(names.iter().map(|name| (*name).into()).collect());
+    let filter = Arc::new(NamespaceFilter::new(names(&["web", "shop"])));
+    let mut all = spec("all").covering(Coverage::everything());
+    all.filter = Some(Arc::clone(&filter));
+    let sources = Sources::default();
+    listed(&sources, &all);
+    let told = |namespace: &str| {
+        let key = ObjectKey::namespaced(namespace, "a");
+        (sources.would_hold(&key), sources.selected(&key, &BTreeMap::new()))
+    };
+    assert_eq!(told("web"), (false, Selected::Again), "no list that kept it is published");
+    filter.list(&names(&["web"]));
+    assert_eq!(told("web"), (true, Selected::Again));
+    assert_eq!(told("shop"), (false, Selected::Again));
+    assert_eq!(told("other"), (false, Selected::NotFollowed));
+    filter.ask(names(&["shop"]));
+    assert_eq!(told("web"), (false, Selected::NotFollowed), "it has left the set");
 }
