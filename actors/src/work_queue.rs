@@ -275,12 +275,18 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// Refuses adds from here on, and returns at once. What waits is still handed out, delayed adds are discarded, and a
     /// drain that waits returns.
     pub fn shut_down(&self) {
-        self.change(|queue, _| queue.shut_down());
+        self.end(core::WorkQueue::shut_down);
     }
 
     /// Refuses adds, and discards what waits; what is being processed goes on. Gives how many keys were discarded.
     pub fn force_shut_down(&self) -> usize {
-        self.change(|queue, _| queue.force())
+        self.end(core::WorkQueue::force)
+    }
+
+    fn end(&self, how: impl FnOnce(&mut core::WorkQueue<K, P>)) -> usize {
+        let discarded = self.shared.inside.discard(how);
+        self.shared.tell();
+        discarded
     }
 
     /// Refuses adds, and waits until everything that waits was handed out and has come back, or until
@@ -289,7 +295,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// # Errors
     /// When the time is up, or the queue has ended before: what is left.
     pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
-        self.change(|queue, _| queue.drain());
+        self.end(core::WorkQueue::drain);
         if within(limit, self.drained()).await == Some(true) {
             return Ok(());
         }

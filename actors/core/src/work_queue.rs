@@ -9,7 +9,7 @@
 //!    tried again: a delayed add that only a failure has led to goes (`retries.rs`).
 //! 4. In a lane of a priority, keys leave in the order in which they came. No key waits for ever (`lines.rs`).
 //! 5. After a shutdown nothing is added. What waits, and what was added while it is being processed, is still handed
-//!    out; delayed adds are discarded and counted.
+//!    out; delayed adds are discarded and counted, at most [`MOST_DUE`] a call (`shutdown.rs`).
 //! 6. The orders and the limiter are asked before anything changes: a panic in them changes nothing that is added,
 //!    released or brought back.
 //! 7. What is noted of a key is handed out with it, once (`note.rs`).
@@ -193,6 +193,9 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
 
     /// As [`Self::take`], without delayed adds that are due.
     fn take_ready(&mut self, now: Duration) -> Option<Taken<K, P>> {
+        if self.phase == Phase::Forced {
+            return None;
+        }
         let (id, waiting) = self.lines.pop(&mut self.slots)?;
         let (since, priority) = (nanos(now), waiting.priority);
         let slot = self.slots.get_mut(id)?;

@@ -323,4 +323,15 @@ mod tests {
         status.sources[1].state = SourceState::Listing { received: 3 };
         assert!(matches!(status.state(), SourceState::Listing { received: 3 }));
     }
+
+    #[test]
+    fn a_source_of_which_nothing_ever_came_fails_since_it_was_given_up() {
+        let (source, reason) = (SourceId::new("a"), "it panics".into());
+        let board = StatusBoard::new("pods".into(), QueueOrder::InOrder, &[]);
+        board.show_synced();
+        board.add_source(&source);
+        board.give_up("reflector/a: it panics".into(), Some((&source, &reason)), Duration::from_secs(5));
+        let stale = board.read().stale(Duration::from_secs(65));
+        assert_eq!(stale.map(|stale| stale.lasts), Some(Duration::from_secs(60)));
+    }
 }

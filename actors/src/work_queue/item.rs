@@ -57,8 +57,8 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.shared.inside.content.with(|_, limiter, _| limiter.failures(self.key()))
     }
 
-    /// The key is in order: its failures are forgotten. It is handed out again when it is added again, which may have
-    /// happened already.
+    /// The key is in order: its failures are forgotten, and it is not tried again for them. It is handed out again when it is
+    /// added again, which may have happened already.
     pub fn done(mut self) {
         self.back(|shared, key| {
             shared.inside.content.with(|queue, limiter, moment| {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::Addr;
+use informer_core::work_queue::WorkQueue;
 use tokio_util::sync::CancellationToken;
 
 use super::actor::QueueActor;
@@ -31,8 +32,16 @@ pub(super) struct Inside<K, P> {
 impl<K: QueueKey, P: QueueNote> Inside<K, P> {
     /// Ends every wait: nothing is added or handed out any more.
     pub(super) fn end(&self) {
-        self.content.with(|queue, _, _| queue.force());
+        self.discard(WorkQueue::force);
         self.over.cancel();
+    }
+
+    /// Shuts the queue down in this way, and discards what is not handed out any more: a part at a time, so that others get
+    /// the lock in between. Gives how many keys were discarded.
+    pub(super) fn discard(&self, how: impl FnOnce(&mut WorkQueue<K, P>)) -> usize {
+        self.content.with(|queue, _, _| how(queue));
+        let part = || self.content.with(|queue, _, _| queue.discard_some());
+        std::iter::repeat_with(part).take_while(|count| *count > 0).sum()
     }
 }
 

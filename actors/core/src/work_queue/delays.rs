@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::slots::{Delay, Processing, State, nanos};
 use super::{Added, Merge, Priority, WorkQueue};
 
-/// How many delayed adds become waiting keys in one call.
+/// How many delayed adds become waiting keys in one call, and how many keys one call discards after a shutdown.
 pub const MOST_DUE: usize = 250;
 
 /// A key to which something happens again and again is put off for so many times its delay at most.
@@ -92,8 +92,11 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         self.come_back(key, true, now)
     }
 
-    /// Makes the keys wait that are due by now, at most [`MOST_DUE`] of them.
+    /// Makes the keys wait that are due by now, at most [`MOST_DUE`] of them; none after a shutdown.
     pub fn release_due(&mut self, now: Duration) {
+        if self.is_shut_down() {
+            return;
+        }
         let now = nanos(now);
         for _ in 0..MOST_DUE {
             let Some((due, id)) = self.delays.first().copied().filter(|(due, _)| *due <= now) else { return };
@@ -114,7 +117,8 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
 
     /// When [`Self::take`] has to be called for the delayed add that is due next, if it gave nothing before.
     pub fn next_due(&self) -> Option<Duration> {
-        self.delays.first().map(|(due, _)| Duration::from_nanos(*due))
+        let first = self.delays.first().filter(|_| !self.is_shut_down());
+        first.map(|(due, _)| Duration::from_nanos(*due))
     }
 
     /// Sets when the delayed add of a slot is due, with the highest priority that was asked for.

@@ -1,10 +1,12 @@
 //! How a work queue ends: at once, when everything is done, or by force.
 //!
 //! Answers "what is still handed out, and is it over?". In every case adds are refused and delayed adds are discarded;
-//! both are counted. Keys that are being processed stay so until they come back. Read next: `work_queue.rs`.
+//! both are counted. What is to be discarded is handed out by no call from the shutdown on; it is discarded a part at a
+//! time, so that no call is a long one. Keys that are being processed stay so until they come back. Read next:
+//! `work_queue.rs`.
 
 use super::slots::{Processing, State};
-use super::{Merge, WorkQueue};
+use super::{MOST_DUE, Merge, WorkQueue};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -17,13 +19,12 @@ pub(super) enum Phase {
 }
 
 impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
-    /// Refuses adds from here on and discards delayed ones. What waits is still handed out. A drain that waits has
+    /// Refuses adds from here on, and makes no delayed one wait. What waits is still handed out. A drain that waits has
     /// ended: it is over.
     pub fn shut_down(&mut self) {
         if self.phase != Phase::Forced {
             self.phase = Phase::ShutDown;
         }
-        self.discard_delays();
     }
 
     /// Shuts down, and [`Self::is_drain_over`] says when everything is done, also after [`Self::shut_down`].
@@ -31,28 +32,53 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         if self.phase != Phase::Forced {
             self.phase = Phase::Draining;
         }
-        self.discard_delays();
     }
 
-    /// Shuts down and discards all that waits, or would wait again. What is being processed goes on. Gives how many
-    /// keys were discarded.
-    pub fn force(&mut self) -> usize {
-        let before = self.cells.discarded;
+    /// Shuts down, and hands nothing out any more. What is being processed goes on.
+    pub fn force(&mut self) {
         self.phase = Phase::Forced;
-        self.discard_delays();
-        while let Some((id, _)) = self.lines.pop(&mut self.slots) {
-            self.cells.discarded += 1;
+    }
+
+    /// Discards what is not handed out any more: delayed adds after a shutdown, and all that waits, or would wait again, after a
+    /// forced one. Gives how many keys it has discarded: at most [`MOST_DUE`], and none if nothing is left.
+    pub fn discard_some(&mut self) -> usize {
+        let mut count = 0;
+        if self.phase == Phase::Open {
+            return count;
+        }
+        while count < MOST_DUE
+            && let Some((due, id)) = self.delays.first().copied()
+        {
+            self.drop_delay(id);
+            self.delays.remove(&(due, id));
+            self.forget_if_idle(id);
+            count += 1;
+        }
+        if self.phase == Phase::Forced {
+            count += self.discard_waiting(MOST_DUE - count);
+        }
+        self.cells.discarded += u64::try_from(count).unwrap_or(u64::MAX);
+        count
+    }
+
+    fn discard_waiting(&mut self, most: usize) -> usize {
+        let mut count = 0;
+        while count < most
+            && let Some((id, _)) = self.lines.pop(&mut self.slots)
+        {
             self.drop_note(id);
             self.forget_if_idle(id);
+            count += 1;
         }
-        for (_, id) in &self.processing {
-            let Some(slot) = self.slots.get_mut(*id) else { continue };
-            if let State::Processing(processing) = &mut slot.state {
-                self.cells.discarded += u64::from(processing.again.take().is_some());
-                self.budget.take(&mut slot.note);
+        let again = self.processing.iter().map(|(_, id)| *id).filter(|id| self.is_again(*id));
+        let again: Vec<u32> = again.take(most - count).collect();
+        for id in &again {
+            if let Some(State::Processing(processing)) = self.slots.get_mut(*id).map(|slot| &mut slot.state) {
+                processing.again = None;
             }
+            self.drop_note(*id);
         }
-        usize::try_from(self.cells.discarded - before).unwrap_or(usize::MAX)
+        count + again.len()
     }
 
     /// Forgets a key that waits or is delayed: it is not handed out. False, and nothing happens, if it is being processed.
@@ -91,16 +117,6 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
             Phase::Open => false,
             Phase::Draining => self.is_empty() && self.processing.is_empty(),
             Phase::ShutDown | Phase::Forced => true,
-        }
-    }
-
-    fn discard_delays(&mut self) {
-        while let Some((_, id)) = self.delays.first().copied() {
-            self.cells.discarded += 1;
-            if !self.drop_delay(id) {
-                self.delays.pop_first();
-            }
-            self.forget_if_idle(id);
         }
     }
 

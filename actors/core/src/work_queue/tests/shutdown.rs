@@ -1,6 +1,6 @@
 //! How a queue ends: what is still handed out, what is refused, and when it is over.
 
-use super::{NORMAL, ms, queue, take_all};
+use super::{NORMAL, discard_all, ms, queue, take_all};
 use crate::reflector::Moment;
 use crate::work_queue::{Added, ExponentialPerKey, Priority, RateLimiter, WorkQueue};
 
@@ -90,11 +90,39 @@ fn a_forced_end_discards_and_counts_what_waits_and_leaves_what_is_processed() {
     queue.add_after("later", ms(10), NORMAL, ms(0));
     queue.take(ms(0)).expect("it waits");
     queue.add("foo", NORMAL, ms(0));
-    assert_eq!(queue.force(), 5, "three that wait, one that is delayed, and one more run of foo");
+    queue.force();
+    assert_eq!(queue.take(ms(0)), None, "nothing is handed out any more");
+    assert_eq!(discard_all(&mut queue), 5, "three that wait, one that is delayed, and one more run of foo");
     assert!(queue.is_over() && queue.is_processing(&"foo"));
     assert_eq!((queue.check(), queue.figures(ms(0)).discarded), (Ok(()), 5));
     assert!(queue.retry_after(&"foo", ms(1), ms(1)), "it comes back, and is not added again");
     assert_eq!((queue.slots.len(), queue.figures(ms(1)).refused), (0, 1));
+}
+
+#[test]
+fn of_200000_keys_a_call_discards_250_and_none_is_handed_out_or_made_to_wait_meanwhile() {
+    let mut queue = WorkQueue::<u32>::new();
+    for key in 0..100_000 {
+        queue.add(key, NORMAL, ms(0));
+        queue.add_after(100_000 + key, ms(10), NORMAL, ms(0));
+    }
+    queue.shut_down();
+    assert_eq!((queue.discard_some(), queue.next_due()), (250, None));
+    queue.release_due(ms(10));
+    assert_eq!((queue.len(), queue.check()), (100_000, Ok(())));
+    for _ in 0..600 {
+        queue.take(ms(10)).expect("it waits");
+        queue.again(&(queue.processing.len() as u32 - 1), (NORMAL, ()), ms(10));
+    }
+    queue.force();
+    let mut calls = vec![250];
+    while let count @ 1.. = queue.discard_some() {
+        assert_eq!(queue.take(ms(10)), None);
+        calls.push(count);
+    }
+    assert!(calls.iter().all(|count| *count <= 250), "{calls:?}");
+    assert_eq!((calls.len(), calls.iter().sum::<usize>()), (800, 200_000));
+    assert_eq!((queue.check(), queue.slots.len(), queue.figures(ms(10)).discarded), (Ok(()), 600, 200_000));
 }
 
 #[test]
@@ -131,7 +159,10 @@ fn what_happened_to_a_key_before_a_shutdown_is_worked_on_after_it_and_not_after_
         let mut queue = queue(&["foo", "bar"]);
         queue.take(ms(2)).expect("it waits");
         queue.offer(ms(2)).expect("it waits");
-        let discarded = if is_forced { queue.force() } else { 0 };
+        if is_forced {
+            queue.force();
+        }
+        let discarded = discard_all(&mut queue);
         queue.drain();
         queue.shut_down();
         assert!(
