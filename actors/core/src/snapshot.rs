@@ -23,6 +23,8 @@ pub(crate) use holders::Held;
 pub use lookup::Lookup;
 pub(crate) use objects::Put;
 pub use versions::SourceVersions;
+#[cfg(test)]
+pub(crate) use versions::looked_at;
 
 mod behind;
 mod by_index;

@@ -9,7 +9,8 @@
 //! 2. A deletion older than an object that passed to its source deletes nothing: the object was made again since.
 //! 3. An object of the source that goes, newer than all that its successor has brought, passes to it. If the successor
 //!    passes that version without the object, it does not follow it, and the object is deleted then.
-//! 4. A rewind ends what was told before it.
+//! 4. A rewind ends what was told before it. It is told as one by the first source that notices it; what the others have
+//!    brought above that version is outdated until they list: it passes to nobody, and any newer part of others replaces it.
 //!
 //! Cost: nothing while nothing is handed over. What is kept ends with the successor's own parts, at the latest when it has
 //! reached the newest version told; before its first list, each request for that list begins anew.
@@ -19,7 +20,7 @@
 //!   removed, newer than its successor ──▶ held by the successor, kept for it ──brought, or released at `until`──▶ settled
 //! ```
 
-use super::replace::Replacing;
+use super::replace::{Replacing, Walk};
 use super::successors::Successors;
 use super::{Store, Waiting};
 use crate::delta::Cause;
@@ -100,12 +101,13 @@ impl<S> Store<S> {
 
     /// A source has told this key as deleted at this version: it is kept for those that have yet to bring that.
     pub(super) fn tell_deleted(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
-        if self.successors.is_empty() {
+        if self.successors.is_empty() || self.working.is_outdated(source) {
             return;
         }
         let successors = std::mem::take(&mut self.successors);
-        for other in successors.iter().flat_map(|among| among.of(key)).filter(|other| other.source != *source)
-        {
+        // The versions of a source that takes no part are of another server.
+        let among = successors.iter().filter(|among| among.has(source)).flat_map(|among| among.of(key));
+        for other in among.filter(|other| other.source != *source) {
             // With parts in the order of their keys, older ones of this key may still come after newer ones of others.
             if self.working.version(&other.source).is_none_or(|reached| reached < version) {
                 self.working.tell(&other.source, other.round, key, version);
@@ -116,6 +118,9 @@ impl<S> Store<S> {
 
     /// Before a source lets go of an object: it passes to the successors that have yet to bring it.
     pub(super) fn pass_on(&mut self, key: &ObjectKey, from: &SourceId, successors: &Successors) {
+        if self.working.is_outdated(from) {
+            return;
+        }
         let Some(stored) = self.working.get(key).cloned() else { return };
         for heir in successors.of(key).filter(|heir| heir.source != *from) {
             let Some(newest) = self.working.newest(&heir.source) else { continue };
@@ -183,6 +188,28 @@ impl<S> Store<S> {
         self.working.forget_behind(source);
         let others: Vec<SourceId> = self.working.behind().keys().cloned().collect();
         others.into_iter().for_each(|other| self.settle(other));
+    }
+
+    /// The server of this source went back: notes of at most `left` others that they have yet to notice it. Never true.
+    pub(super) fn outdate_others(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
+        while *left > 0 {
+            let Walk::Outdate(group, passed) = &replacing.walk else { return false };
+            let (group, passed) = (*group, passed.as_ref());
+            *left -= 1;
+            replacing.walk = match self.successors.get(group) {
+                None => Walk::Store,
+                Some(among) => match among.others(replacing.source(), passed).next().cloned() {
+                    None => Walk::Outdate(group + 1, None),
+                    Some(other) => {
+                        if self.working.newest(&other) > replacing.version() {
+                            self.working.outdate(&other);
+                        }
+                        Walk::Outdate(group, Some(other))
+                    }
+                },
+            };
+        }
+        false
     }
 
     /// Settles at most `left` of the keys that were told; true when it is over.

@@ -29,8 +29,12 @@ impl<S> Store<S> {
 
     fn apply_object(&mut self, source: &SourceId, object: Object<S>) {
         let Some(object) = self.unless_old_news(source, object, None) else { return };
-        let is_newer =
-            |stored: &Object<S>| object.version() >= stored.version() && !object.is_same_as(stored);
+        let stored = self.working.get(object.key());
+        let is_outdated =
+            stored.is_some_and(|it| it.source() != source && self.working.is_outdated(it.source()));
+        let is_newer = |stored: &Object<S>| {
+            is_outdated || (object.version() >= stored.version() && !object.is_same_as(stored))
+        };
         let stored = match self.working.objects_mut().put(source, &object, is_newer) {
             Put::Kept(stored) => return self.refuse(source, &stored, object),
             Put::Replaced(stored) => Some(stored),

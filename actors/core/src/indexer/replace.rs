@@ -1,9 +1,10 @@
 //! How a whole list of one source changes the store, a slice at a time.
 //!
-//! Answers "which keys are new, changed, unchanged or gone?" in three walks, one after the other:
+//! Answers "which keys are new, changed, unchanged or gone?" in walks, one after the other:
 //!
 //! | walk | visits | does |
 //! |---|---|---|
+//! | `Outdate` | the sources that hand over to this one, or take over; only after a rewind | notes what they brought as outdated |
 //! | `Store` | the undecodable objects of the list, then its objects | stores each, notes the listed ones |
 //! | `Release` | the stored objects of the source, by key | releases those not listed; skipped on a first list |
 //! | `DropUndecodable` | the source's undecodable entries, by key | drops those that this list does not have |
@@ -48,7 +49,7 @@ pub(super) struct Replacing<S> {
     objects: OffArbiter<Chunks<Object<S>>>,
     stored: usize,
     listed: Listed,
-    walk: Walk,
+    pub(super) walk: Walk,
 }
 
 /// What is done with the source.
@@ -70,7 +71,9 @@ enum Listed {
 }
 
 /// The present walk; keys up to the one held here are done.
-enum Walk {
+pub(super) enum Walk {
+    /// The other sources of each exchange whose server went back, up to this one.
+    Outdate(usize, Option<SourceId>),
     Store,
     Release(Option<ObjectKey>),
     DropUndecodable(Option<ObjectKey>),
@@ -82,7 +85,9 @@ impl<S> Replacing<S> {
         let nothing = || (OffArbiter::in_place(Chunks::new()), OffArbiter::in_place(Chunks::new()));
         let (source, kind, cause, (objects, undecodable), walk) = match waiting {
             Waiting::List(source, list) => {
-                (source, Kind::List(list.version), list.cause, (list.objects, list.undecodable), Walk::Store)
+                let is_rewind = list.cause == Cause::Rewind;
+                let walk = if is_rewind { Walk::Outdate(0, None) } else { Walk::Store };
+                (source, Kind::List(list.version), list.cause, (list.objects, list.undecodable), walk)
             }
             Waiting::Remove(source, successors) => {
                 (source, Kind::Removal(successors), Cause::Relist, nothing(), Walk::Store)
@@ -110,7 +115,7 @@ impl<S> Replacing<S> {
     }
 
     /// The version of the list; `None` if there is none.
-    fn version(&self) -> Option<&ResourceVersion> {
+    pub(super) fn version(&self) -> Option<&ResourceVersion> {
         match &self.kind {
             Kind::List(version) => Some(version),
             Kind::Removal(_) | Kind::Settlement => None,
@@ -171,7 +176,11 @@ impl<S> Store<S> {
                 self.begin_told(source, replacement.cause);
             }
             let base = self.published.with(self.working.clone());
-            let replacing = Replacing::new(base, waiting);
+            let mut replacing = Replacing::new(base, waiting);
+            if replacing.version().is_some() && self.working.end_outdated(&replacing.source) {
+                // Another source has noticed before: the others may have brought what is newer than this list.
+                replacing.walk = Walk::Store;
+            }
             if replacing.is_rewind() {
                 self.working.objects_mut().count_rewind();
             }
@@ -183,6 +192,7 @@ impl<S> Store<S> {
         let mut left = budget;
         while left > 0 {
             let is_over = match &replacing.walk {
+                Walk::Outdate(..) => self.outdate_others(&mut replacing, &mut left),
                 Walk::Store => self.store_listed(&mut replacing, &mut left),
                 Walk::Release(_) => self.release_missing(&mut replacing, &mut left),
                 Walk::DropUndecodable(_) => self.drop_undecodable(&mut replacing, &mut left),
@@ -251,7 +261,8 @@ impl<S> Store<S> {
         if replacing.is_listed(held) {
             return self.store_duplicate(replacing, &stored, object);
         }
-        let is_known = stored.is_same_as(&object) || replacing.is_behind(held, &object);
+        let is_outdated = self.working.is_outdated(stored.source());
+        let is_known = !is_outdated && (stored.is_same_as(&object) || replacing.is_behind(held, &object));
         if is_known && !replacing.is_rewind() {
             replacing.list(&stored);
             if !held.is_held_by(&replacing.source) {

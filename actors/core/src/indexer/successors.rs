@@ -46,28 +46,33 @@ pub(crate) struct Successor {
     pub(crate) round: u64,
 }
 
-/// Sources by their scope.
+/// Sources by their scope, and the scope of each.
 #[derive(Clone)]
-pub struct Successors(SortedMap<Scope, Arc<[Successor]>>);
+pub struct Successors {
+    by_scope: SortedMap<Scope, Arc<[Successor]>>,
+    scopes: SortedMap<SourceId, Scope>,
+}
 
 impl Successors {
     /// None.
     pub fn none() -> Self {
-        Self(SortedMap::new())
+        Self { by_scope: SortedMap::new(), scopes: SortedMap::new() }
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.scopes.is_empty()
     }
 
     /// Adds a source, in its first round.
     pub fn add(&mut self, scope: Scope, source: SourceId) {
+        self.scopes.insert(source.clone(), scope.clone());
         self.change(scope, |others| others.push(Successor { source, round: 0 }));
     }
 
     /// Removes a source; one that is not there changes nothing.
     pub fn remove(&mut self, scope: &Scope, source: &SourceId) {
+        self.scopes.remove(source);
         self.change(scope.clone(), |others| others.retain(|other| other.source != *source));
     }
 
@@ -79,20 +84,37 @@ impl Successors {
     }
 
     fn change(&mut self, scope: Scope, change: impl FnOnce(&mut Vec<Successor>)) {
-        let mut sources = self.0.get(&scope).map_or_else(Vec::new, |sources| sources.to_vec());
+        let mut sources = self.by_scope.get(&scope).map_or_else(Vec::new, |sources| sources.to_vec());
         change(&mut sources);
         if sources.is_empty() {
-            self.0.remove(&scope);
+            self.by_scope.remove(&scope);
         } else {
-            self.0.insert(scope, sources.into());
+            self.by_scope.insert(scope, sources.into());
         }
+    }
+
+    /// Whether this source is one of them.
+    pub(crate) fn has(&self, source: &SourceId) -> bool {
+        self.scopes.contains(source)
+    }
+
+    /// The others of the cluster of this source, from behind `passed` on; none if the source is not one of these.
+    pub(crate) fn others(
+        &self,
+        source: &SourceId,
+        passed: Option<&SourceId>,
+    ) -> impl Iterator<Item = &SourceId> {
+        let own = self.scopes.get(source);
+        let all = own.into_iter().flat_map(move |_| self.scopes.entries_after(passed));
+        let of_cluster = all.filter(move |(_, scope)| own.is_some_and(|own| own.cluster == scope.cluster));
+        of_cluster.map(|(other, _)| other).filter(move |other| *other != source)
     }
 
     /// Those that may bring an object of this key.
     pub(crate) fn of(&self, key: &ObjectKey) -> impl Iterator<Item = &Successor> {
         let (cluster, namespace) = key.scope();
-        let everywhere = self.0.get_by(|scope| scope.order(cluster, None));
-        let here = namespace.and_then(|_| self.0.get_by(|scope| scope.order(cluster, namespace)));
+        let everywhere = self.by_scope.get_by(|scope| scope.order(cluster, None));
+        let here = namespace.and_then(|_| self.by_scope.get_by(|scope| scope.order(cluster, namespace)));
         everywhere.into_iter().chain(here).flat_map(|sources| sources.iter())
     }
 }
@@ -105,7 +127,7 @@ impl Default for Successors {
 
 impl fmt::Debug for Successors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Successors").field("scopes", &self.0.len()).finish()
+        f.debug_struct("Successors").field("scopes", &self.by_scope.len()).finish()
     }
 }
 

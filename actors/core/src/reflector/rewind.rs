@@ -6,7 +6,8 @@
 //! 1. The question follows the head of a watch if, since the last list or answer, anything failed or a stream ended
 //!    sooner than it had asked for. Frames are held until the answer.
 //! 2. An answer below the newest version delivered is a rewind: the source is listed at `""`, every object is decoded,
-//!    and that Replace has cause `Rewind`. A list or watch-list older than what was delivered is a rewind, too.
+//!    and that Replace has cause `Rewind`. A list or watch-list older than what was delivered is a rewind, too, and so is
+//!    one older than what a source delivered from which this one takes over: it may never notice it.
 //! 3. If the question fails, the watch has failed.
 //!
 //! Not detected: a server that has already passed our version again when it is asked.
@@ -58,6 +59,11 @@ impl<S> ListWatchMachine<S> {
         self.hints.relist_reason = RelistReason::Refused;
         let next = if error.class() == ErrorClass::Gone { Next::Listing } else { Next::Watch };
         self.fail(error, next, at);
+    }
+
+    /// Whether the server has issued a newer version than this one: to this source, or to one from which it takes over.
+    pub(super) fn is_below(&self, version: &ResourceVersion) -> bool {
+        [&self.newest, &self.floor].into_iter().flatten().any(|known| version < known)
     }
 
     /// The server has gone back: the objects we have belong to another history.

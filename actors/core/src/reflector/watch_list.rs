@@ -204,7 +204,7 @@ impl<S> ListWatchMachine<S> {
 
     fn initial_events_ended(&mut self, version: ResourceVersion, live: Vec<WatchPart<S>>, at: Moment) {
         let Phase::InitialEvents(initial) = mem::replace(&mut self.phase, Phase::Idle) else { return };
-        if self.newest.as_ref().is_some_and(|newest| version < *newest) {
+        if self.is_below(&version) {
             self.effects.push_back(Effect::Close(initial.stream.id));
             return self.rewind(at);
         }

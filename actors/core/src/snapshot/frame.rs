@@ -25,6 +25,8 @@ pub(crate) struct Frame<S> {
     replaces: u64,
     /// What sources have yet to bring that others have told.
     behind: SortedMap<SourceId, Behind<S>>,
+    /// Sources that have yet to notice that their server went back, as another one that follows the same objects has.
+    outdated: SortedSet<SourceId>,
 }
 
 /// An undecodable entry, its source, and the number of the frame's Replaces when it became undecodable.
@@ -144,6 +146,7 @@ impl<S> Frame<S> {
         self.versions.remove(source);
         self.ahead.remove(source);
         self.behind.remove(source);
+        self.outdated.remove(source);
     }
 
     pub(crate) fn indices(&self) -> &[NamedTable] {
@@ -257,6 +260,21 @@ impl<S> Frame<S> {
         }
     }
 
+    /// Whether what this source has brought is of a former history of its server.
+    pub(crate) fn is_outdated(&self, source: &SourceId) -> bool {
+        !self.outdated.is_empty() && self.outdated.get(source).is_some()
+    }
+
+    /// What this source has brought is of a former history.
+    pub(crate) fn outdate(&mut self, source: &SourceId) {
+        self.outdated.insert(source.clone(), ());
+    }
+
+    /// The source lists anew; whether it was outdated.
+    pub(crate) fn end_outdated(&mut self, source: &SourceId) -> bool {
+        self.outdated.remove(source).is_some()
+    }
+
     /// What was told before a rewind counts no more.
     pub(crate) fn forget_behind(&mut self, source: &SourceId) {
         self.behind.remove(source);
@@ -274,6 +292,7 @@ impl<S> Clone for Frame<S> {
             undecodable_by_source: self.undecodable_by_source.clone(),
             replaces: self.replaces,
             behind: self.behind.clone(),
+            outdated: self.outdated.clone(),
         }
     }
 }
@@ -289,6 +308,7 @@ impl<S> Default for Frame<S> {
             undecodable_by_source: SortedSet::new(),
             replaces: 0,
             behind: SortedMap::new(),
+            outdated: SortedSet::new(),
         }
     }
 }

@@ -53,7 +53,10 @@ impl SourceVersions {
             Kept::One(source, version) => (Some((source, version)), None),
             Kept::Many(versions) => (None, Some(versions.entries_after(None))),
         };
-        one.into_iter().chain(many.into_iter().flatten())
+        let all = one.into_iter().chain(many.into_iter().flatten());
+        #[cfg(test)]
+        let all = all.inspect(|_| looked_at::note());
+        all
     }
 
     /// The version of the first source, by name: of an informer with one source, its version.
@@ -104,6 +107,25 @@ impl PartialEq for SourceVersions {
 impl fmt::Debug for SourceVersions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// How many versions were looked at by walks over all of them: a test counts them.
+#[cfg(test)]
+pub(crate) mod looked_at {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn note() {
+        LOOKED_AT.set(LOOKED_AT.get() + 1);
+    }
+
+    /// How many on this thread since the last call.
+    pub(crate) fn take() -> usize {
+        LOOKED_AT.take()
     }
 }
 

@@ -170,7 +170,10 @@ impl Sources {
                 if is_first {
                     one.both.begin_round(scope, id);
                 }
-                predecessors.extend(one.remove.iter().cloned());
+                let is_of_cluster = |from: &&SourceId| {
+                    state.entries.get(*from).is_some_and(|entry| entry.scope.cluster == scope.cluster)
+                };
+                predecessors.extend(one.remove.iter().filter(is_of_cluster).cloned());
             }
         }
         if is_first && !predecessors.is_empty() {

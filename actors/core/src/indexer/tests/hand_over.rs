@@ -161,3 +161,49 @@ fn informer_1_a_second_hand_over_that_begins_while_its_source_is_behind_forgets_
     assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/one", "u1", 7))), nothing());
     assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 8))), nothing());
 }
+
+#[test]
+fn informer_1_what_a_source_that_takes_no_part_tells_is_kept_for_nobody() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    // Another server, whose versions are far above: its source says of no namespace that it is its own.
+    list(&mut play, "other", 900, &[("n0/its", "u9", 900)]);
+    apply(&mut play, "other", gone(of("other", "n0/its", "u9", 901)));
+    assert!(play.now().frame().behind().is_empty());
+    assert_eq!(
+        list(&mut play, ALL, 6, &[("n0/one", "u1", 5), ("n0/its", "u2", 6)]),
+        ["+ n0/its u2@6 InitialList"]
+    );
+}
+
+/// A list after which the source knows that its server went back.
+fn rewind(play: &mut Play, source: &str, number: u64, objects: &[(&str, &str, u64)]) -> Vec<String> {
+    let objects: Vec<_> = objects.iter().map(|(name, uid, number)| of(source, name, uid, *number)).collect();
+    texts(&play.replace_from(&SourceId::new(source), number, Cause::Rewind, &objects))
+}
+
+#[test]
+fn informer_1_of_a_source_that_has_not_noticed_a_rewind_nothing_passes_to_its_successor() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5), ("n0/two", "u2", 4)]);
+    apply(&mut play, "n0", put(of("n0", "n0/lost", "u3", 8)));
+    apply(&mut play, "n0", put(of("n0", "n0/one", "u1", 9)));
+    let rewound = rewind(&mut play, ALL, 6, &[("n0/one", "u1", 5), ("n0/two", "u2", 4)]);
+    assert_eq!(rewound, ["n0/one u1@9 -> n0/one u1@5 Rewind", "n0/two u2@4 -> n0/two u2@4 Rewind"]);
+    // The key has another life in the new history, at a version that the old one had passed.
+    let made = ["- n0/lost u3@8 inexact Watch", "+ n0/lost u4@7 Watch"];
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/lost", "u4", 7))), made);
+    apply(&mut play, "n0", put(of("n0", "n0/late", "u5", 10)));
+    assert_eq!(hand_over(&mut play, "n0", ALL), ["- n0/late u5@10 inexact Relist"]);
+    assert_eq!(play.holds(), ["n0/lost u4@7", "n0/one u1@5", "n0/two u2@4"]);
+    assert!(play.now().frame().behind().is_empty());
+}
+
+#[test]
+fn informer_1_a_source_that_notices_a_rewind_after_another_one_takes_no_newer_state_for_outdated() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    list(&mut play, ALL, 9, &[("n0/one", "u1", 5)]);
+    rewind(&mut play, "n0", 6, &[("n0/one", "u1", 5)]);
+    apply(&mut play, "n0", put(of("n0", "n0/new", "u2", 8)));
+    rewind(&mut play, ALL, 7, &[("n0/one", "u1", 5)]);
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing(), "it passes: it is of the same history");
+    assert_eq!(play.holds(), ["n0/new u2@8", "n0/one u1@5"]);
+}

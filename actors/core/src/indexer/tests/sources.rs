@@ -6,9 +6,10 @@ use proptest::prelude::*;
 
 use super::{Play, gone, put, reported, texts, undecodable};
 use crate::delta::{Cause, Replacement, WatchPart};
-use crate::indexer::{Progress, Successors};
+use crate::indexer::{Progress, Store, Successors};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::fixture::{brought_by, key, version, written};
+use crate::snapshot::{Snapshot, looked_at};
 use crate::tree::Sources;
 
 fn of(source: &str, name: &str, number: u64) -> Object<String> {
@@ -36,6 +37,24 @@ fn remove(play: &mut Play, source: &str) -> Vec<String> {
 
 fn nothing() -> (Vec<String>, Vec<String>) {
     (vec![], vec![])
+}
+
+#[test]
+fn informer_6_an_event_looks_at_the_version_of_no_other_source_with_1_and_with_2000() {
+    for count in [1, 2_000] {
+        let mut store = Store::new(Snapshot::empty(), Vec::new());
+        for n in 0..count {
+            let listed = Replacement::new(version(9), Cause::InitialList, Vec::new(), Vec::new());
+            store.begin_replace(SourceId::new(format!("s{n}")), listed);
+            assert!(matches!(store.advance(250), Progress::Done(_)));
+        }
+        looked_at::take();
+        for number in 10..110 {
+            let applied = store.apply_parts([(SourceId::new("s0"), put(of("s0", "x/1", number)))]);
+            assert_eq!(applied.snapshot.version(&SourceId::new("s0")), Some(&version(number)));
+        }
+        assert_eq!(looked_at::take(), 0, "of {count}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Rewinds: when the rewind question is asked, which parts are held meanwhile, and what follows from each answer.
 
-use super::script::{check_resumed, lists, watch_lists};
+use super::script::{check, check_resumed, lists, watch_lists};
 use super::watches::check_watching;
 
 #[test]
@@ -306,6 +306,24 @@ fn ref_35_a_question_answered_with_404_shows_that_the_kind_is_gone() {
         state Gone
         wait
         > LIST version="10"
+        "#,
+    );
+}
+
+#[test]
+fn informer_1_a_first_list_below_what_a_predecessor_has_delivered_is_a_rewind() {
+    check(
+        &lists(),
+        r#"
+        floor 50
+        start
+        > LIST version="50"
+        list a@20 end=30
+        > LIST version="" limit=500 everything
+        count rewinds=1 failures=0
+        list a@20 end=31
+        > REPLACE version=31 Rewind a@20
+        > WATCH version="31" stream=0 everything
         "#,
     );
 }

@@ -110,6 +110,7 @@ impl Script {
         match word {
             "start" => self.machine.start(),
             "stop" => self.machine.stop(),
+            "floor" => self.machine.not_older_than(Some(version(rest))),
             "budget" => self.budget_free = rest == "free",
             "busy" => self.at.now += Duration::from_secs_f64(rest.parse().unwrap()),
             "pass" => self.pass(Duration::from_secs_f64(rest.parse().unwrap()), done),
