@@ -35,4 +35,5 @@ pub(crate) mod subscription_state;
 pub(crate) mod subscriptions;
 pub(crate) mod unexpected_data;
 pub(crate) mod waits;
+pub(crate) mod walks;
 pub(crate) mod wiring;

@@ -1,16 +1,22 @@
-//! What no handle can provoke: an arbiter whose thread ends by itself, without a shutdown.
+//! What no handle can provoke: an arbiter whose thread ends by itself, without a shutdown. And what none can see: how many
+//! sources an event looks at.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use actix::Actor;
 use futures_util::StreamExt;
-use informer_core::meta::ResourceVersion;
+use informer_core::meta::{Meta, ResourceVersion, SourceId};
+use informer_core::reflector::ReflectorConfig;
 
-use super::{Informer, StartError, WaitError};
+use super::{Informer, NamespaceSources, OfNamespace, StartError, WaitError};
 use crate::lister::WaitForError;
+use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::subscription_state::EndReason;
+use crate::pipeline::walks;
 use crate::runtime::Runtime;
 use crate::subscription::SubscribeError;
-use crate::testing::Server;
+use crate::testing::{Recorder, Server};
 
 /// A limit that no healthy wait comes near.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -57,4 +63,48 @@ fn inf_54_every_wait_ends_when_the_arbiters_thread_has_ended() {
         };
         assert_eq!(next, StartError::RuntimeStopped { informer: "texts".into() });
     });
+}
+
+/// How many sources are looked at in an informer of so many namespaces: until it is synced; then by a hundred events, each
+/// with the waits for it.
+fn looked_at(count: usize) -> (usize, usize) {
+    Runtime::simulated(1).run(move |runtime| async move {
+        let name = |n: usize| format!("n{n}");
+        let servers: Arc<Vec<Server<String>>> =
+            Arc::new((0..count).map(|n| Server::named(SourceId::new(name(n)))).collect());
+        let connected = Arc::clone(&servers);
+        let each: OfNamespace<String> = Arc::new(move |namespace| {
+            let at: usize = namespace[1..].parse().expect("a number");
+            let (id, config) = (SourceId::new(namespace), ReflectorConfig::new("texts"));
+            Ok(SourceSpec::new(id, connected[at].connect(), config))
+        });
+        walks::take();
+        let namespaces = NamespaceSources::given(each, (0..count).map(name));
+        let informer =
+            Informer::builder(&runtime, "texts").namespaces(namespaces).start().expect("it starts");
+        informer.namespaces_synced().await.expect("it runs");
+        let (recorder, received) = Recorder::new();
+        let subscription = informer.subscribe(recorder.start()).expect("it runs");
+        subscription.synced().await.expect("it runs");
+        tokio::time::sleep(LIMIT).await;
+        let (start, lister, source) = (walks::take(), informer.lister(), SourceId::new(name(0)));
+        for n in 0..100 {
+            let key = format!("n0/{}", n % 10);
+            let version = servers[0].apply(&key, n.to_string());
+            let written = Meta::new(key.parse().expect("a key"), version.clone(), source.clone());
+            lister.wait_for_write(&written, LIMIT).await.expect("it is followed");
+            lister.wait_for_source(&source, &version, LIMIT).await.expect("it is followed");
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(received.len(), 100);
+        (start, walks::take())
+    })
+}
+
+#[test]
+fn informer_6_an_event_and_the_waits_for_it_look_at_no_other_source_with_1_and_with_2000() {
+    let (one, many) = (looked_at(1), looked_at(2_000));
+    assert_eq!((one.1, many.1), (0, 0), "by the events");
+    // A few walks over all, and none for each of them.
+    assert!((2_000..20 * 2_000).contains(&many.0), "by the start: {} with one, {} with 2,000", one.0, many.0);
 }

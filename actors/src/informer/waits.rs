@@ -196,9 +196,8 @@ impl<S: Body> Informer<S> {
     /// none of them: without it the namespaces are followed one by one.
     fn is_needed_by(&self, set: &NamespaceSet<S>, source: &SourceId) -> bool {
         let sources = &self.0.pipeline.shared.sources;
-        let mut of_set = sources.of_set(set.number).into_iter();
-        if let Some((_, namespace, is_leaving)) = of_set.find(|(id, ..)| id == source) {
-            return namespace.is_some() && !is_leaving;
+        if sources.stays_in_set(source, set.number) {
+            return true;
         }
         let selects = set.is_selected() && set.wanted().is_none();
         selects && !sources.is_of_set(source) && sources.is_in_cluster(source, set.cluster.as_ref())

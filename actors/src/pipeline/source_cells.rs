@@ -13,6 +13,7 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::SourceState;
 
 use crate::pipeline::status::SourceStatus;
+use crate::pipeline::walks;
 use crate::runtime::locked::locked;
 
 /// The sources of one informer.
@@ -68,7 +69,7 @@ impl SourceCells {
         {
             locked(&self.0).copies += 1;
         }
-        locked(&self.0).in_order.values().map(|cell| locked(&cell.status).clone()).collect()
+        self.all(|status| Some(status.clone()))
     }
 
     #[cfg(test)]
@@ -85,17 +86,30 @@ impl SourceCells {
         is_first
     }
 
-    /// The first result for a source, in order.
+    /// The first result for a source, in order. Walks over all up to that one.
     pub(crate) fn find_map<T>(&self, mut result: impl FnMut(&SourceStatus) -> Option<T>) -> Option<T> {
-        locked(&self.0).in_order.values().find_map(|cell| result(&locked(&cell.status)))
+        self.walk(|status| result(status))
     }
 
     /// The results for all sources that have one, in order.
     pub(crate) fn all<T>(&self, mut result: impl FnMut(&SourceStatus) -> Option<T>) -> Vec<T> {
-        locked(&self.0).in_order.values().filter_map(|cell| result(&locked(&cell.status))).collect()
+        let mut results = Vec::new();
+        self.for_each(|status| results.extend(result(status)));
+        results
     }
 
     pub(crate) fn for_each(&self, mut change: impl FnMut(&mut SourceStatus)) {
-        locked(&self.0).in_order.values().for_each(|cell| change(&mut locked(&cell.status)));
+        self.walk(|status| {
+            change(status);
+            None::<()>
+        });
+    }
+
+    /// The only walk over the cells, so that a test can count what is looked at.
+    fn walk<T>(&self, mut look: impl FnMut(&mut SourceStatus) -> Option<T>) -> Option<T> {
+        locked(&self.0).in_order.values().find_map(|cell| {
+            walks::note();
+            look(&mut locked(&cell.status))
+        })
     }
 }

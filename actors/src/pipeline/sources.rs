@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use self::exchange::Exchanges;
 use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::source_spec::{Coverage, Member, SourceSpec};
+use crate::pipeline::walks;
 use crate::runtime::locked::locked;
 
 mod exchange;
@@ -187,8 +188,8 @@ impl Sources {
     /// The names of those that are followed, in the order in which they came. Walks over all.
     pub(crate) fn ids(&self) -> Vec<SourceId> {
         let state = self.state();
-        let stays = |id: &&SourceId| state.entries.get(*id).is_some_and(|entry| entry.leaving.is_none());
-        state.in_order.values().filter(stays).cloned().collect()
+        let staying = state.walk(state.in_order.values()).filter(|(_, entry)| entry.leaving.is_none());
+        staying.map(|(id, _)| id.clone()).collect()
     }
 
     /// As [`Self::ids`], if any has come or gone since this was `seen`.
@@ -202,11 +203,19 @@ impl Sources {
     /// over all of the set.
     pub(crate) fn of_set(&self, set: usize) -> Vec<(SourceId, Option<Arc<str>>, bool)> {
         let state = self.state();
-        let found = |id: &SourceId| {
-            let entry = state.entries.get(id)?;
+        let members = state.walk(state.exchanges.ids(set));
+        let found = members.filter_map(|(id, entry)| {
             Some((id.clone(), entry.member.as_ref()?.namespace.clone(), entry.leaving.is_some()))
-        };
-        state.exchanges.ids(set).filter_map(found).collect()
+        });
+        found.collect()
+    }
+
+    /// Whether it is the source of a namespace of this set, and stays.
+    pub(crate) fn stays_in_set(&self, id: &SourceId, set: usize) -> bool {
+        let state = self.state();
+        let entry = state.entries.get(id).filter(|entry| entry.leaving.is_none());
+        let member = entry.and_then(|entry| entry.member.as_ref());
+        member.is_some_and(|member| member.set == set && member.namespace.is_some())
     }
 
     /// The cluster-wide source of a set, and whether its removal has begun.
@@ -235,11 +244,10 @@ impl Sources {
     /// The sources of a cluster, but for those that belong to a set of namespaces. Walks over all.
     pub(crate) fn of_cluster(&self, cluster: &ClusterName) -> Vec<SourceId> {
         let state = self.state();
-        let is_of = |id: &&SourceId| {
-            let entry = state.entries.get(*id);
-            entry.is_some_and(|entry| entry.member.is_none() && entry.cluster.as_ref() == Some(cluster))
-        };
-        state.in_order.values().filter(is_of).cloned().collect()
+        let all = state.walk(state.in_order.values());
+        let of_it =
+            all.filter(|(_, entry)| entry.member.is_none() && entry.cluster.as_ref() == Some(cluster));
+        of_it.map(|(id, _)| id.clone()).collect()
     }
 
     /// Whether it is a source of this cluster, or names none where none is given.
@@ -299,6 +307,14 @@ impl Sources {
 }
 
 impl State {
+    /// These sources with their entries: what walks over all of them goes through here, and is counted.
+    fn walk<'a>(
+        &'a self,
+        ids: impl Iterator<Item = &'a SourceId>,
+    ) -> impl Iterator<Item = (&'a SourceId, &'a Entry)> {
+        ids.inspect(|_| walks::note()).filter_map(|id| Some((id, self.entries.get(id)?)))
+    }
+
     /// The first list of this source is published, or not waited for any more.
     fn list(&mut self, id: &SourceId) {
         if let Some(Some(set)) = self.unlisted.remove(id) {
