@@ -4,6 +4,7 @@
 //! Every choice comes from the seed's own stream of random numbers, none from a clock or a map; the trace is the same
 //! for the same seed.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -11,15 +12,18 @@ use informer_actors::informer::{AddIndexError, Informer};
 use informer_actors::runtime::Runtime;
 use informer_core::index::Index;
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::Object;
+use informer_core::meta::{Object, SourceId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::cluster::Cluster;
 use crate::dice::Dice;
+use crate::host::Host;
 use crate::plan::{Ending, Plan, kills};
 use crate::sources::Origin;
 use crate::subscribers::{Handle, Subscriber};
 use crate::verdict;
+use crate::windows::Windows;
 
 /// A day; no wait of a healthy run takes that long.
 pub(crate) const LONG: Duration = Duration::from_secs(24 * 3600);
@@ -33,6 +37,8 @@ pub(crate) struct Life {
     pub(crate) runtime: Runtime,
     pub(crate) informer: Informer<String>,
     pub(crate) origins: Vec<Origin>,
+    pub(crate) cluster: Option<Cluster>,
+    pub(crate) windows: Windows,
     pub(crate) subscribers: Vec<Subscriber>,
     /// Indices that are being added.
     pub(crate) adding: Vec<(String, JoinHandle<Result<(), AddIndexError>>)>,
@@ -40,8 +46,16 @@ pub(crate) struct Life {
     pub(crate) trace: String,
 }
 
-/// Runs once and returns its trace.
-pub(crate) fn live(seed: u64) -> String {
+/// What a run has done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) trace: String,
+    /// What happened while sources took over from each other.
+    pub(crate) windows: Windows,
+}
+
+/// Runs once.
+pub(crate) fn live(seed: u64) -> Run {
     let mut dice = Dice::new(seed);
     let plan = Plan::draw(&mut dice);
     let (signal, signals) = mpsc::unbounded_channel();
@@ -61,18 +75,30 @@ pub(crate) fn live(seed: u64) -> String {
         match life.plan.ending {
             Ending::Judged => verdict::judge(&mut life).await,
             Ending::RuntimeFirst => verdict::ends_with_its_runtime(&mut life).await,
-            Ending::Dropped => return verdict::ends_when_it_is_dropped(life).await,
+            Ending::Dropped => {
+                let windows = life.windows.clone();
+                return Run { trace: verdict::ends_when_it_is_dropped(life).await, windows };
+            }
         }
-        for origin in &life.origins {
-            writeln!(life.trace, "{:?}", origin.server.requests()).expect("a string takes all");
+        let Life { origins, cluster, windows, mut trace, .. } = life;
+        for host in hosts(&origins, cluster.as_ref()) {
+            writeln!(trace, "{:?}", host.server.requests()).expect("a string takes all");
         }
-        writeln!(life.trace, "after {:?}", runtime.now()).expect("a string takes all");
-        life.trace
+        writeln!(trace, "after {:?}", runtime.now()).expect("a string takes all");
+        Run { trace, windows }
     })
 }
 
+/// The servers of a run.
+pub(crate) fn hosts<'a>(
+    origins: &'a [Origin],
+    cluster: Option<&'a Cluster>,
+) -> impl Iterator<Item = &'a Host> + Clone {
+    origins.iter().map(|origin| &origin.host).chain(cluster.map(|cluster| &cluster.host))
+}
+
 impl Life {
-    fn begin(runtime: Runtime, plan: Plan, dice: Dice, signals: mpsc::UnboundedReceiver<()>) -> Self {
+    fn begin(runtime: Runtime, plan: Plan, mut dice: Dice, signals: mpsc::UnboundedReceiver<()>) -> Self {
         let origins: Vec<Origin> =
             plan.sources.iter().enumerate().map(|(number, source)| Origin::new(number, source)).collect();
         let mut builder = Informer::builder(&runtime, "lives")
@@ -83,46 +109,108 @@ impl Life {
         for origin in &origins {
             builder = builder.source_with(origin.spec(&origin.id));
         }
+        let cluster = plan.cluster.as_ref().map(|source| Cluster::new(source, &mut dice));
+        if let Some(cluster) = &cluster {
+            builder = builder.namespaces(cluster.sources());
+        }
         let informer = builder.start().expect("the spec is valid");
-        let (subscribers, adding, trace) = (Vec::new(), Vec::new(), String::new());
-        Self { plan, dice, runtime, informer, origins, subscribers, adding, signals, trace }
+        Self {
+            plan,
+            dice,
+            runtime,
+            informer,
+            origins,
+            cluster,
+            windows: Windows::default(),
+            subscribers: Vec::new(),
+            adding: Vec::new(),
+            signals,
+            trace: String::new(),
+        }
     }
 
     async fn step(&mut self) {
-        let at = self.dice.below(self.origins.len());
-        self.origins[at].settle().await;
-        match self.dice.below(20) {
-            0..=4 => self.write(at),
-            5 => self.origins[at].server.bookmark(),
-            6 => self.origins[at].server.compact(),
-            7 => self.origins[at].server.end_watches(None),
-            8 => {
-                let error = self.error();
-                self.origins[at].server.end_watches(Some(error));
+        self.look();
+        match self.cluster.take() {
+            Some(mut cluster) if self.dice.one_in(2) => {
+                self.step_of_cluster(&mut cluster);
+                self.cluster = Some(cluster);
             }
-            9 => {
-                let errors: Vec<_> = (0..1 + self.dice.below(4)).map(|_| self.error()).collect();
-                self.origins[at].server.refuse(errors);
+            cluster => {
+                self.cluster = cluster;
+                self.step_of_origin().await;
             }
-            10 => self.origins[at].server.freeze_watches(self.dice.one_in(2)),
-            11 => self.origins[at].server.hold_lists(self.dice.one_in(3)),
-            12 | 13 => self.subscribe(),
-            14 => self.add_index(),
-            15 => {
-                let late = self.dice.milliseconds(&[0, 5, 300, 7_000, 40_000]);
-                self.origins[at].server.answer_after(late);
-                let pause = self.dice.milliseconds(&[0, 0, 1, 200]);
-                self.origins[at].server.pause_between_parts(pause);
-            }
-            16 => self.origins[at].paged.expire(),
-            17 | 18 => self.change_source(at),
-            _ if !self.subscribers.is_empty() => self.leave().await,
-            _ => {}
         }
         while self.signals.try_recv().is_ok() {
             self.add_index();
         }
         self.pause().await;
+    }
+
+    /// Notes which changes of sources are under way, and whether a server's rewind is noticed.
+    fn look(&mut self) {
+        let of_cluster = self.cluster.as_ref().and_then(|cluster| cluster.window(&self.informer));
+        let open: BTreeSet<_> = self.origins.iter().filter_map(Origin::window).chain(of_cluster).collect();
+        self.windows.look(open, self.informer.status().restarts);
+        for origin in &mut self.origins {
+            let reached = origin.reached(&self.informer);
+            origin.host.is_noticed(&reached);
+        }
+        if let Some(cluster) = &mut self.cluster {
+            let reached = cluster.reached(&self.informer);
+            cluster.host.is_noticed(&reached);
+        }
+    }
+
+    async fn step_of_origin(&mut self) {
+        let at = self.dice.below(self.origins.len());
+        self.origins[at].settle().await;
+        match self.dice.below(21) {
+            0..=4 => self.write(at),
+            step @ 5..=11 => {
+                let errors = self.errors();
+                disturb(step, &self.origins[at].host, errors, &mut self.dice);
+            }
+            12 | 13 => self.subscribe(),
+            14 => self.add_index(),
+            15 => slow_down(&self.origins[at].host, &mut self.dice),
+            16 => self.origins[at].host.paged.expire(),
+            17 | 18 => {
+                self.change_source(at);
+                // What happens while it goes on.
+                match self.dice.below(6) {
+                    0..=2 => self.write(at),
+                    3 => self.rewind(at),
+                    _ => {}
+                }
+            }
+            19 if self.dice.one_in(2) => self.origins[at].host.back_up(),
+            19 => self.rewind(at),
+            _ if !self.subscribers.is_empty() => self.leave().await,
+            _ => {}
+        }
+    }
+
+    fn step_of_cluster(&mut self, cluster: &mut Cluster) {
+        match self.dice.below(20) {
+            0..=4 => self.write_in(cluster),
+            step @ 5..=11 => {
+                let errors = self.errors();
+                disturb(step, &cluster.host, errors, &mut self.dice);
+            }
+            12 => slow_down(&cluster.host, &mut self.dice),
+            13 => cluster.forbid(self.dice.one_in(2)),
+            14 => cluster.host.back_up(),
+            15 => self.rewind_in(cluster),
+            _ => {
+                cluster.change(&self.informer, &mut self.dice);
+                match self.dice.below(6) {
+                    0..=2 => self.write_in(cluster),
+                    3 => self.rewind_in(cluster),
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// Lets time pass; where a signal comes from inside the pipeline, an index is added at that moment.
@@ -154,17 +242,39 @@ impl Life {
     }
 
     fn write(&mut self, at: usize) {
-        let server = self.origins[at].server.clone();
+        let origin = &mut self.origins[at];
+        let window = origin.window();
         for _ in 0..1 + self.dice.below(30) {
             let key = format!("n{at}/{}", self.dice.below(60));
-            let fate = self.dice.below(10);
-            if fate == 0 || fate == 9 {
-                server.delete(&key);
-            }
-            if fate > 0 {
-                server.apply(&key, self.dice.below(1000).to_string());
-            }
+            let deed = origin.host.write(&key, &mut self.dice);
+            window.zip(deed).into_iter().for_each(|(window, deed)| self.windows.note(window, deed));
         }
+    }
+
+    fn write_in(&mut self, cluster: &mut Cluster) {
+        let window = cluster.window(&self.informer);
+        for _ in 0..1 + self.dice.below(30) {
+            let deed = cluster.host.write(&Cluster::key(&mut self.dice), &mut self.dice);
+            window.zip(deed).into_iter().for_each(|(window, deed)| self.windows.note(window, deed));
+        }
+    }
+
+    /// The server is restored from its backup, and restarted.
+    fn rewind(&mut self, at: usize) {
+        let origin = &mut self.origins[at];
+        let (window, reached) = (origin.window(), origin.reached(&self.informer));
+        let deed = origin.host.rewind(&reached);
+        window.zip(deed).into_iter().for_each(|(window, deed)| self.windows.note(window, deed));
+    }
+
+    fn rewind_in(&mut self, cluster: &mut Cluster) {
+        let (window, reached) = (cluster.window(&self.informer), cluster.reached(&self.informer));
+        let deed = cluster.host.rewind(&reached);
+        window.zip(deed).into_iter().for_each(|(window, deed)| self.windows.note(window, deed));
+    }
+
+    fn errors(&mut self) -> Vec<ListWatchError> {
+        (0..1 + self.dice.below(4)).map(|_| self.error()).collect()
     }
 
     fn error(&mut self) -> ListWatchError {
@@ -217,18 +327,42 @@ impl Life {
         self.adding.push((name, adding));
     }
 
-    /// Versions never go back: these servers never rewind.
+    /// Versions never go back, but of a server that went back.
     fn check_versions(&mut self) {
         let snapshot = self.informer.snapshot();
         // A subscriber whose source changes may be followed by either source, or by none.
-        for origin in self.origins.iter_mut().filter(|origin| origin.change.is_none()) {
+        let steady = |origin: &&mut Origin| origin.change.is_none() && origin.host.rewinds == 0;
+        for origin in self.origins.iter_mut().filter(steady) {
             let reached = snapshot.version(&origin.id).cloned();
             assert!(reached >= origin.newest, "went back from {:?} to {reached:?}", origin.newest);
             origin.newest = reached;
         }
+        let went_back = |id: &SourceId| {
+            let of_cluster = self.cluster.iter().any(|all| Cluster::owns(id) && all.host.rewinds > 0);
+            of_cluster || self.origins.iter().any(|origin| origin.owns(id) && origin.host.rewinds > 0)
+        };
         let status = self.informer.status();
-        assert!(status.sources.iter().all(|source| source.counters.rewinds == 0), "{status:?}");
+        let mut steady = status.sources.iter().filter(|source| !went_back(&source.source));
+        assert!(steady.all(|source| source.counters.rewinds == 0), "{status:?}");
     }
+}
+
+/// Something that a server or a network does.
+fn disturb(step: usize, host: &Host, mut errors: Vec<ListWatchError>, dice: &mut Dice) {
+    match step {
+        5 => host.server.bookmark(),
+        6 => host.server.compact(),
+        7 => host.server.end_watches(None),
+        8 => host.server.end_watches(errors.pop()),
+        9 => host.server.refuse(errors),
+        10 => host.server.freeze_watches(dice.one_in(2)),
+        _ => host.server.hold_lists(dice.one_in(3)),
+    }
+}
+
+fn slow_down(host: &Host, dice: &mut Dice) {
+    host.server.answer_after(dice.milliseconds(&[0, 5, 300, 7_000, 40_000]));
+    host.server.pause_between_parts(dice.milliseconds(&[0, 0, 1, 200]));
 }
 
 /// The value under which an index files an object: by the name of the index.

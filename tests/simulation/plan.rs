@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::dice::Dice;
 
 /// Where an actor may be killed: at its start, and before or after each message that it handles.
-const SITES: [Site; 15] = [
+const SITES: [Site; 16] = [
     Site::ReflectorStarted,
     Site::ReflectorReceived,
     Site::DeltaFifoStarted,
@@ -33,6 +33,7 @@ const SITES: [Site; 15] = [
     Site::ListenerStarted,
     Site::ListenerChanges,
     Site::SupervisorExited,
+    Site::NamespacesPlanned,
 ];
 /// How the text of a planned panic begins.
 pub(crate) const KILLED: &str = "killed";
@@ -64,6 +65,8 @@ pub(crate) struct Plan {
     pub(crate) bounds: Bounds,
     pub(crate) restarts: RestartPolicy,
     pub(crate) sources: Vec<Source>,
+    /// A cluster of which some namespaces are followed, beside these.
+    pub(crate) cluster: Option<Source>,
     pub(crate) steps: usize,
 }
 
@@ -90,11 +93,13 @@ impl Plan {
             bounds: Bounds { batch: dice.pick(&[250, 250, 7, 1]), ..Bounds::default() },
             restarts: RestartPolicy::default(),
             sources: Vec::new(),
+            cluster: None,
             steps: 20 + dice.below(50),
         };
         let count = dice.pick(&[1, 1, 2, 3, 4]);
         let most = 400 / count;
         plan.sources = (0..count).map(|_| Source::draw(dice, most)).collect();
+        plan.cluster = dice.one_in(2).then(|| Source::draw(dice, 60));
         if dice.one_in(2) {
             plan.draw_extreme(dice);
         }

@@ -3,32 +3,21 @@
 //! Answers "by which source is this server followed, and which change is under way?". A server may be followed under
 //! several names, one after the other or two at once: each name brings the same objects. Invariants:
 //! 1. One change of a server's source is under way at a time; the next begins when it has ended.
-//! 2. An object carries the name of the source that brings it.
 
-use std::sync::Arc;
-
-use futures_util::future::LocalBoxFuture;
-use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use informer_actors::informer::{HandOverError, Informer, RemoveSourceError};
 use informer_actors::list_watch::SourceSpec;
-use informer_actors::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStream};
-use informer_actors::testing::Server;
-use informer_core::delta::{ListPart, WatchPart};
-use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
-use informer_core::reflector::ReflectorConfig;
-use informer_core::request::{ListRequest, WatchRequest};
+use informer_core::meta::{ResourceVersion, SourceId};
 use tokio::task::JoinHandle;
 
-use crate::paged::Paged;
+use crate::host::{Host, Sees, number};
 use crate::plan::Source;
+use crate::windows::Window;
 
 /// One server, and the source by which the informer follows it.
 pub(crate) struct Origin {
     /// The name of its source; the last one, if it is not followed.
     pub(crate) id: SourceId,
-    pub(crate) server: Server<String>,
-    pub(crate) paged: Paged,
+    pub(crate) host: Host,
     pub(crate) newest: Option<ResourceVersion>,
     pub(crate) is_followed: bool,
     /// Whether its source was ever removed without another one that takes over.
@@ -36,8 +25,6 @@ pub(crate) struct Origin {
     pub(crate) change: Option<Change>,
     names: usize,
     number: usize,
-    pages: bool,
-    config: ReflectorConfig,
 }
 
 /// The change of a source that is under way.
@@ -66,29 +53,38 @@ impl Change {
 impl Origin {
     pub(crate) fn new(number: usize, source: &Source) -> Self {
         let id = SourceId::new(format!("s{number}"));
-        let server = Server::named(id.clone());
-        server.serve_watch_list(source.serves_watch_list);
-        server.objects_per_part(source.objects_per_part);
-        server.answer_after(source.answers_after);
+        let mut host = Host::new(id.clone(), source);
         for n in 0..source.objects {
-            server.apply(&format!("n{number}/{n}"), "first".to_owned());
+            host.apply(&format!("n{number}/{n}"), "first".to_owned());
         }
-        let (pages, config) = (source.pages, source.config.clone());
-        let paged = Paged::new(server.clone());
         let (newest, is_followed, was_removed, change) = (None, true, false, None);
-        Self { id, server, paged, newest, is_followed, was_removed, change, names: 1, number, pages, config }
+        Self { id, host, newest, is_followed, was_removed, change, names: 1, number }
     }
 
     /// The source as it is declared under this name.
     pub(crate) fn spec(&self, id: &SourceId) -> SourceSpec<String> {
-        let (server, paged, pages) = (self.server.clone(), self.paged.clone(), self.pages);
-        let named = id.clone();
-        let connect: Connect<String> = Arc::new(move || {
-            let source: Box<dyn ListWatch<String>> =
-                if pages { Box::new(paged.clone()) } else { Box::new(server.clone()) };
-            Box::new(Named { id: named.clone(), source })
-        });
-        SourceSpec::new(id.clone(), connect, self.config.clone())
+        self.host.connector()(id, &Sees::default())
+    }
+
+    /// Whether a source of this name follows its server, or did so.
+    pub(crate) fn owns(&self, source: &SourceId) -> bool {
+        let rest = source.as_str().strip_prefix(&format!("s{}", self.number));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    }
+
+    /// The versions of its sources that have listed.
+    pub(crate) fn reached(&self, informer: &Informer<String>) -> Vec<u64> {
+        let snapshot = informer.snapshot();
+        let versions = snapshot.versions().iter().filter(|(id, _)| self.owns(id));
+        versions.map(|(_, version)| number(version)).collect()
+    }
+
+    /// The change that is under way.
+    pub(crate) fn window(&self) -> Option<Window> {
+        match self.change.as_ref().filter(|change| !change.is_over())? {
+            Change::Removal(_) => Some(Window::Removal),
+            Change::HandOver(..) => Some(Window::HandOver),
+        }
     }
 
     /// Begins to remove it.
@@ -132,46 +128,5 @@ impl Origin {
             None => return,
         }
         (self.newest, self.change) = (None, None);
-    }
-}
-
-/// A source under a name of its own: what it brings carries that name.
-struct Named {
-    id: SourceId,
-    source: Box<dyn ListWatch<String>>,
-}
-
-fn renamed(id: &SourceId, object: &Object<String>) -> Object<String> {
-    let mut meta = object.cached_meta().clone();
-    meta.source = id.clone();
-    Object::new(meta, object.body().clone())
-}
-
-impl ListWatch<String> for Named {
-    fn list(&self, request: ListRequest, known: KnownObjects<String>) -> ListStream<String> {
-        let id = self.id.clone();
-        let rename = move |part| match part {
-            ListPart::Objects(objects) => {
-                ListPart::Objects(objects.iter().map(|object| renamed(&id, object)).collect())
-            }
-            other => other,
-        };
-        self.source.list(request, known).map_ok(rename).boxed_local()
-    }
-
-    fn watch(&self, request: WatchRequest, known: KnownObjects<String>) -> WatchStream<String> {
-        let id = self.id.clone();
-        let rename = move |part| match part {
-            WatchPart::Applied(object) => WatchPart::Applied(renamed(&id, &object)),
-            WatchPart::Deleted(object) => WatchPart::Deleted(renamed(&id, &object)),
-            other => other,
-        };
-        let parts = self.source.watch(request, known);
-        parts.map_ok(move |parts| parts.into_iter().map(&rename).collect()).boxed_local()
-    }
-
-    fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<String>>, ListWatchError>> {
-        let (id, answer) = (self.id.clone(), self.source.get(key));
-        async move { Ok(answer.await?.map(|object| renamed(&id, &object))) }.boxed_local()
     }
 }
