@@ -38,7 +38,7 @@ use crate::windows::{DEEDS, WINDOWS, Windows};
 /// The number of seeds of an ordinary run.
 const SEEDS: u64 = 300;
 /// So often each change is drawn in each window of an ordinary run, at least.
-const LEAST: usize = 3;
+const LEAST: usize = 1;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()

@@ -36,8 +36,9 @@ pub(crate) enum Deed {
     Killed,
 }
 
-pub(crate) const DEEDS: [Deed; 6] =
-    [Deed::Made, Deed::Changed, Deed::Deleted, Deed::MadeAgain, Deed::Rewound, Deed::Killed];
+/// What is drawn in each window. Kills come where they come.
+pub(crate) const DEEDS: [Deed; 5] =
+    [Deed::Made, Deed::Changed, Deed::Deleted, Deed::MadeAgain, Deed::Rewound];
 pub(crate) const WINDOWS: [Window; 6] = [
     Window::AllTakesOver,
     Window::AllBesideEach,
