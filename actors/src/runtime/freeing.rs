@@ -7,8 +7,9 @@
 //!    caller at the bound, in simulation and after the runtime's end.
 //! 2. A hand-over is one push. The thread is woken at most once in [`GATHER`], unless [`MANY`] values or [`ENOUGH`] bytes
 //!    wait.
-//! 3. Of what a watch leaves no more than [`MOST`] bytes wait. Large values, which are lists and informers that have
-//!    ended, are freed piece by piece between the others; while they are more than [`TOO_MUCH`], no list begins.
+//! 3. Of small values no more than [`MOST`] bytes wait. Large ones, which are lists, informers that have ended and what
+//!    a watch leaves of large objects, are freed piece by piece between the others. While more than [`TOO_MUCH`] bytes wait,
+//!    no list begins, and a large value is freed where it is dropped: also what a watch leaves is bounded.
 //! 4. At the end the thread frees the values it has, then ends.
 //! 5. A panic in a destructor of a user's body is logged; the values after it are freed.
 //!
@@ -41,6 +42,9 @@ const ENOUGH: usize = 128 << 10;
 /// While more bytes than this wait, not counting large values, the threads that decode free some before each job.
 const HELP_AT: usize = 256 << 10;
 
+/// While more bytes than this wait, large values included, the threads that decode free a piece of one before each job.
+const HELP_LARGE_AT: usize = 16 << 20;
+
 /// At so many bytes, not counting large values, a value is freed by whoever drops it.
 const MOST: usize = 1 << 20;
 
@@ -50,7 +54,7 @@ const MUCH: usize = 4 << 20;
 /// What a value is counted for besides its bytes: nodes of trees, a box.
 const EACH: usize = 4 << 10;
 
-/// While more bytes than this are still to be freed, no list begins.
+/// While more bytes than this are still to be freed, no list begins, and large values are freed where they are dropped.
 const TOO_MUCH: usize = 256 << 20;
 
 /// The freeing thread of one runtime. Without one, values are freed where they are dropped. Cloning copies a pointer.
@@ -141,11 +145,16 @@ impl Freeing {
         self.0.pending.load(Ordering::Relaxed)
     }
 
-    /// Frees values that wait, as long as there are many. For a thread that is about to make as many.
+    /// Frees values that wait, as long as there are many, and a piece of a large one. For a thread that is about to make as
+    /// many.
     pub(super) fn help(&self) {
         while self.0.waiting.load(Ordering::Relaxed) > HELP_AT {
-            let Some(value) = self.0.state().values.pop_front() else { return };
+            let Some(value) = self.0.state().values.pop_front() else { break };
             self.0.free_waiting(value);
+        }
+        if self.pending_bytes() > HELP_LARGE_AT {
+            let large = self.0.state().large.pop_front();
+            large.into_iter().for_each(|large| self.0.free_some(large));
         }
     }
 
@@ -190,13 +199,16 @@ impl Shared {
     fn work(&self) {
         while let Some((values, large)) = self.next() {
             values.into_iter().for_each(|value| self.free_waiting(value));
-            if let Some(mut large) = large {
-                if self.free_piece(&mut large) {
-                    self.state().large.push_front(large);
-                } else {
-                    self.count_freed(large.bytes());
-                }
-            }
+            large.into_iter().for_each(|large| self.free_some(large));
+        }
+    }
+
+    /// Frees a piece of a large value. What is left waits again.
+    fn free_some(&self, mut large: PendingFree) {
+        if self.free_piece(&mut large) {
+            self.state().large.push_front(large);
+        } else {
+            self.count_freed(large.bytes());
         }
     }
 
@@ -257,7 +269,10 @@ impl Release for Shared {
         let is_large = bytes >= MUCH;
         let sum = self.pending.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let mut state = self.state();
-        if state.closed || (!is_large && self.waiting.load(Ordering::Relaxed) >= MOST) {
+        // Its own bytes do not count: one value that is larger than the bound is no reason to free it here.
+        let is_at_bound =
+            if is_large { sum - bytes >= TOO_MUCH } else { self.waiting.load(Ordering::Relaxed) >= MOST };
+        if state.closed || is_at_bound {
             drop(state);
             return self.free(value);
         }

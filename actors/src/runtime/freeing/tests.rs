@@ -114,6 +114,28 @@ fn informer_14_a_thread_that_makes_objects_frees_others_while_many_wait() {
     );
 }
 
+#[test]
+fn informer_14_a_large_value_is_freed_where_it_is_dropped_while_too_much_waits() {
+    let (freeing, (told, drops)) = (Freeing::thread("large").expect("a thread"), mpsc::channel());
+    let go = busy(&freeing, MUCH);
+    let bytes = TOO_MUCH / 16;
+    for _ in 0..100 {
+        let value = kept(&freeing, Dropped(told.clone(), false));
+        value.weigh(bytes);
+        drop(value);
+        assert!(freeing.pending_bytes() <= TOO_MUCH + bytes, "{} bytes wait", freeing.pending_bytes());
+    }
+    let own = std::thread::current().name().unwrap_or_default().to_owned();
+    let here: Vec<_> = drops.try_iter().collect();
+    assert!(here.len() == 84 && here.iter().all(|name| *name == own), "{}: {here:?}", here.len());
+    // A value of one piece takes two calls: the second one sees that nothing is left.
+    (0..2 * 16).for_each(|_| freeing.help());
+    let helped: Vec<_> = drops.try_iter().collect();
+    assert!(helped.len() == 16 && helped.iter().all(|name| *name == own), "{helped:?}");
+    assert_eq!(freeing.pending_bytes(), MUCH, "what the thread is freeing");
+    drop(go);
+}
+
 #[tokio::test]
 async fn a_list_waits_while_too_much_is_to_be_freed_and_begins_when_it_is_less() {
     let freeing = Freeing::thread("much").expect("a thread");
