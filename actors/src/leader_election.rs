@@ -210,8 +210,8 @@ impl LeaderElection {
         }
     }
 
-    /// Waits until the server has answered once what the lease says, or that there is none: from then on it is known who
-    /// leads.
+    /// Waits until it was known once who leads: the server has answered that another one holds the lease, or has taken a write
+    /// of it by this process.
     ///
     /// # Errors
     /// When the election ends before, as [`Self::acquired`].

@@ -11,8 +11,8 @@
 //! 4. It is unhealthy when its actor was given up, when work of a former term does not end, or when it has not ended a term
 //!    whose lease ran out more than [`TOLERANCE`] ago. A server that does not answer is no reason: the term was ended, and a
 //!    restart of the process would not help.
-//! 5. It is ready when the server has answered once what the lease says: before, nobody knows who leads, and a process that may
-//!    not read the lease never will. Later failures make it stale, with the reason.
+//! 5. It is ready when it was known once who leads: another one, or this process, which has written the lease then. One that may
+//!    not read or write the lease never will. Later failures make it stale, with the reason.
 //!
 //! Read next: `leader_election.rs`.
 
@@ -38,9 +38,10 @@ impl Part for LeaderElection {
 
     fn missing(&self) -> Option<String> {
         let status = self.status();
-        (!status.answered).then(|| match status.last_error {
-            Some(why) => format!("the lease could not be read yet: {why}"),
-            None => "the server has not answered yet what the lease says".to_owned(),
+        (!status.answered).then(|| match (status.write_error, status.last_error) {
+            (Some(why), _) => format!("the lease could not be taken yet: {why}"),
+            (None, Some(why)) => format!("the lease could not be read yet: {why}"),
+            (None, None) => "the server has not answered yet what the lease says".to_owned(),
         })
     }
 

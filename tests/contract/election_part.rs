@@ -18,6 +18,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::{sleep, timeout};
 
 use crate::factory::{Cluster, run, run_with};
+use crate::log::recorded;
 use crate::operator_parts::Log;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -121,6 +122,32 @@ fn operator_a2_an_election_that_may_not_read_its_lease_is_not_ready_and_says_why
         cluster.answers_for_leases(true);
         leader_is(&operator, PartState::Ready).await;
         assert_eq!(operator.status().part(ELECTION).and_then(|part| part.stale.clone()), None);
+    });
+}
+
+#[test]
+fn operator_a2_an_election_that_may_not_write_its_lease_is_not_ready_and_says_why_once_in_ten_minutes() {
+    recorded(|log| {
+        run(|cluster| async move {
+            for verb in ["create", "update"] {
+                cluster.server.faults().deny(verb, "leases");
+            }
+            let (operator, election) = declared(&cluster, &Log::default());
+            sleep(1_750 * SECOND).await;
+            let why = unready(&operator);
+            let begins = "election for default/operator is not ready: the lease could not be taken yet: ";
+            assert!(why.starts_with(begins) && why.contains("forbidden"), "{why:?}");
+            assert!(election.status().failing_for.is_some_and(|lasts| lasts > 1_700 * SECOND));
+            assert_eq!(log.with("a request failed").len(), 3, "one in ten minutes");
+            assert_eq!(log.with("succeeds again").len(), 0);
+            for verb in ["create", "update"] {
+                cluster.server.faults().allow(verb, "leases");
+            }
+            operator.ready_within(600 * SECOND).await.expect("it is ready with the first write");
+            leader_is(&operator, PartState::Ready).await;
+            assert_eq!(log.with("succeeds again").len(), 1);
+            assert_eq!(election.status().last_error, None);
+        });
     });
 }
 

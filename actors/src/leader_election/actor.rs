@@ -28,6 +28,14 @@ use crate::runtime::faults::{Faults, Site};
 use crate::runtime::{RandomNumbers, sleep, within};
 use crate::supervision::child::Child;
 
+/// How often the log tells of one cause of failures at most.
+const TELL_EACH: Duration = Duration::from_secs(600);
+
+/// The places of the causes of failures.
+const READ: usize = 0;
+const WRITE: usize = 1;
+const REGISTRATION: usize = 2;
+
 /// What the actor is built from.
 #[derive(Clone)]
 pub(super) struct ElectionSpec {
@@ -44,8 +52,11 @@ pub(super) struct ElectionActor {
     alarm: Option<(Duration, SpawnHandle)>,
     /// The log says that work of a former term keeps it from leading. Said once between two terms.
     is_kept: bool,
-    /// The last failures: of a request for the lease, and of one for the registration.
-    errors: [Option<Arc<str>>; 2],
+    /// What fails at present: a read of the lease, a write of it, a request for the registration. A read that succeeds does not
+    /// mend a write.
+    errors: [Option<Arc<str>>; 3],
+    /// When the log has told of each of them last, and whether it has told of the end since then.
+    told: [Option<(Duration, bool)>; 3],
     /// Since when one of them fails.
     failing_since: Option<Duration>,
 }
@@ -86,7 +97,8 @@ impl Child for ElectionActor {
             lock: None,
             alarm: None,
             is_kept: false,
-            errors: [None, None],
+            errors: [None, None, None],
+            told: [None; 3],
             failing_since: None,
         }
     }
@@ -156,22 +168,22 @@ impl ElectionActor {
     fn take_in(&mut self, effect: &Effect, answer: Result<Answer, LockError>) {
         self.spec.faults.fail_point(Site::ElectionAnswered);
         let moment = self.moment();
-        let of_lease = matches!(effect, Effect::Read | Effect::Create(_) | Effect::Update(_));
-        self.note(
-            of_lease,
-            match &answer {
-                Err(LockError::Failed(why)) => Some(one_line(why, QUOTED).into()),
-                _ => None,
-            },
-        );
+        let of = match effect {
+            Effect::Read => READ,
+            Effect::Create(_) | Effect::Update(_) => WRITE,
+            _ => REGISTRATION,
+        };
+        let error = match &answer {
+            Err(LockError::Failed(why)) => Some(one_line(why, QUOTED).into()),
+            _ => None,
+        };
+        let has_answered = error.is_none();
         let written = match &answer {
             Ok(_) => Written::Done,
             Err(LockError::Conflict) => Written::Conflict,
             Err(LockError::Failed(_)) => Written::Failed,
         };
-        if matches!((effect, &answer), (Effect::Read, Ok(_))) {
-            self.spec.cell.set_answered();
-        }
+        self.note(of, error);
         match effect {
             Effect::Read => self.machine.handle_read(lease_of(answer), moment),
             Effect::ReadCandidate => self.machine.handle_candidate(candidate_of(answer), moment),
@@ -180,23 +192,34 @@ impl ElectionActor {
                 self.machine.handle_candidate_written(written, moment);
             }
         }
+        // A read of a lease that nobody holds says nothing: whether this process may take it is known when it has tried.
+        let is_others = of == READ && waits_for_others(self.machine.why_not());
+        if has_answered && (is_others || of == WRITE) {
+            self.note(WRITE, None);
+            self.spec.cell.set_answered();
+        }
     }
 
-    /// Remembers the last failure; logs the first of several.
-    fn note(&mut self, of_lease: bool, error: Option<Arc<str>>) {
-        let (lease, last) = (&self.spec.cell.lease, &mut self.errors[usize::from(!of_lease)]);
-        match (&*last, &error) {
-            (None, Some(error)) => {
+    /// Remembers a failure, or that there is none; logs each cause once in ten minutes, and its end.
+    fn note(&mut self, of: usize, error: Option<Arc<str>>) {
+        let (lease, now) = (&self.spec.cell.lease, self.spec.cell.now());
+        let is_told = self.told[of].is_some_and(|(at, _)| now < at.saturating_add(TELL_EACH));
+        match (&self.errors[of], &error) {
+            (_, Some(error)) if !is_told => {
+                self.told[of] = Some((now, false));
                 tracing::warn!(target: "actix_informer::leader_election", %lease, "leader election {lease}: a request failed, and is tried again: {error}");
             }
             (Some(_), None) => {
-                tracing::info!(target: "actix_informer::leader_election", %lease, "leader election {lease}: the request succeeds again")
+                if let Some((_, has_ended @ false)) = &mut self.told[of] {
+                    *has_ended = true;
+                    tracing::info!(target: "actix_informer::leader_election", %lease, "leader election {lease}: the request succeeds again");
+                }
             }
             _ => {}
         }
-        *last = error;
+        self.errors[of] = error;
         self.failing_since = match self.errors.iter().any(Option::is_some) {
-            true => self.failing_since.or_else(|| Some(self.spec.cell.now())),
+            true => self.failing_since.or(Some(now)),
             false => None,
         };
     }
@@ -210,6 +233,7 @@ impl ElectionActor {
             kept_since: machine.kept_since(),
             figures: machine.figures(),
             last_error: self.errors.iter().flatten().next().cloned(),
+            write_error: self.errors[WRITE].clone(),
             failing_since: self.failing_since,
         });
         let (lease, identity, why) = (&cell.lease, &cell.settings.identity, machine.why_not());
@@ -244,6 +268,14 @@ impl ElectionActor {
         });
         self.alarm = Some((due, ctx.spawn(woken)));
     }
+}
+
+/// Whether others decide who leads: this process does not try to take the lease.
+fn waits_for_others(why: &WhyNot) -> bool {
+    !matches!(
+        why,
+        WhyNot::NotBegun | WhyNot::NotTried | WhyNot::Failed | WhyNot::Free | WhyNot::NotRenewed(_)
+    )
 }
 
 fn lease_of(answer: Result<Answer, LockError>) -> Read<LeaseRecord> {

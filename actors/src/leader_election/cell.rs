@@ -39,9 +39,11 @@ pub struct ElectionStatus {
     pub why_not: Option<WhyNot>,
     /// The last failure of a request; `None` after a success.
     pub last_error: Option<Arc<str>>,
+    /// Why the lease could not be written at last; `None` after a write that succeeded, and while another one holds it.
+    pub write_error: Option<Arc<str>>,
     /// For how long requests have failed, if the last one has.
     pub failing_for: Option<Duration>,
-    /// Whether the server has ever answered what the lease says, or that there is none.
+    /// Whether it was ever known who leads: the server has answered that another one holds the lease, or has taken a write of it.
     pub answered: bool,
     /// What was counted.
     pub figures: Figures,
@@ -70,6 +72,7 @@ pub(super) struct News {
     pub(super) kept_since: Option<Duration>,
     pub(super) figures: Figures,
     pub(super) last_error: Option<Arc<str>>,
+    pub(super) write_error: Option<Arc<str>>,
     /// Since when requests fail.
     pub(super) failing_since: Option<Duration>,
 }
@@ -111,6 +114,7 @@ impl Cell {
             kept_since: None,
             figures: Figures::default(),
             last_error: None,
+            write_error: None,
             failing_since: None,
         };
         let (begun, ending, over, released, answered) = (false, false, false, false, false);
@@ -343,6 +347,7 @@ impl Cell {
             holder: Arc::clone(&news.holder),
             why_not: leading.is_none().then_some(why_not),
             last_error: news.last_error.clone(),
+            write_error: news.write_error.clone(),
             failing_for: news.failing_since.map(|since| now.saturating_sub(since)),
             answered: state.answered,
             figures: news.figures,

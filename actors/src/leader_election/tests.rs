@@ -169,6 +169,7 @@ fn le_08_a_term_that_the_actor_has_not_ended_when_its_lease_and_the_tolerance_ar
             kept_since: None,
             figures,
             last_error: None,
+            write_error: None,
             failing_since: None,
         });
         sleep(35 * SECOND).await;

@@ -30,6 +30,7 @@ fn news(leading: Option<Leading>) -> News {
         kept_since: None,
         figures,
         last_error: None,
+        write_error: None,
         failing_since: None,
     }
 }
