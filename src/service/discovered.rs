@@ -102,7 +102,7 @@ pub(super) fn sources(
     let before = informers.iter().enumerate().filter(comes_before);
     let before: Arc<[WatchedKind]> = before.map(|(_, informer)| informer.kind.clone()).collect();
     let others = informers.iter().enumerate().filter(|(other, _)| *other != at);
-    let others: Arc<[String]> = others.map(|(_, informer)| informer.kind.name().to_owned()).collect();
+    let others: Arc<[WatchedKind]> = others.map(|(_, informer)| informer.kind.clone()).collect();
     let namespaces: Vec<Option<String>> = match config.namespaces.as_slice() {
         [] => vec![None],
         some => some.iter().cloned().map(Some).collect(),
@@ -136,8 +136,8 @@ struct Awaited {
     config: InformerConfig,
     /// The kinds that come before it, should it turn out to be one of them.
     before: Arc<[WatchedKind]>,
-    /// The names of the other kinds: one of the same name needs its group.
-    others: Arc<[String]>,
+    /// The other kinds: one of the same name needs its group.
+    others: Arc<[WatchedKind]>,
     namespace: Option<String>,
     late: Arc<LateKind>,
 }
@@ -155,7 +155,8 @@ impl Awaited {
         }
         let config = InformerConfig { kind, ..self.config };
         let resource = found.api_resource();
-        let name = match self.others.contains(&resource.kind) && !resource.group.is_empty() {
+        let is_ambiguous = self.others.iter().any(|other| has_name(other, &resource.kind, &server));
+        let name = match is_ambiguous && !resource.group.is_empty() {
             true => format!("{}.{}", resource.kind, resource.group),
             false => resource.kind.clone(),
         };
@@ -179,6 +180,13 @@ fn is_meant(kind: &WatchedKind, resource: &WatchedKind, server: &ServerResources
             kind.discovered(&found.api, found.is_namespaced()).same_resource(resource)
         }),
     }
+}
+
+/// Whether a watched kind has this name, or will have it: one that only the server knows is called as the server says.
+fn has_name(kind: &WatchedKind, name: &str, server: &ServerResources) -> bool {
+    let asked = kind.asked().filter(|_| kind.resource().is_none());
+    let found = asked.and_then(|asked| server.find(asked).ok());
+    kind.name() == name || found.is_some_and(|Found { resource, .. }| resource.api.kind == name)
 }
 
 /// A name that the server does not know is a kind that is gone; anything else is tried again like any failed request.

@@ -9,8 +9,8 @@
 //!
 //! Read next: `lines.rs`, the content of a line; `output.rs`, which writes it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -28,7 +28,7 @@ use super::run::{CauseCounts, EventCounts, InformerReport};
 use crate::client::Client;
 use crate::informer::{Informer, InformerBuilder, ShutdownReport, WaitError};
 use crate::runtime::Runtime;
-use crate::status::InformerStatus;
+use crate::status::{InformerStatus, SourceStatus};
 use crate::subscription::{Policy, SubscribeOptions, Subscription};
 
 /// The output and the style of its lines.
@@ -115,7 +115,7 @@ pub(super) fn follow(
             }
         })
         .expect("an informer that has just started has not stopped");
-    let was_failing = AtomicBool::new(false);
+    let was_failing = OnceLock::new();
     Ok(Arc::new(RunningKind { name, late, informer, subscription, counts, was_failing }))
 }
 
@@ -126,8 +126,8 @@ struct RunningKind {
     informer: Informer<KeptBody>,
     subscription: Subscription<KeptBody>,
     counts: Arc<Counts>,
-    /// Whether a source was failing when the shutdown began: afterwards each is stopped.
-    was_failing: AtomicBool,
+    /// Why it was not followed when the shutdown began, if it was not: afterwards each source is stopped.
+    was_failing: OnceLock<String>,
 }
 
 impl RunningKind {
@@ -170,8 +170,13 @@ impl WatchedKindHandle for RunningKind {
 
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport> {
         let status = self.informer.status();
-        let failing = status.failed.is_some() || status.sources.iter().any(|one| one.failing_since.is_some());
-        self.was_failing.fetch_or(failing, Ordering::Relaxed);
+        let failed = status.failed.as_ref().map(ToString::to_string);
+        let failing = status.sources.iter().find(|one| one.failing_since.is_some());
+        let unknown = || "unknown".to_owned();
+        let why = |one: &SourceStatus| one.last_error.as_ref().map_or_else(unknown, ToString::to_string);
+        if let Some(why) = failed.or_else(|| failing.map(why)) {
+            let _ = self.was_failing.set(why);
+        }
         Box::pin(self.informer.shutdown(limit))
     }
 
@@ -202,8 +207,9 @@ impl WatchedKindHandle for RunningKind {
             restarts: status.restarts,
             relists: status.relists(),
             undecodable: status.undecodable,
-            last_error: status.last_error().map(ToString::to_string),
-            failing: self.was_failing.load(Ordering::Relaxed),
+            last_error: (self.was_failing.get().cloned())
+                .or_else(|| status.last_error().map(ToString::to_string)),
+            failing: self.was_failing.get().is_some(),
             hints: lines::hints(&status),
         }
     }

@@ -68,7 +68,9 @@ impl Text {
         let failed =
             status.failed.as_ref().map(|why| format!("; not restarted any more: {why}")).unwrap_or_default();
         let hints: String = hints(status).iter().map(|hint| format!("; {hint}")).collect();
-        let rest = shortened(&format!("{rest}{failed}{hints}"), MAX_ERROR_CHARS);
+        // What helps is shown wholly: the end of a long error is left out.
+        let room = MAX_ERROR_CHARS.saturating_sub(hints.chars().count());
+        let rest = format!("{}{hints}", shortened(&format!("{rest}{failed}"), room));
         self.line(kind, (paint.bold(), state_name(&state)), &rest)
     }
 
