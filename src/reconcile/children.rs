@@ -43,6 +43,7 @@ mod owner_check;
 mod passes;
 mod policy;
 mod prune;
+mod refusals;
 mod shown;
 
 pub use error::ChildError;
@@ -151,8 +152,8 @@ impl Children {
     ///
     /// Two controllers have two names, and so have two parts of one reconcile that are pruned for themselves: what was applied under
     /// another name is not theirs, and stays. The name is what a server notes, and what `kubectl apply --server-side
-    /// --field-manager` or Argo CD's `managedFieldsManagers` take. A process that is started under another name does not find
-    /// what it has made before. Releases before this one noted the name, a slash and the uid of the owner: such fields are moved
+    /// --field-manager` or Argo CD's `managedFieldsManagers` take. A process that is started under another name does not take
+    /// what it has made before for its own ([`Adopt`] does). Releases before this one noted the name, a slash and the uid of the owner: such fields are moved
     /// over when the child is applied next.
     pub fn new(client: &Client, manager: impl Into<Arc<str>>) -> Self {
         Self {

@@ -16,6 +16,9 @@ use kube_core::{ClusterResourceScope, ObjectMeta, Resource};
 
 use crate::representation::{Controlled, ControllerRef};
 
+/// The annotation of a child that outlives its owner: which owner that is.
+pub(super) const KEPT_FOR: &str = "actix-informer/kept-for";
+
 /// Why an object cannot be the controller of a child.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -122,6 +125,19 @@ impl Owner {
         Ok(Self { reference, uid, namespace: meta.namespace.clone(), described: described(owner) })
     }
 
+    /// Its kind, with the group if it has one.
+    pub(super) fn kind(&self) -> String {
+        let group = self.reference.api_version.split_once('/').map(|(group, _)| group);
+        group.map_or_else(|| self.reference.kind.clone(), |group| format!("{}.{group}", self.reference.kind))
+    }
+
+    /// The value of [`KEPT_FOR`]: kind, key and uid.
+    pub(super) fn mark(&self) -> String {
+        let name = &self.reference.name;
+        let key = self.namespace.as_ref().map_or_else(|| name.clone(), |space| format!("{space}/{name}"));
+        format!("{} {key} {}", self.kind(), self.uid)
+    }
+
     /// The child with this controller, or without a reference to it, if it is to outlive it.
     pub(super) fn own<C>(&self, child: &mut C, is_kept: bool) -> Result<(), OwnerError>
     where
@@ -135,6 +151,8 @@ impl Owner {
             return Err(OwnerError::NoNamespace { child: described(child), owner: self.described.clone() });
         }
         if is_kept {
+            let annotations = child.meta_mut().annotations.get_or_insert_default();
+            annotations.insert(KEPT_FOR.to_owned(), self.mark());
             return Ok(());
         }
         if self.namespace.is_some() && self.namespace != child.meta().namespace {

@@ -68,8 +68,9 @@ pub trait WriteLog: Sync {
         false
     }
 
-    /// The controller whose reconcile it is, and the number of the reconcile; `None` without a controller. Finalizers and
-    /// statuses are written under the name of the controller as field manager.
+    /// The controller whose reconcile it is, and a number of the reconcile: no other one of this process has it, and a later
+    /// one has a greater one. `None` without a controller. Finalizers and statuses are written under the name of the controller
+    /// as field manager.
     fn reconcile(&self) -> Option<(&str, u64)> {
         None
     }
@@ -81,11 +82,16 @@ const LONGEST_MANAGER: usize = 128;
 /// The field manager of what is written for this log; `None` for that of the user agent.
 pub(super) fn manager_of(log: &dyn WriteLog) -> Option<String> {
     let (controller, _) = log.reconcile()?;
-    let mut end = controller.len().min(LONGEST_MANAGER);
-    while !controller.is_char_boundary(end) {
+    Some(as_manager(controller)).filter(|name| !name.is_empty())
+}
+
+/// As much of a name as servers take for a field manager.
+pub(super) fn as_manager(name: &str) -> String {
+    let mut end = name.len().min(LONGEST_MANAGER);
+    while !name.is_char_boundary(end) {
         end -= 1;
     }
-    Some(controller[..end].to_owned()).filter(|name| !name.is_empty())
+    name[..end].to_owned()
 }
 
 /// The object that a reconcile is about.
@@ -134,7 +140,7 @@ impl<S: Body> WriteLog for Request<S> {
     }
 
     fn reconcile(&self) -> Option<(&str, u64)> {
-        Some((self.controller(), self.id()))
+        Some((self.controller(), self.serial()))
     }
 }
 

@@ -324,6 +324,25 @@ fn opr_14_each_answer_is_recorded_a_deletion_as_a_removal_and_one_that_a_finaliz
 }
 
 #[test]
+fn operator_b_a_child_outside_of_the_selector_of_a_list_is_told_of_once_and_one_that_any_way_finds_is_not() {
+    crate::log::recorded(|log| {
+        run(|cluster| async move {
+            define_sites(&cluster.server);
+            let owner = cluster.owner("shop");
+            let children = Children::new(&cluster.client, "sites");
+            let one = children.clone().listed::<ConfigMap>("made=here");
+            for text in ["1", "2"] {
+                pass_of(&one, &owner, &[("a", text)]).await.unwrap();
+            }
+            assert_eq!(log.with("is not among what the informer").len(), 1);
+            let both = children.listed::<ConfigMap>("made=here").listed::<ConfigMap>("");
+            pass_of(&both, &owner, &[("a", "3")]).await.unwrap();
+            assert_eq!(log.with("is not among what the informer").len(), 1);
+        });
+    });
+}
+
+#[test]
 fn opr_12_children_that_are_listed_are_found_by_label_and_deleted_alike() {
     run(|cluster| async move {
         define_sites(&cluster.server);

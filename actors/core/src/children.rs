@@ -4,11 +4,11 @@
 //! not find the objects. Invariants:
 //! 1. Ours is what the owner controls, by uid, and what our field manager has applied. Both are proved by the state that is
 //!    deleted; what is not known is asked for, and never assumed.
-//! 2. An object that is wanted, or that is being deleted already, is left alone. One that another manager applies for the
+//! 2. An object that is wanted, or that is being deleted already, is left alone. One that another manager has made for the
 //!    same owner, too, stays: only our fields leave it.
 //! 3. Nothing is made for an owner that is gone, or that is being deleted, unless that is asked for.
-//! 4. An object that nobody controls is taken only if our manager has applied it, or the policy says so, and only after the
-//!    owner was asked for.
+//! 4. An object that is there already is taken only if our manager has applied it, or the policy says so; one that nobody
+//!    controls only after the owner was asked for.
 //!
 //! Read next: `finalizer.rs`, the other end of an owner's life.
 
@@ -20,7 +20,7 @@ use crate::meta::Uid;
 pub struct Appliers {
     /// Our field manager does.
     pub ours: bool,
-    /// Another field manager applies the reference to the same owner.
+    /// Another field manager has set the reference to the same owner.
     pub another: bool,
 }
 
@@ -58,7 +58,7 @@ pub enum Verdict {
     Keep,
     /// This view does not say whose it is: the server is asked for it.
     Ask,
-    /// It stays for the other manager that applies it for this owner; our fields leave it.
+    /// It stays for the other manager that has made it for this owner, too; our fields leave it.
     LetGo,
     /// It is ours, and nobody wants it.
     Delete,
@@ -79,7 +79,7 @@ impl Child<'_> {
     }
 }
 
-/// Whether an object of a child's name that nobody controls becomes the child.
+/// Whether an object of a child's name that no other object controls becomes the child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
 pub enum Adoption {
@@ -104,14 +104,14 @@ pub enum Claim {
 }
 
 impl Child<'_> {
-    /// Whether the owner may apply it. Of an object that nobody controls, it has to be known who applies it.
+    /// Whether the owner may apply it. It has to be known who applies it: another may have made it for the same owner.
     pub fn claim(&self, owner: &Uid, adoption: Adoption) -> Claim {
+        let is_taken = adoption == Adoption::Any || self.appliers.is_some_and(|appliers| appliers.ours);
         match self.controller {
-            Some(uid) if *owner == uid => Claim::Own,
-            Some(_) => Claim::Controlled,
-            None if adoption == Adoption::Any => Claim::AskForOwner,
-            None if self.appliers.is_some_and(|appliers| appliers.ours) => Claim::AskForOwner,
-            None => Claim::Foreign,
+            Some(uid) if *owner != uid => Claim::Controlled,
+            _ if !is_taken => Claim::Foreign,
+            Some(_) => Claim::Own,
+            None => Claim::AskForOwner,
         }
     }
 }
@@ -196,11 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn operator_b_an_object_that_nobody_controls_is_taken_only_if_we_made_it_or_the_policy_says_so() {
+    fn operator_b_an_object_that_is_there_is_taken_only_if_we_made_it_or_the_policy_says_so() {
         let owner = Uid::new("u").expect("a uid");
         let (ours, theirs) = (Appliers { ours: true, another: false }, Appliers::default());
         for (controller, appliers, adoption, claim) in [
-            (Some("u"), None, Adoption::OwnOnly, Claim::Own),
+            (Some("u"), None, Adoption::OwnOnly, Claim::Foreign),
+            (Some("u"), Some(theirs), Adoption::OwnOnly, Claim::Foreign),
+            (Some("u"), Some(ours), Adoption::OwnOnly, Claim::Own),
+            (Some("u"), Some(theirs), Adoption::Any, Claim::Own),
             (Some("v"), Some(ours), Adoption::Any, Claim::Controlled),
             (None, Some(ours), Adoption::OwnOnly, Claim::AskForOwner),
             (None, Some(theirs), Adoption::OwnOnly, Claim::Foreign),

@@ -106,6 +106,7 @@ pub struct Request<S: Body> {
     pub(super) attempt: u32,
     pub(super) fence: Option<u64>,
     pub(super) id: u64,
+    pub(super) serial: u64,
     pub(super) stopping: CancellationToken,
     pub(super) writes: Arc<WritesCell>,
     pub(super) watched: Arc<[Box<dyn Watched>]>,
@@ -189,6 +190,12 @@ impl<S: Body> Request<S> {
     /// The number of this reconcile within its controller; it is in the span of its logs.
     pub const fn id(&self) -> u64 {
         self.id
+    }
+
+    /// A number that no other reconcile of this process has, of whichever controller; a reconcile that began later has a
+    /// greater one.
+    pub const fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// Whether the state of the object may be an old one, because a source that may bring it is not followed at this moment:

@@ -16,7 +16,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -39,6 +39,10 @@ use crate::work_queue::WorkItem;
 use telling::Then;
 
 mod telling;
+
+/// The serial of the next reconcile of this process. It is global, since what a reconcile leaves behind may outlive its controller
+/// and its runtime.
+static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
 
 /// What a reconcile function gives.
 pub(super) type Answer = Result<Outcome, ReconcileError>;
@@ -159,6 +163,7 @@ impl<S: Body> Run<S> {
             return None;
         };
         let id = shared.counters.reconciles.add(1) + 1;
+        let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
         let controller = &*shared.name;
         let span = tracing::info_span!(target: "actix_informer::controller", "reconcile", controller, id, %key, cause = %causes);
         let (writes, stopping) = (Arc::<WritesCell>::default(), shared.stop.child_token());
@@ -173,6 +178,7 @@ impl<S: Body> Run<S> {
             attempt,
             fence,
             id,
+            serial,
             stopping: stopping.clone(),
             writes: Arc::clone(&writes),
             watched: Arc::clone(&shared.watched),

@@ -4,7 +4,8 @@
 //! that was judged, or says that nothing is there; the server refuses it in any other state, which is read and judged then.
 //! Invariants:
 //! 1. Two owners never take a child from each other, whatever their caches show, although all of them apply as one manager.
-//! 2. What is in the name's place and not ours is taken only by the child's policy, and only for an owner that is still there.
+//! 2. What is in the name's place and not ours is taken only by the child's policy, and only for an owner that is still there. Ours
+//!    is what this process has applied, or our manager, as the object's managed fields say.
 //! 3. Fields of former managers are moved over, and applied once more: what is not given any more goes with them.
 //! 4. No loop is without a bound: five attempts, as in client-go.
 //!
@@ -21,7 +22,9 @@ use serde_json::Value;
 use super::kinds::kind_name;
 use super::memory::{Place, State};
 use super::policy::ChildPolicy;
-use super::shown::Cache;
+use super::prune::{Clearing, json_patch};
+use super::refusals::{is_immutable, is_lost_race, is_of_managers};
+use super::shown::{Cache, Shown};
 use super::{Applied, ChildBody, ChildError, ChildPass};
 use crate::client::Error;
 use crate::client::api::chance::chance;
@@ -70,10 +73,11 @@ impl ChildPass<'_> {
     ///
     /// Sends one server-side apply, or nothing where this process has applied the same before and the cache shows what the
     /// server answered then, but for the status. So the first pass after a start sends one apply for each child, and so
-    /// does the first one after somebody has changed a child otherwise.
+    /// does the first one after somebody has changed a child otherwise. Before the one after a start, a child that is there is read:
+    /// most caches do not show who has made it.
     ///
-    /// Where an object of its name is there that nobody controls, and that this field manager has not applied, it is not touched
-    /// ([`ChildError::NotOurs`]); [`Self::apply_with`] says otherwise.
+    /// Where an object of its name is there that this field manager has not applied, it is not touched, whether nobody controls
+    /// it or the owner does ([`ChildError::NotOurs`]); [`Self::apply_with`] says otherwise.
     ///
     /// Before an apply for an owner whose cache does not follow its source at present, before a child is made again that
     /// this process has made before, the server is asked for the metadata of the owner, once a pass; before an object gets the
@@ -98,11 +102,10 @@ impl ChildPass<'_> {
         let owned = self.owner.own(&mut child, policy.is_kept());
         let key = key_of(&child)?;
         let one = (kind_name::<K>(), key.clone());
-        let is_refused = self.before(&one) == Some(false);
-        self.wanted.insert(one);
+        let may_be_made = self.want(one);
         owned?;
         let called = described(&child);
-        if is_refused {
+        if !may_be_made {
             return Err(ChildError::SecondPass { child: called, owner: self.owner.described.clone() });
         }
         let body = encoded(&child);
@@ -110,8 +113,7 @@ impl ChildPass<'_> {
         let children = self.children;
         let labels = child.meta().labels.clone().unwrap_or_default();
         let seen_as = self.in_caches(key.clone());
-        let cache =
-            Cache::<K>::among(&children.kinds).filter(|cache| cache.selects(&seen_as, &labels, &called));
+        let cache = Cache::<K>::of_child(&children.kinds, &seen_as, &labels, &called);
         let wish = Wish {
             api: children.client.api::<K>().in_namespace(key.namespace()),
             place: (TypeId::of::<K>(), key.clone(), self.owner.uid.clone()),
@@ -133,7 +135,9 @@ impl ChildPass<'_> {
             {
                 return Ok(shown.unchanged(child));
             }
-            present = if is_own { Present::Own(shown.state(known)) } else { Present::Unknown };
+            let is_applied = known.as_ref().is_some_and(|known| known.is_of(shown.uid()));
+            let is_proved = is_own && (is_applied || self.has_applied(&shown));
+            present = if is_proved { Present::Own(shown.state(known)) } else { Present::Unknown };
         } else if !wish.is_cached {
             present = known.filter(|_| !policy.is_created_only()).map_or(Present::Unknown, Present::Own);
         } else if known.is_some() {
@@ -158,6 +162,10 @@ impl ChildPass<'_> {
         loop {
             if matches!(present, Present::Unknown) {
                 present = self.read(wish).await?;
+                if matches!(present, Present::Nothing) && self.children.memory.state(&wish.place).is_some() {
+                    // It was made before, and is gone: perhaps with its owner.
+                    self.check_owner(false).await?;
+                }
             }
             let state = match present {
                 Present::Unknown | Present::Nothing => None,
@@ -199,7 +207,9 @@ impl ChildPass<'_> {
         }
         let found = self.read(wish).await?;
         match found {
-            Present::Read(object) if is_recreated => return self.cleared(wish, &object, error).await,
+            Present::Read(object) if is_recreated => {
+                return self.cleared(wish, &object, error, conflicts).await;
+            }
             Present::Read(object) if is_of_managers(&error) => {
                 let has_former = self.children.manager.has_former(object.meta());
                 let moved = if has_former { self.moved_over(wish, *object).await? } else { Present::Nothing };
@@ -238,7 +248,15 @@ impl ChildPass<'_> {
             is_ending: meta.deletion_timestamp.is_some(),
             is_wanted: true,
         };
-        let takes = wish.policy.takes(meta.labels.as_ref());
+        let is_owners = child.controller.is_some_and(|uid| owner == uid);
+        let known = self.children.memory.state(&wish.place).filter(|_| is_owners);
+        let is_applied = known.is_some_and(|known| meta.uid.as_deref() == Some(&*known.uid));
+        // What is only created is not changed, whoever has made it for this owner.
+        let is_left_alone = is_owners && wish.policy.is_created_only();
+        let takes = is_applied || is_left_alone || wish.policy.takes(meta.labels.as_ref());
+        if wish.policy.is_kept() {
+            self.check_keeper(&wish.called, meta).await?;
+        }
         let is_taken = match child.claim(&owner, if takes { Adoption::Any } else { Adoption::OwnOnly }) {
             Claim::Own => true,
             // Without a reference it stays, whatever becomes of the owner.
@@ -289,31 +307,45 @@ impl ChildPass<'_> {
         let Some(patch) = self.children.manager.move_over(object.meta()) else {
             return Ok(Present::Read(Box::new(object)));
         };
-        let patch = serde_json::from_value(patch).map_err(|error| Error::Request(error.to_string()));
-        let patch = Patch::<()>::Json(patch.map_err(|error| wish.failed(error))?);
-        let field_manager = Some(self.children.manager.name().to_owned());
-        let params = PatchParams { field_manager, ..PatchParams::default() };
-        match wish.api.patch(wish.key.name(), &params, &patch).await {
+        let patch = json_patch(patch).map_err(|error| wish.failed(error))?;
+        match wish.api.patch(wish.key.name(), &self.as_manager(), &patch).await {
             Ok(object) => Ok(Present::Read(Box::new(object))),
             Err(error) if error.is_conflict() || error.is_not_found() => Ok(Present::Unknown),
             Err(error) => Err(wish.failed(error)),
         }
     }
 
-    /// Deletes an object that cannot become what is wanted, if it is ours.
+    /// Deletes an object that cannot become what is wanted, if it is ours; what is there then.
     async fn cleared<K: ChildBody>(
         &self,
         wish: &Wish<'_, K>,
         object: &K,
         error: Error,
+        conflicts: &mut Conflicts,
     ) -> Result<Present<K>, ChildError> {
-        if !self.delete_ours::<K>(object.meta()).await? {
-            return Err(wish.failed(error));
+        let still_ending = || ChildError::StillEnding { child: wish.called.clone() };
+        match self.delete_ours::<K>(object.meta()).await? {
+            Clearing::NotOurs => return Err(wish.failed(error)),
+            Clearing::Ending => return Err(still_ending()),
+            Clearing::Deleted | Clearing::HasChanged => {}
         }
-        match self.read(wish).await? {
-            Present::Read(_) => Err(ChildError::StillEnding { child: wish.called.clone() }),
-            present => Ok(present),
+        let found = self.read(wish).await?;
+        let Present::Read(left) = &found else { return Ok(found) };
+        let left = left.meta();
+        if left.uid == object.meta().uid && left.deletion_timestamp.is_some() {
+            return Err(still_ending());
         }
+        // Others have changed it, or made another one: that is judged anew.
+        let client = &self.children.client;
+        let Some(wait) = conflicts.handle_conflict(chance(client)) else { return Err(wish.failed(error)) };
+        client.sleep(wait).await.map_err(|source| wish.failed(source))?;
+        Ok(found)
+    }
+
+    /// Whether the cache shows that our manager has applied it.
+    fn has_applied<K: ChildBody>(&self, shown: &Shown<K>) -> bool {
+        let appliers = |meta| self.children.manager.appliers(meta, &self.owner.uid, false);
+        shown.meta().and_then(appliers).is_some_and(|appliers| appliers.ours)
     }
 
     /// A child that is only made where it is not there.
@@ -341,29 +373,4 @@ fn encoded<K: ChildBody>(child: &K) -> serde_json::Result<Value> {
         }
     }
     Ok(body)
-}
-
-/// Whether the server refuses it because of the state that it names: its version, or its uid, which cannot be changed.
-fn is_lost_race(error: &Error) -> bool {
-    error.is_conflict() || (error.is_invalid() && causes(error).any(|(field, _)| field == "metadata.uid"))
-}
-
-/// Whether another manager has a field, which is not taken without force.
-fn is_of_managers(error: &Error) -> bool {
-    let details = error.refused().and_then(|refused| refused.details.as_ref());
-    details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "FieldManagerConflict"))
-}
-
-/// Whether all that is wrong is that fields cannot be changed, as far as the server's words say it.
-fn is_immutable(error: &Error) -> bool {
-    const WORDS: [&str; 4] = ["immutable", "may not be changed", "cannot change", "updates to "];
-    let says_so = |(field, message): (&str, &str)| {
-        field != "metadata.uid" && WORDS.iter().any(|words| message.contains(words))
-    };
-    error.is_invalid() && causes(error).next().is_some() && causes(error).all(says_so)
-}
-
-fn causes(error: &Error) -> impl Iterator<Item = (&str, &str)> {
-    let details = error.refused().and_then(|refused| refused.details.as_ref());
-    details.into_iter().flat_map(|details| &details.causes).map(|cause| (&*cause.field, &*cause.message))
 }

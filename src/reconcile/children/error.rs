@@ -24,7 +24,8 @@ pub enum ChildError {
         /// Why.
         source: serde_json::Error,
     },
-    /// An object of its name is there that nobody controls, and that this field manager has not applied. It stays as it is. See
+    /// An object of its name is there that this field manager has not applied: nobody controls it, or another has made it for the
+    /// same owner. It stays as it is. See
     /// [`ChildPolicy::adopt`](super::ChildPolicy::adopt).
     #[error(
         "{child} is there already, and field manager {manager:?} has not made it: it is not taken for a child of {owner}; \
@@ -60,6 +61,29 @@ pub enum ChildError {
     #[error("{owner} is gone or is being deleted, which the cache does not show yet: nothing is made for it")]
     OwnerIsGone {
         /// Kind and key of the owner.
+        owner: String,
+    },
+    /// The cache does not follow the owner's source at present, and the server has another state of the owner: which children it
+    /// wants by now is not known, and none is deleted.
+    #[error(
+        "{owner} has changed, which the cache does not show yet: none of its children is deleted for an old state of it"
+    )]
+    OwnerHasChanged {
+        /// Kind and key of the owner.
+        owner: String,
+    },
+    /// The child outlives its owner ([`ChildPolicy::keep`](super::ChildPolicy::keep)), and belongs to another owner that is still
+    /// there. Two would overwrite it in turns.
+    #[error(
+        "{child} is kept for another owner, {keeper}, and not for {owner}: give each owner a child of another name, or remove \
+         the annotation actix-informer/kept-for from it"
+    )]
+    KeptForAnother {
+        /// Kind and key of the child.
+        child: String,
+        /// Kind, key and uid of the owner that it is kept for, as its annotation says.
+        keeper: String,
+        /// Kind and key of the owner of this pass.
         owner: String,
     },
     /// The owner is being deleted, and nobody has said that the child belongs to its clean-up.

@@ -8,6 +8,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 
@@ -15,13 +16,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use informer_actors::informer::{Body, Lister};
 use informer_core::index::Index;
-use informer_core::meta::Object;
+use informer_core::meta::{Object, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::ObjectMeta;
 
 use super::prune::Pruning;
 use super::{ChildBody, ChildError, ChildPass};
 use crate::client::api::ListParams;
+use crate::client::selector::LabelSelector;
 use crate::representation::{Controlled, ControllerOf};
 
 /// Group and kind.
@@ -60,6 +62,12 @@ pub(super) trait ChildKind: Send + Sync {
 
     fn name(&self) -> String;
 
+    /// Whether it finds a child of this kind with this key and these labels; `None` if it looks for another kind.
+    fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool>;
+
+    /// Whether it was told of a child that it does not find.
+    fn has_told(&self) -> &AtomicBool;
+
     /// Deletes what is the owner's and the pass does not want.
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()>;
 }
@@ -67,19 +75,21 @@ pub(super) trait ChildKind: Send + Sync {
 /// Children that an informer follows.
 pub(super) struct Cached<K: ChildBody> {
     pub(super) cache: Lister<K>,
-    /// Whether it was told of a child that it does not show.
-    pub(super) has_told: AtomicBool,
+    has_told: AtomicBool,
 }
 
 /// Children of which an informer keeps their controllers alone.
 pub(super) struct CachedControllers<K: ChildBody> {
     pub(super) cache: Lister<ControllerOf<K>>,
-    pub(super) has_told: AtomicBool,
+    has_told: AtomicBool,
 }
 
 /// Children that are listed each time.
 pub(super) struct Listed<K> {
     labels: String,
+    /// `None` if the server will refuse it.
+    selector: Option<LabelSelector>,
+    has_told: AtomicBool,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -99,7 +109,8 @@ impl<K: ChildBody> CachedControllers<K> {
 
 impl<K> Listed<K> {
     pub(super) fn new(labels: String) -> Self {
-        Self { labels, kind: PhantomData }
+        let (selector, has_told) = (labels.parse().ok(), AtomicBool::new(false));
+        Self { labels, selector, has_told, kind: PhantomData }
     }
 }
 
@@ -110,6 +121,14 @@ impl<K: ChildBody> ChildKind for Cached<K> {
 
     fn name(&self) -> String {
         K::kind(&()).into_owned()
+    }
+
+    fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool> {
+        (*kind == kind_name::<K>()).then(|| self.cache.selects(key, labels))
+    }
+
+    fn has_told(&self) -> &AtomicBool {
+        &self.has_told
     }
 
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
@@ -130,6 +149,14 @@ impl<K: ChildBody> ChildKind for CachedControllers<K> {
 
     fn name(&self) -> String {
         K::kind(&()).into_owned()
+    }
+
+    fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool> {
+        (*kind == kind_name::<K>()).then(|| self.cache.selects(key, labels))
+    }
+
+    fn has_told(&self) -> &AtomicBool {
+        &self.has_told
     }
 
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
@@ -167,6 +194,15 @@ impl<K: ChildBody> ChildKind for Listed<K> {
 
     fn name(&self) -> String {
         K::kind(&()).into_owned()
+    }
+
+    fn finds(&self, kind: &KindName, _: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool> {
+        (*kind == kind_name::<K>())
+            .then(|| self.selector.as_ref().is_none_or(|selector| selector.matches(labels)))
+    }
+
+    fn has_told(&self) -> &AtomicBool {
+        &self.has_told
     }
 
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {

@@ -1,6 +1,6 @@
 //! Whose fields an object has, read from `metadata.managedFields`.
 //!
-//! Answers "has our field manager applied it, and does another one apply it for the same owner?", and moves the fields of
+//! Answers "has our field manager applied it, and has another one made it for the same owner?", and moves the fields of
 //! former managers over to the present one. The managers of releases before this one were `name/<uid of the owner>`, one for
 //! each owner. Moving over is what client-go's `csaupgrade` does with managers of updates: the sets are united, and the entries of
 //! the former managers go. Invariants:
@@ -37,10 +37,9 @@ impl Manager {
         if entries.is_empty() && !is_whole {
             return None;
         }
-        let applied = || entries.iter().filter(|entry| is_apply(entry));
         Some(Appliers {
-            ours: applied().any(|entry| self.is_ours(entry)),
-            another: applied().any(|entry| !self.is_ours(entry) && refers_to(entry, owner)),
+            ours: entries.iter().any(|entry| is_apply(entry) && self.is_ours(entry)),
+            another: entries.iter().any(|entry| !self.is_ours(entry) && refers_to(entry, owner)),
         })
     }
 
@@ -68,11 +67,13 @@ impl Manager {
         present.fields_v1 = Some(FieldsV1(fields));
         let others = entries.iter().filter(|entry| !is_united(entry));
         let all: Vec<&ManagedFieldsEntry> = std::iter::once(&present).chain(others).collect();
-        Some(json!([
-            {"op": "replace", "path": "/metadata/managedFields", "value": all},
-            // A version that is not the present one is a conflict.
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
-        ]))
+        Some(patch_of(meta, &all))
+    }
+
+    /// The JSON patch after which the present manager has no fields any more, and each field is as it was.
+    pub(super) fn give_up(&self, meta: &ObjectMeta) -> Value {
+        let is_left = |entry: &&ManagedFieldsEntry| !(is_apply(entry) && self.is_present(entry));
+        patch_of(meta, &meta.managed_fields.iter().flatten().filter(is_left).collect::<Vec<_>>())
     }
 
     fn is_ours(&self, entry: &ManagedFieldsEntry) -> bool {
@@ -88,6 +89,15 @@ impl Manager {
         let uid = manager.strip_prefix(&*self.0).and_then(|rest| rest.strip_prefix('/'));
         uid.is_some_and(is_uid)
     }
+}
+
+/// The JSON patch that makes these the managed fields of the object, in this state of it alone.
+fn patch_of(meta: &ObjectMeta, entries: &[&ManagedFieldsEntry]) -> Value {
+    json!([
+        {"op": "replace", "path": "/metadata/managedFields", "value": entries},
+        // A version that is not the present one is a conflict.
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version},
+    ])
 }
 
 fn is_uid(text: &str) -> bool {
@@ -152,7 +162,8 @@ mod tests {
             ("dns", "Apply", references(UID), false, true),
             ("dns", "Apply", references("another"), false, false),
             ("kubectl", "Apply", json!({"f:data": {"f:a": {}}}), false, false),
-            ("dns", "Update", references(UID), false, false),
+            ("dns", "Update", references(UID), false, true),
+            ("dns", "Update", references("another"), false, false),
         ] {
             let meta = meta(vec![entry(name, operation, &fields)]);
             let appliers = manager.appliers(&meta, &owner, false);

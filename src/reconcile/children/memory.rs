@@ -41,6 +41,11 @@ impl State {
         let (uid, version) = (meta.uid.as_deref()?.into(), meta.resource_version.as_deref()?.into());
         Some(Self { uid, version })
     }
+
+    /// Whether it is one of the object with this uid.
+    pub(super) fn is_of(&self, uid: Option<&Uid>) -> bool {
+        uid.is_some_and(|uid| *uid == *self.uid)
+    }
 }
 
 /// What was applied.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::client::selector::LabelSelector;
 
-/// What becomes of an object of the child's name that nobody controls, and that this field manager has not applied.
+/// What becomes of an object of the child's name that no other object controls, and that this field manager has not applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Adopt {
@@ -52,14 +52,16 @@ impl ChildPolicy {
         Self::default()
     }
 
-    /// Whether an object that is there already, and that nobody controls, becomes the child.
+    /// Whether an object that is there already, and that no other object controls, becomes the child.
     pub fn adopt(mut self, adopt: Adopt) -> Self {
         self.adopt = adopt;
         self
     }
 
-    /// It outlives its owner, and is never pruned: it is applied without a reference to the owner. A controller's `owns` does
-    /// not lead from it to the owner; `maps` can.
+    /// It outlives its owner, and is never pruned: it is applied without a reference to the owner, with the annotation
+    /// `actix-informer/kept-for`. Another owner does not get it as long as this one is there
+    /// ([`ChildError::KeptForAnother`](super::ChildError::KeptForAnother)). A controller's `owns` does not lead from it to the
+    /// owner; `maps` can.
     pub fn keep(mut self) -> Self {
         self.is_kept = true;
         self
@@ -72,7 +74,7 @@ impl ChildPolicy {
     }
 
     /// Where the server says that a field of it cannot be changed, it is deleted and made anew, if it is ours. In between it
-    /// is not there.
+    /// is not there. One that is kept ([`Self::keep`]) is not deleted: the apply is an error.
     pub fn recreate(mut self) -> Self {
         self.is_recreated = true;
         self

@@ -20,9 +20,8 @@ use kube_core::ObjectMeta;
 use kube_core::metadata::PartialObjectMetaExt;
 use serde_json::json;
 
-use super::kinds::{KindName, kind_name};
+use super::kinds::kind_name;
 use super::memory::State;
-use super::passes::Reconcile;
 use super::{ChildBody, ChildError, ChildPass};
 use crate::client::Error;
 use crate::client::api::chance::chance;
@@ -47,6 +46,18 @@ impl fmt::Display for Pruned {
     }
 }
 
+/// What becomes of an object that has to be made anew.
+pub(super) enum Clearing {
+    /// It is not ours: it stays.
+    NotOurs,
+    /// It is being deleted already.
+    Ending,
+    /// It was changed meanwhile, or is gone.
+    HasChanged,
+    /// Its deletion has begun.
+    Deleted,
+}
+
 /// What a prune has come to so far.
 #[derive(Default)]
 pub(super) struct Pruning {
@@ -69,14 +80,13 @@ impl ChildPass<'_> {
     /// children: what others have made for the same owner stays. Those that are being deleted already are left alone; one that is
     /// gone is no error. Each deletion is logged.
     ///
-    /// Nothing is deleted for an owner that is being deleted with `--cascade=orphan`.
+    /// Nothing is deleted for an owner that is being deleted with `--cascade=orphan`. Where the cache does not follow the owner's
+    /// source at present, the server is asked for the owner's metadata before each deletion.
     ///
     /// # Errors
     /// The first [`ChildError`], after everything else was tried.
     pub async fn prune(self) -> Result<Vec<Pruned>, ChildError> {
-        if let Some(reconcile) = self.reconcile() {
-            self.children.passes.end(&reconcile, &self.wanted);
-        }
+        self.begin_prune();
         let mut pruning = Pruning::default();
         if self.check.is_orphaning() {
             tracing::debug!(target: "actix_informer::reconcile", owner = %self.owner.described, "its deletion leaves its children behind: none is pruned");
@@ -91,23 +101,6 @@ impl ChildPass<'_> {
         }
     }
 
-    /// Which reconcile this pass belongs to.
-    fn reconcile(&self) -> Option<Reconcile> {
-        let (controller, id) = self.log.reconcile()?;
-        Some(Reconcile { owner: self.owner.uid.clone(), controller: controller.to_owned(), id })
-    }
-
-    /// Whether passes of this reconcile that are over have wanted this; `None` if there are none.
-    pub(super) fn before(&self, one: &(KindName, ObjectKey)) -> Option<bool> {
-        self.children.passes.wanted_before(&self.reconcile()?, one)
-    }
-
-    /// Whether this pass has applied it, or tried to, or one before it in this reconcile. A key here has no cluster.
-    fn is_wanted<K: ChildBody>(&self, key: ObjectKey) -> bool {
-        let one = (kind_name::<K>(), key);
-        self.wanted.contains(&one) || self.before(&one) == Some(true)
-    }
-
     fn verdict<K: ChildBody>(&self, meta: &ObjectMeta, is_whole: bool) -> Verdict {
         // An object without a name comes from no server.
         let Some(key) = key_of(meta) else { return Verdict::Keep };
@@ -115,7 +108,8 @@ impl ChildPass<'_> {
             controller: controlling(meta).map(|controller| &*controller.uid),
             appliers: self.children.manager.appliers(meta, &self.owner.uid, is_whole),
             is_ending: meta.deletion_timestamp.is_some(),
-            is_wanted: self.is_wanted::<K>(key),
+            // A key here has no cluster.
+            is_wanted: self.is_wanted(&(kind_name::<K>(), key)),
         };
         child.verdict(&self.owner.uid)
     }
@@ -135,21 +129,24 @@ impl ChildPass<'_> {
         self.clear::<K>(meta.clone(), verdict).await
     }
 
-    /// Deletes an object that is wanted in another form, if it is ours. Whether it was.
-    pub(super) async fn delete_ours<K: ChildBody>(&self, meta: &ObjectMeta) -> Result<bool, ChildError> {
+    /// Deletes an object that is wanted in another form, if it is ours.
+    pub(super) async fn delete_ours<K: ChildBody>(&self, meta: &ObjectMeta) -> Result<Clearing, ChildError> {
         let ours = self.children.manager.appliers(meta, &self.owner.uid, true);
         let controller = controlling(meta).map(|controller| &*controller.uid);
         let child = Child { controller, appliers: ours, is_ending: false, is_wanted: false };
         if child.verdict(&self.owner.uid) != Verdict::Delete {
-            return Ok(false);
+            return Ok(Clearing::NotOurs);
+        }
+        if meta.deletion_timestamp.is_some() {
+            return Ok(Clearing::Ending);
         }
         let api = self.children.client.api::<K>().in_namespace(meta.namespace.as_deref());
         match delete_exactly(&api, meta).await {
             Ok(answer) => {
-                self.deleted::<K>(meta, &answer);
-                Ok(true)
+                self.deleted::<K>(meta, &answer, "wants in a form that it cannot be changed to");
+                Ok(Clearing::Deleted)
             }
-            Err(error) if error.is_conflict() || error.is_not_found() => Ok(true),
+            Err(error) if error.is_conflict() || error.is_not_found() => Ok(Clearing::HasChanged),
             Err(error) => Err(failed::<K>(meta, error)),
         }
     }
@@ -163,6 +160,9 @@ impl ChildPass<'_> {
         let api = self.children.client.api::<K>().in_namespace(meta.namespace.as_deref());
         let mut conflicts = Conflicts::new(ConflictPolicy::default());
         loop {
+            if matches!(verdict, Verdict::LetGo | Verdict::Delete) && self.log.may_be_behind() {
+                self.check_unchanged().await?;
+            }
             let answer = match verdict {
                 Verdict::Keep => return Ok(None),
                 Verdict::Ask => None,
@@ -174,7 +174,7 @@ impl ChildPass<'_> {
                     Err(error) => Some(error),
                 },
                 Verdict::Delete => match delete_exactly(&api, &meta).await {
-                    Ok(answer) => return Ok(self.deleted::<K>(&meta, &answer)),
+                    Ok(answer) => return Ok(self.deleted::<K>(&meta, &answer, "does not want any more")),
                     Err(error) => Some(error),
                 },
             };
@@ -208,9 +208,11 @@ impl ChildPass<'_> {
         }
     }
 
-    fn deleted<K: ChildBody>(&self, meta: &ObjectMeta, answer: &Deleted<K>) -> Option<Pruned> {
+    /// The server has taken a deletion. `why`: what the owner has to do with it.
+    fn deleted<K: ChildBody>(&self, meta: &ObjectMeta, answer: &Deleted<K>, why: &str) -> Option<Pruned> {
+        let is_held = matches!(answer, Deleted::Object(rest) if remains(rest));
         match answer {
-            Deleted::Object(rest) if remains(rest) => record_written(self.log, rest),
+            Deleted::Object(rest) if is_held => record_written(self.log, rest),
             _ => {
                 let last = meta.clone().into_response_partial::<K>();
                 let record =
@@ -220,8 +222,15 @@ impl ChildPass<'_> {
         }
         let pruned = Pruned { kind: K::kind(&()).into_owned(), key: key_of(meta)? };
         let (owner, manager) = (&self.owner.described, self.children.manager.name());
-        tracing::info!(target: "actix_informer::reconcile", %owner, child = %pruned, manager, "deleted {pruned}, which {owner} does not want any more");
+        let done = if is_held { "began to delete (its finalizers hold it)" } else { "deleted" };
+        tracing::info!(target: "actix_informer::reconcile", %owner, child = %pruned, manager, "{done} {pruned}, which {owner} {why}");
         Some(pruned)
+    }
+
+    /// The parameters of a patch that is no apply.
+    pub(super) fn as_manager(&self) -> PatchParams {
+        let field_manager = Some(self.children.manager.name().to_owned());
+        PatchParams { field_manager, ..PatchParams::default() }
     }
 
     /// Takes our fields from an object that another manager applies for the same owner.
@@ -233,18 +242,26 @@ impl ChildPass<'_> {
         });
         if let Some(patch) = self.children.manager.move_over(meta) {
             // Fields of former managers go with ours: the next attempt sees them as ours.
-            let patch = serde_json::from_value(patch).map_err(|error| Error::Request(error.to_string()))?;
-            let field_manager = Some(self.children.manager.name().to_owned());
-            let params = PatchParams { field_manager, ..PatchParams::default() };
-            let moved = api.patch(name, &params, &Patch::<()>::Json(patch)).await?;
+            let moved = api.patch(name, &self.as_manager(), &json_patch(patch)?).await?;
             return Box::pin(self.let_go(api, moved.meta())).await;
         }
         let params = PatchParams::apply(self.children.manager.name()).force();
-        let left = api.patch(name, &params, &Patch::Apply(nothing)).await?;
+        let left = match api.patch(name, &params, &Patch::Apply(nothing)).await {
+            // Without our fields it would not be valid: they stay, and are ours no more.
+            Err(error) if error.is_invalid() => {
+                api.patch(name, &self.as_manager(), &json_patch(self.children.manager.give_up(meta))?).await?
+            }
+            answer => answer?,
+        };
         let child = described_by::<K>(meta);
         tracing::info!(target: "actix_informer::reconcile", %child, "{child} is not wanted any more by {}, and stays for another manager that applies it", self.owner.described);
         Ok(left)
     }
+}
+
+pub(super) fn json_patch(patch: serde_json::Value) -> Result<Patch<()>, Error> {
+    let patch = serde_json::from_value(patch).map_err(|error| Error::Request(error.to_string()))?;
+    Ok(Patch::Json(patch))
 }
 
 fn key_of(meta: &ObjectMeta) -> Option<ObjectKey> {

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use informer_core::meta::{Object, ObjectKey, ResourceVersion, Uid};
+use kube_core::ObjectMeta;
 use serde_json::Value;
 
-use super::kinds::{Cached, CachedControllers, ChildKind};
+use super::kinds::{Cached, CachedControllers, ChildKind, kind_name};
 use super::memory::State;
 use super::{Applied, ChildBody};
 use crate::representation::{Controlled, ControllerOf, ControllerRef};
@@ -28,30 +29,29 @@ pub(super) enum Shown<K> {
 }
 
 impl<'a, K: ChildBody> Cache<'a, K> {
-    /// The first cache of this kind, if there is one.
-    pub(super) fn among(kinds: &'a [Arc<dyn ChildKind>]) -> Option<Self> {
-        kinds.iter().map(|kind| kind.as_any()).find_map(|kind| {
+    /// The first cache of this kind that follows a child of this key with these labels, if there is one. A child that neither a
+    /// cache nor a list finds is told of once: no pass finds it again.
+    pub(super) fn of_child(
+        kinds: &'a [Arc<dyn ChildKind>],
+        key: &ObjectKey,
+        labels: &BTreeMap<String, String>,
+        child: &str,
+    ) -> Option<Self> {
+        let kind = kind_name::<K>();
+        let of_kind = || kinds.iter().filter_map(|one| Some((one, one.finds(&kind, key, labels)?)));
+        let is_found = of_kind().any(|(_, finds)| finds);
+        let first = of_kind().next().filter(|_| !is_found);
+        if first.is_some_and(|(first, _)| !first.has_told().swap(true, Ordering::Relaxed)) {
+            tracing::warn!(target: "actix_informer::reconcile", %child,
+                "{child} is not among what the informer of its kind follows, or what `listed` selects: give it the labels that are \
+                 selected. Each apply of it is sent, and it is not pruned"
+            );
+        }
+        let finding = of_kind().filter(|(_, finds)| *finds).map(|(one, _)| one.as_any());
+        finding.into_iter().find_map(|kind| {
             let whole = kind.downcast_ref::<Cached<K>>().map(Self::Whole);
             whole.or_else(|| kind.downcast_ref::<CachedControllers<K>>().map(Self::Controllers))
         })
-    }
-
-    /// Whether its informer follows an object of this key with these labels. One that is left out is told of once: no pass
-    /// finds it again.
-    pub(super) fn selects(&self, key: &ObjectKey, labels: &BTreeMap<String, String>, child: &str) -> bool {
-        let (is_selected, has_told) = match self {
-            Self::Whole(Cached { cache, has_told }) => (cache.selects(key, labels), has_told),
-            Self::Controllers(CachedControllers { cache, has_told }) => {
-                (cache.selects(key, labels), has_told)
-            }
-        };
-        if !is_selected && !has_told.swap(true, Ordering::Relaxed) {
-            tracing::warn!(target: "actix_informer::reconcile", %child,
-                "{child} is not among what the informer of its kind follows: give it the labels that the informer selects. \
-                 Each apply of it is sent, and it is not pruned"
-            );
-        }
-        is_selected
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<Shown<K>> {
@@ -86,6 +86,14 @@ impl<K: ChildBody> Shown<K> {
         match self {
             Self::Whole(object) => object.version(),
             Self::Controller(object) => object.version(),
+        }
+    }
+
+    /// Its metadata, if the cache keeps it; most caches cut its managed fields.
+    pub(super) fn meta(&self) -> Option<&ObjectMeta> {
+        match self {
+            Self::Whole(object) => Some(object.body().meta()),
+            Self::Controller(_) => None,
         }
     }
 

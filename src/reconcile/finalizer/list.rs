@@ -19,7 +19,7 @@ use crate::client::Error;
 use crate::client::api::chance::chance;
 use crate::client::api::{Api, Patch, PatchParams};
 use crate::object::meta_of;
-use crate::reconcile::subject::{WriteLog, manager_of, record_removed, record_written};
+use crate::reconcile::subject::{WriteLog, as_manager, manager_of, record_removed, record_written};
 
 /// The finalizers of one object, on the server.
 pub(super) struct List<'a, K> {
@@ -106,7 +106,7 @@ where
         let Some(tested) = tested else { return Ok(Attempt::Gone) };
         let patch = serde_json::from_value(patch(&tested, self.name, step));
         let patch = Patch::<()>::Json(patch.map_err(|error| Error::Request(error.to_string()))?);
-        let manager = manager_of(self.log).or_else(|| Some(self.name.to_owned()));
+        let manager = manager_of(self.log).or_else(|| Some(as_manager(self.name)));
         let params = PatchParams { field_manager: manager, ..PatchParams::default() };
         let refused = match self.api.patch(name, &params, &patch).await {
             Ok(changed) => {

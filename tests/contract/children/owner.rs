@@ -137,3 +137,48 @@ fn opr_24_a_controller_whose_watch_of_the_owners_is_broken_makes_nothing_for_one
         assert!(scene.cluster.stored("a").is_none());
     });
 }
+
+#[test]
+fn opr_24_for_an_old_state_of_an_owner_nothing_is_deleted_while_its_cache_is_behind() {
+    scene(|scene| async move {
+        scene.pass(&[("a", "1"), ("b", "1")]).await.unwrap();
+        let server = &scene.cluster.server;
+        let wants = json!({"spec": {"pages": ["b"]}});
+        server.merge_patch(SITES, "default", "shop", &wants).unwrap();
+        let prune = async |owner: &Object<Site>| {
+            let mut pass = scene.children.of(&Behind, owner).unwrap();
+            pass.apply(page("a", "1")).await.unwrap();
+            pass.prune().await
+        };
+        let error = prune(&scene.owner).await.unwrap_err();
+        let words = "Site default/shop has changed, which the cache does not show yet: none of its children is deleted for an old \
+                     state of it";
+        assert_eq!(error.to_string(), words);
+        assert!(scene.cluster.stored("b").is_some());
+        let newest =
+            from_body(serde_json::from_value(server.get(SITES, "default", "shop").unwrap()).unwrap());
+        assert_eq!(prune(&newest.unwrap()).await.unwrap()[0].to_string(), "ConfigMap default/b");
+    });
+}
+
+#[test]
+fn opr_24_a_clean_up_gives_a_child_that_was_left_behind_no_reference_back() {
+    scene(|scene| async move {
+        scene.pass(&[("a", "1")]).await.unwrap();
+        let server = &scene.cluster.server;
+        let held = json!({"metadata": {"finalizers": ["example.org/hold"]}});
+        server.merge_patch(SITES, "default", "shop", &held).unwrap();
+        server.delete(SITES, "default", "shop").unwrap();
+        // The collector has left the child behind, and taken its own finalizer from the owner.
+        let free = json!({"metadata": {"ownerReferences": null}});
+        server.merge_patch("configmaps", "default", "a", &free).unwrap();
+        scene.caught_up().await;
+        let ending = server.get(SITES, "default", "shop").unwrap();
+        let ending: Object<Site> = from_body(serde_json::from_value(ending).unwrap()).unwrap();
+        let mut pass = scene.children.of(&ending, &ending).unwrap().for_clean_up();
+        let error = pass.apply(page("a", "2")).await.unwrap_err();
+        assert!(matches!(error, ChildError::OwnerIsGone { .. }), "{error}");
+        assert_eq!(scene.cluster.stored("a").unwrap()["metadata"]["ownerReferences"], Value::Null);
+        assert!(matches!(pass.apply(page("new", "1")).await.unwrap(), Applied::Written(_)));
+    });
+}

@@ -3,10 +3,13 @@
 //! Answers "is anything deleted or taken that this controller has not made?".
 
 use actix_informer::client::api::{DeleteParams, Patch, PatchParams};
+use actix_informer::reconcile::{Adopt, ChildPolicy};
 use actix_informer::representation::Prune;
 use k8s_openapi::api::core::v1::Secret;
 
 use super::*;
+
+mod others;
 
 /// A reconcile of a controller, as its request tells of it.
 struct InReconcile(u64);
@@ -100,7 +103,11 @@ fn operator_a1_a_child_that_another_controller_applies_too_loses_our_fields_and_
         let mut ours = page("both", "1");
         ours.data.as_mut().unwrap().insert("dns".to_owned(), "x".to_owned());
         pass.apply(ours).await.unwrap();
-        pass_of(&tls, &scene.owner, &[("both", "1")]).await.unwrap();
+        let mut pass = tls.of(&scene.owner, &scene.owner).unwrap();
+        let error = pass.apply(page("both", "1")).await.unwrap_err();
+        assert!(matches!(error, ChildError::NotOurs { .. }), "{error}");
+        let adopting = ChildPolicy::new().adopt(Adopt::Always);
+        pass.apply_with(page("both", "1"), &adopting).await.unwrap();
         scene.caught_up().await;
         assert_eq!(pass_of(&dns, &scene.owner, &[]).await.unwrap().1, [""; 0]);
         let stored = scene.cluster.stored("both").unwrap();

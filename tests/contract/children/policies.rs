@@ -239,3 +239,68 @@ fn operator_a1_each_deletion_is_logged_with_the_child_and_its_owner() {
         });
     });
 }
+
+#[test]
+fn operator_b_two_owners_do_not_overwrite_a_child_that_is_kept_and_the_next_life_of_one_gets_it() {
+    scene(|scene| async move {
+        let kept = ChildPolicy::new().keep();
+        let listed = Children::new(&scene.cluster.client, "sites").listed::<ConfigMap>("");
+        let other = scene.cluster.owner("other");
+        assert!(scene.apply_with(page("data", "1"), &kept).await.unwrap());
+        for children in [&scene.children, &listed] {
+            let mut pass = children.of(&other, &other).unwrap();
+            let error = pass.apply_with(page("data", "2"), &kept).await.unwrap_err();
+            assert!(matches!(error, ChildError::KeptForAnother { .. }), "{error}");
+            let words = "ConfigMap default/data is kept for another owner, Site.example.org default/shop ";
+            assert!(error.to_string().starts_with(words), "{error}");
+        }
+        assert_eq!(scene.cluster.stored("data").unwrap()["data"]["text"], "1");
+        scene.cluster.server.delete("sites.example.org", "default", "shop").unwrap();
+        let again = scene.cluster.owner("shop");
+        let mut pass = scene.children.of(&again, &again).unwrap();
+        pass.apply_with(page("data", "3"), &kept).await.unwrap();
+        assert_eq!(scene.cluster.stored("data").unwrap()["data"]["text"], "3");
+    });
+}
+
+#[test]
+fn operator_b_the_log_says_why_a_child_is_made_anew_and_one_deletion_is_sent_for_it() {
+    recorded(|log| {
+        scene(|scene| async move {
+            let fixed = |text: &str| ConfigMap { immutable: Some(true), ..page("a", text) };
+            let recreate = ChildPolicy::new().recreate();
+            scene.apply_with(fixed("1"), &recreate).await.unwrap();
+            let held = json!({"metadata": {"finalizers": ["example.org/hold"]}});
+            scene.cluster.server.merge_patch("configmaps", "default", "a", &held).unwrap();
+            scene.caught_up().await;
+            for _ in 0..3 {
+                let error = scene.apply_with(fixed("2"), &recreate).await.unwrap_err();
+                assert!(matches!(error, ChildError::StillEnding { .. }), "{error}");
+                scene.caught_up().await;
+            }
+            let deletions =
+                scene.cluster.sent().into_iter().filter(|sent| sent.starts_with("delete ")).count();
+            assert_eq!(deletions, 1);
+            let line = "INFO began to delete (its finalizers hold it) ConfigMap default/a, which Site default/shop wants in a \
+                        form that it cannot be changed to";
+            assert_eq!(log.texts(tracing::Level::INFO), [line]);
+        });
+    });
+}
+
+#[test]
+fn operator_b_a_child_that_is_only_created_is_not_made_again_for_an_owner_that_is_gone() {
+    scene(|scene| async move {
+        let scene = scene;
+        let once = ChildPolicy::new().create_only();
+        let listed = Children::new(&scene.cluster.client, "sites").listed::<ConfigMap>("");
+        let mut pass = listed.of(&scene.owner, &scene.owner).unwrap();
+        pass.apply_with(page("a", "1"), &once).await.unwrap();
+        for (resource, name) in [("sites.example.org", "shop"), ("configmaps", "a")] {
+            scene.cluster.server.delete(resource, "default", name).unwrap();
+        }
+        let mut pass = listed.of(&scene.owner, &scene.owner).unwrap();
+        let error = pass.apply_with(page("a", "1"), &once).await.unwrap_err();
+        assert!(matches!(error, ChildError::OwnerIsGone { .. }), "{error}");
+    });
+}

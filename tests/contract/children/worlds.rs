@@ -14,6 +14,7 @@ use std::time::Duration;
 use actix_informer::client::api::DeleteParams;
 use actix_informer::controller::{Controller, Outcome, Owns, ReconcileError, Request};
 use actix_informer::leader_election::LeaderElection;
+use actix_informer::reconcile::{Adopt, ChildPolicy};
 use actix_informer::testing::{Host, RandomNumbers, World, each_seed};
 
 use super::*;
@@ -66,7 +67,10 @@ async fn operate(host: Host, parts: Parts) -> Result<(), Failed> {
                 let mut pass = children.of(&request, site)?;
                 for wish in wanted(&site.spec.pages, part) {
                     let text = if wish == "shared" { wish } else { part };
-                    pass.apply(page(&child_name(site.key().name(), part, wish), text)).await?;
+                    // What two controllers make together, each of them takes.
+                    let policy = ChildPolicy::new();
+                    let policy = if wish == "shared" { policy.adopt(Adopt::Always) } else { policy };
+                    pass.apply_with(page(&child_name(site.key().name(), part, wish), text), &policy).await?;
                 }
                 pass.prune().await?;
             }

@@ -29,14 +29,28 @@ async fn replica(host: Host) -> Result<(), Failed> {
             Ok(Outcome::Done)
         }
     };
-    let fence = election.clone();
-    let controller = Controller::builder(&sites).owns(&maps).every(20 * SECOND);
-    let controller = controller.fenced_by(move || fence.fence()).reconcile(reconcile).start()?;
-    host.stopping().await;
-    controller.shut_down();
-    controller.ended().await;
-    election.shutdown(5 * SECOND).await?;
-    Ok(())
+    // A controller for each term, as an operator has them; all of them share the children.
+    let terms = async {
+        while let Ok(term) = election.acquired().await {
+            let Some(work) = term.begin_work() else { continue };
+            let fence = term.fence();
+            let controller = Controller::builder(&sites).owns(&maps).every(20 * SECOND);
+            let controller =
+                controller.fenced_by(move || Some(fence)).reconcile(reconcile.clone()).start()?;
+            term.ended().await;
+            controller.shut_down();
+            controller.ended().await;
+            drop(work);
+        }
+        Ok::<_, Failed>(())
+    };
+    let stopping = async {
+        host.stopping().await;
+        election.shutdown(5 * SECOND).await
+    };
+    let (ran, stopped) = futures_util::join!(terms, stopping);
+    stopped?;
+    ran
 }
 
 fn leader(world: &World) -> String {
