@@ -17,6 +17,8 @@ use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
 use crate::undecodable::Undecodable;
 
+#[cfg(test)]
+pub(crate) use behind::MOST_TOLD;
 pub use diff::{DiffCursor, Difference};
 pub(crate) use frame::{Frame, UndecodableEntry};
 pub(crate) use holders::Held;

@@ -6,9 +6,10 @@
 //! Invariants:
 //! 1. A state older than what was told of its key is not added where the store has nothing: the object was deleted. It is
 //!    kept, and added if the source reaches the newest version told without a deletion: then it only left the other source.
-//! 2. A deletion older than an object that passed to its source deletes nothing: the object was made again since.
-//! 3. An object of the source that goes, newer than all that its successor has brought, passes to it. If the successor
-//!    passes that version without the object, it does not follow it, and the object is deleted then.
+//! 2. A deletion that is older than both the stored object and what was told of it deletes nothing: the object was made
+//!    again since. What its source holds is lent to it then.
+//! 3. An object of the source that goes, newer than all that its successor has brought, is lent to it. What is lent ends
+//!    when its source has reached the version told without bringing it: then it does not follow it.
 //! 4. A rewind ends what was told before it. It is told as one by the first source that notices it; what the others have
 //!    brought above that version is outdated until they list: it passes to nobody, and any newer part of others replaces it.
 //!
@@ -25,7 +26,6 @@ use super::successors::Successors;
 use super::{Store, Waiting};
 use crate::delta::Cause;
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
-use crate::snapshot::UndecodableEntry;
 
 /// What a deletion means for the store.
 pub(super) enum Deletes {
@@ -55,18 +55,49 @@ impl<S> Store<S> {
         if self.working.behind().is_empty() {
             return Some(object);
         }
-        let Some(told) = self.working.told(source, object.key()).cloned() else { return Some(object) };
+        let key = object.key();
+        let Some(told) = self.working.told(source, key).cloned() else { return Some(object) };
         if *listed.unwrap_or_else(|| object.version()) >= told {
-            self.working.confirm(source, object.key());
+            self.working.confirm(source, key);
             return Some(object);
         }
-        if self.working.objects().held(object.key()).is_some() {
+        let is_stored = self.working.objects().held(key).is_some();
+        let Some(behind) = self.working.behind_mut(source) else { return Some(object) };
+        if is_stored {
+            behind.own(key);
             return Some(object);
         }
-        if let Some(behind) = self.working.behind_mut(source) {
-            behind.brought.insert(object.key().clone(), object);
-        }
+        behind.bring(object);
         None
+    }
+
+    /// A source has brought a state of this key that does not decode, in a part or a list of this version: it holds what
+    /// there is of the key, the last state that decoded.
+    pub(super) fn hold_unread(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
+        self.hold(source, key);
+        if self.working.told(source, key).is_some_and(|told| told <= version) {
+            self.working.confirm(source, key);
+        } else if let Some(behind) = self.working.behind_mut(source) {
+            behind.own(key);
+        }
+    }
+
+    fn hold(&mut self, source: &SourceId, key: &ObjectKey) {
+        if let Some(stored) = self.working.get(key).cloned() {
+            self.working.objects_mut().put(source, &stored, |_| false);
+        }
+        self.working.hold_undecodable(key, source);
+    }
+
+    /// The newest version of this key, whether it decodes or not.
+    fn newest_of(&self, key: &ObjectKey) -> Option<&ResourceVersion> {
+        let entry = self.working.undecodable().get(key).map(|entry| &entry.object.version);
+        self.working.get(key).map(Object::version).max(entry)
+    }
+
+    fn follows(&self, source: &SourceId, key: &ObjectKey) -> bool {
+        self.working.objects().held(key).is_some_and(|held| held.is_held_by(source))
+            || self.working.undecodable().get(key).is_some_and(|entry| entry.is_held_by(source))
     }
 
     /// What a deletion by this source means.
@@ -76,27 +107,29 @@ impl<S> Store<S> {
         key: &ObjectKey,
         version: &ResourceVersion,
     ) -> Deletes {
-        if self.working.behind().is_empty() {
-            return Deletes::News;
+        let Some(told) = self.working.told(source, key) else { return Deletes::News };
+        if version >= told {
+            self.working.confirm(source, key);
+            return Deletes::Told;
         }
-        match self.working.told(source, key) {
-            None => Deletes::News,
-            Some(told)
-                if version < told
-                    && self.working.get(key).is_none_or(|stored| stored.version() > version) =>
-            {
-                if let Some(behind) = self.working.behind_mut(source) {
-                    behind.brought.remove(key);
-                }
-                Deletes::Old
-            }
-            Some(told) => {
-                if version >= told {
-                    self.working.confirm(source, key);
-                }
-                Deletes::Told
+        if self.lends(source, key, version) { Deletes::Old } else { Deletes::Told }
+    }
+
+    /// Whether this source had no such object at this version, but both the stored one and what was told of it are newer:
+    /// then what it holds is lent.
+    pub(super) fn lends(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) -> bool {
+        if self.working.told(source, key).is_none_or(|told| told <= version) {
+            return false;
+        }
+        let newest = self.newest_of(key);
+        let (is_newer, is_stored) = (newest.is_none_or(|newest| newest > version), newest.is_some());
+        if let Some(behind) = self.working.behind_mut(source) {
+            behind.brought.remove(key);
+            if is_newer && is_stored {
+                behind.lend(key);
             }
         }
+        is_newer
     }
 
     /// A source has told this key as deleted at this version: it is kept for those that have yet to bring that.
@@ -116,35 +149,26 @@ impl<S> Store<S> {
         self.successors = successors;
     }
 
-    /// Before a source lets go of an object: it passes to the successors that have yet to bring it.
+    /// Before a source lets go of a key: what there is of it passes to the successors that hold it as well, and is lent to
+    /// those that have yet to bring it. With parts in the order of their keys, older ones of this key may still come after
+    /// newer ones of others.
     pub(super) fn pass_on(&mut self, key: &ObjectKey, from: &SourceId, successors: &Successors) {
         if self.working.is_outdated(from) {
             return;
         }
-        let Some(stored) = self.working.get(key).cloned() else { return };
+        let Some(newest) = self.newest_of(key).cloned() else { return };
         for heir in successors.of(key).filter(|heir| heir.source != *from) {
-            let Some(newest) = self.working.newest(&heir.source) else { continue };
-            let is_newer = stored.version() > newest;
-            // What the successor could not decode it holds in no state; the last one that decoded stays.
-            let is_undecodable = self.working.undecodable().get(key).is_some();
+            let Some(reached) = self.working.version(&heir.source) else { continue };
+            let (is_newer, follows) = (newest > *reached, self.follows(&heir.source, key));
             if is_newer {
-                self.working.tell(&heir.source, heir.round, key, stored.version());
+                self.working.tell(&heir.source, heir.round, key, &newest);
             }
-            if is_newer || is_undecodable {
-                self.working.objects_mut().put(&heir.source, &stored, |_| false);
+            if is_newer || follows {
+                self.hold(&heir.source, key);
             }
-        }
-    }
-
-    /// An undecodable entry of a source that goes passes to a successor; without one it is gone.
-    pub(super) fn pass_undecodable(&mut self, key: &ObjectKey, from: &SourceId, successors: &Successors) {
-        let entry = self.working.undecodable().get(key).cloned();
-        self.working.remove_undecodable(key);
-        let heir = successors
-            .of(key)
-            .find(|heir| heir.source != *from && self.working.version(&heir.source).is_some());
-        if let (Some(entry), Some(heir)) = (entry, heir) {
-            self.working.insert_undecodable(UndecodableEntry { source: heir.source.clone(), ..entry });
+            if let Some(behind) = self.working.behind_mut(&heir.source).filter(|_| is_newer && !follows) {
+                behind.lend(key);
+            }
         }
     }
 
@@ -172,7 +196,7 @@ impl<S> Store<S> {
     fn settle(&mut self, source: SourceId) {
         let is_same = |waiting: &Waiting<S>| matches!(waiting, Waiting::Settle(of) if *of == source);
         if !self.waiting.iter().any(is_same) {
-            self.waiting.push_back(Waiting::Settle(source));
+            self.waiting.push_front(Waiting::Settle(source));
         }
     }
 
@@ -217,26 +241,31 @@ impl<S> Store<S> {
         let source = replacing.source().clone();
         while *left > 0 {
             let Some(behind) = self.working.behind().get(&source) else { return true };
-            let Some((key, version)) = behind.told.entries_after(None).next() else { return true };
-            let (key, version) = (key.clone(), version.clone());
+            let Some((key, told)) = behind.told.entries_after(None).next() else {
+                self.working.forget_behind(&source);
+                return true;
+            };
+            let (key, told) = (key.clone(), told.clone());
             let brought = behind.brought.get(&key).cloned();
-            let is_reached = self.working.version(&source).is_some_and(|reached| *reached >= version);
+            let is_reached = self.working.version(&source).is_some_and(|reached| *reached >= told.version);
             self.working.confirm(&source, &key);
             *left -= 1;
-            if let Some(object) = brought.filter(|_| self.working.objects().held(&key).is_none()) {
-                self.index(&object);
-                self.working.objects_mut().put(&source, &object, |_| true);
-            } else if is_reached && self.is_unconfirmed(&source, &key, &version) {
-                self.release(&key, &source);
-                self.tell_deleted(&source, &key, &version);
+            if let Some(object) = brought {
+                if self.working.get(&key).is_none() {
+                    self.index(&object);
+                }
+                self.working.objects_mut().put(&source, &object, |_| false);
+            } else if is_reached && told.is_lent {
+                self.end_lent(&source, &key, &told.version);
             }
         }
         false
     }
 
-    /// Whether an object that passed to this source is still in the state in which it passed.
-    fn is_unconfirmed(&self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) -> bool {
-        let held = self.working.objects().held(key).filter(|held| held.is_held_by(source));
-        held.is_some_and(|held| held.object().version() == version && held.object().source() != source)
+    /// The source has reached this version without what was lent to it: it does not follow it.
+    fn end_lent(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
+        self.release(key, source);
+        self.tell_deleted(source, key, version);
+        self.working.release_undecodable(key, source);
     }
 }

@@ -5,7 +5,8 @@
 //!    watch, which has not yet brought the events before it.
 //! 2. A part older than the stored state of its key is reported and not applied; so is a state that is sent again.
 //! 3. A new life of a key ends the old one: Deleted (not exact), then Added.
-//! 4. An undecodable entry ends with a version that decodes, or a deletion, that is not older than it. A fetched object
+//! 4. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, that is not older
+//!    than it. A fetched object
 //!    is applied only while its key is undecodable, and not at a newer version: otherwise the watch has brought a newer
 //!    state.
 
@@ -13,7 +14,7 @@ use super::hand_over::Deletes;
 use super::{Incident, Store};
 use crate::delta::{Cause, Change, Undecodable, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
-use crate::snapshot::{Put, UndecodableEntry};
+use crate::snapshot::Put;
 
 impl<S> Store<S> {
     pub(super) fn apply_part(&mut self, source: &SourceId, part: WatchPart<S>) {
@@ -101,7 +102,9 @@ impl<S> Store<S> {
         key: &ObjectKey,
         version: &ResourceVersion,
     ) -> Option<Object<S>> {
-        self.end_undecodable(key, version);
+        if self.working.undecodable().get(key).is_some_and(|entry| entry.object.version <= *version) {
+            self.working.release_undecodable(key, source);
+        }
         let deletes = self.weigh_deletion(source, key, version);
         if matches!(deletes, Deletes::Old) {
             return None;
@@ -122,15 +125,21 @@ impl<S> Store<S> {
     }
 
     fn apply_undecodable(&mut self, source: &SourceId, undecodable: Undecodable) {
-        let stored = self.working.get(&undecodable.key).map(Object::version);
-        let known = self.working.undecodable().get(&undecodable.key).map(|entry| &entry.object.version);
-        if let Some(newer) = stored.max(known).filter(|newest| undecodable.version <= **newest).cloned() {
-            return self.report_stale(source, &undecodable.key, [&newer, &undecodable.version]);
+        let stored = self.working.get(&undecodable.key);
+        let known = self.working.undecodable().get(&undecodable.key);
+        let is_own = stored.is_some_and(|stored| stored.source() == source)
+            || known.is_some_and(|known| known.is_held_by(source));
+        let newest = stored.map(Object::version).max(known.map(|known| &known.object.version)).cloned();
+        self.hold_unread(source, &undecodable.key, &undecodable.version);
+        if let Some(newer) = newest.filter(|newest| undecodable.version <= *newest) {
+            if is_own {
+                self.report_stale(source, &undecodable.key, [&newer, &undecodable.version]);
+            }
+            return;
         }
         self.draft.report(source, Incident::Undecodable(undecodable.clone()));
         let round = self.working.replaces();
-        let entry = UndecodableEntry { source: source.clone(), round, object: undecodable };
-        self.working.insert_undecodable(entry);
+        self.working.insert_undecodable(source, round, undecodable);
     }
 
     fn apply_fetched(&mut self, source: &SourceId, object: Object<S>) {
@@ -138,7 +147,7 @@ impl<S> Store<S> {
             .working
             .undecodable()
             .get(object.key())
-            .is_some_and(|entry| entry.source == *source && entry.object.version <= *object.version());
+            .is_some_and(|entry| entry.is_held_by(source) && entry.object.version <= *object.version());
         if wanted { self.apply_object(source, object) } else { self.draft.discard(object) }
     }
 

@@ -32,7 +32,7 @@ use crate::chunks::Chunks;
 use crate::delta::{Cause, Replacement, Undecodable};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::OffArbiter;
-use crate::snapshot::{Held, Put, Snapshot, UndecodableEntry};
+use crate::snapshot::{Held, Put, Snapshot};
 use crate::tree::Sources;
 
 pub(super) struct Replacing<S> {
@@ -235,8 +235,7 @@ impl<S> Store<S> {
             if let Some(object) = replacing.undecodable.get(replacing.undecodable_stored).cloned() {
                 replacing.undecodable_stored += 1;
                 self.draft.report(&replacing.source, Incident::Undecodable(object.clone()));
-                let (source, round) = (replacing.source.clone(), replacing.round);
-                self.working.insert_undecodable(UndecodableEntry { source, round, object });
+                self.store_unread(replacing, object);
             } else if let Some(object) = replacing.objects.get(replacing.stored).cloned() {
                 replacing.stored += 1;
                 self.store_one(replacing, object);
@@ -248,6 +247,18 @@ impl<S> Store<S> {
             *left -= 1;
         }
         false
+    }
+
+    /// The source holds an entry that it has listed. What another source has brought of it, and is newer, stays.
+    fn store_unread(&mut self, replacing: &Replacing<S>, object: Undecodable) {
+        let source = &replacing.source;
+        self.hold_unread(source, &object.key, replacing.version().unwrap_or(&object.version));
+        let known = self.working.undecodable().get(&object.key).filter(|known| {
+            let is_newer = known.object.version > object.version;
+            is_newer && known.is_held_by_others(source) && !replacing.is_rewind()
+        });
+        let newest = known.map_or(object, |known| known.object.clone());
+        self.working.insert_undecodable(source, replacing.round, newest);
     }
 
     fn store_one(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
@@ -324,7 +335,7 @@ impl<S> Store<S> {
         let mut last = None;
         for held in objects.by_ref().take(*left) {
             let key = held.object().key();
-            if replacing.lacks(held) && !self.is_awaited(replacing, held.object()) {
+            if replacing.lacks(held) {
                 let entry = self.working.undecodable().get(key);
                 if entry.is_none_or(|undecodable| undecodable.round != replacing.round) {
                     missing.push(key.clone());
@@ -343,12 +354,6 @@ impl<S> Store<S> {
         false
     }
 
-    /// Whether the object is newer than this list: it passed to this source, which has yet to bring it.
-    fn is_awaited(&self, replacing: &Replacing<S>, stored: &Object<S>) -> bool {
-        version_is_above(stored, replacing.version())
-            && self.working.told(&replacing.source, stored.key()).is_some()
-    }
-
     /// The source does not hold this object any more: it did not list it, or is removed.
     fn let_go(&mut self, replacing: &Replacing<S>, key: &ObjectKey) {
         let source = &replacing.source;
@@ -356,14 +361,28 @@ impl<S> Store<S> {
             self.pass_on(key, source, successors);
         }
         if let Kind::List(version) = &replacing.kind {
+            if self.lends(source, key, version) {
+                return;
+            }
             self.tell_deleted(source, key, version);
         }
         self.release(key, source);
     }
 
+    /// The source does not hold this entry any more.
+    fn let_go_undecodable(&mut self, replacing: &Replacing<S>, key: &ObjectKey) {
+        let source = &replacing.source;
+        match &replacing.kind {
+            Kind::Removal(successors) => self.pass_on(key, source, successors),
+            Kind::List(version) if self.lends(source, key, version) => return,
+            Kind::List(_) | Kind::Settlement => {}
+        }
+        self.working.release_undecodable(key, source);
+    }
+
     /// Drops entries of this source that this list does not have.
     fn drop_undecodable(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
-        let Walk::DropUndecodable(passed) = &mut replacing.walk else {
+        let Walk::DropUndecodable(passed) = &replacing.walk else {
             return false;
         };
         let keys: Vec<ObjectKey> =
@@ -373,15 +392,11 @@ impl<S> Store<S> {
         for key in &keys {
             let is_missing =
                 self.working.undecodable().get(key).is_some_and(|entry| entry.round != replacing.round);
-            match &replacing.kind {
-                Kind::Removal(successors) if is_missing => {
-                    self.pass_undecodable(key, &replacing.source, successors);
-                }
-                _ if is_missing => self.working.remove_undecodable(key),
-                _ => {}
+            if is_missing {
+                self.let_go_undecodable(replacing, key);
             }
         }
-        *passed = keys.into_iter().next_back();
+        replacing.walk = Walk::DropUndecodable(keys.into_iter().next_back());
         is_over
     }
 }

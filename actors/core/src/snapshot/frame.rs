@@ -3,7 +3,8 @@
 //! Answers "which version has each source reached, which indices are there, which objects could not be decoded?". The
 //! objects themselves are in `objects.rs`; `indexer.rs` decides what a frame contains. Cloning a frame is
 //! O(indices). Invariants:
-//! 1. Each undecodable entry is stored under its own key, and under its source in `undecodable_by_source`.
+//! 1. Each undecodable entry is stored under its own key, and under each of its sources in `undecodable_by_source`. It has
+//!    at least one.
 //! 2. `ahead` has a source only at a version above that in `versions`.
 
 use super::behind::Behind;
@@ -29,10 +30,10 @@ pub(crate) struct Frame<S> {
     outdated: SortedSet<SourceId>,
 }
 
-/// An undecodable entry, its source, and the number of the frame's Replaces when it became undecodable.
+/// An undecodable entry, the sources that hold it, and the number of the frame's Replaces when it became undecodable.
 #[derive(Clone)]
 pub(crate) struct UndecodableEntry {
-    pub(crate) source: SourceId,
+    sources: Vec<SourceId>,
     pub(crate) round: u64,
     pub(crate) object: Undecodable,
 }
@@ -40,6 +41,14 @@ pub(crate) struct UndecodableEntry {
 impl UndecodableEntry {
     pub(crate) fn object(&self) -> &Undecodable {
         &self.object
+    }
+
+    pub(crate) fn is_held_by(&self, source: &SourceId) -> bool {
+        self.sources.contains(source)
+    }
+
+    pub(crate) fn is_held_by_others(&self, source: &SourceId) -> bool {
+        self.sources.iter().any(|holder| holder != source)
     }
 }
 
@@ -187,16 +196,39 @@ impl<S> Frame<S> {
         keys.take_while(move |(of, _)| of == source).map(|(_, key)| key)
     }
 
-    pub(crate) fn insert_undecodable(&mut self, entry: UndecodableEntry) {
-        let key = entry.object.key.clone();
-        self.remove_undecodable(&key);
-        self.undecodable_by_source.insert((entry.source.clone(), key.clone()), ());
-        self.undecodable.insert(key, entry);
+    /// A source brings an undecodable object; those that hold the one before hold this one, too.
+    pub(crate) fn insert_undecodable(&mut self, source: &SourceId, round: u64, object: Undecodable) {
+        let sources = self.undecodable.get(&object.key).map_or_else(Vec::new, |entry| entry.sources.clone());
+        let key = object.key.clone();
+        self.undecodable.insert(key.clone(), UndecodableEntry { sources, round, object });
+        self.hold_undecodable(&key, source);
     }
 
+    /// A source holds the undecodable entry of this key, if there is one.
+    pub(crate) fn hold_undecodable(&mut self, key: &ObjectKey, source: &SourceId) {
+        let Some(entry) = self.undecodable.get(key).filter(|entry| !entry.is_held_by(source)) else { return };
+        let mut entry = entry.clone();
+        entry.sources.push(source.clone());
+        self.undecodable_by_source.insert((source.clone(), key.clone()), ());
+        self.undecodable.insert(key.clone(), entry);
+    }
+
+    /// A source does not hold the undecodable entry of this key any more. The entry goes with its last source.
+    pub(crate) fn release_undecodable(&mut self, key: &ObjectKey, source: &SourceId) {
+        let Some(mut entry) = self.undecodable.get(key).cloned() else { return };
+        self.undecodable_by_source.remove(&(source.clone(), key.clone()));
+        entry.sources.retain(|holder| holder != source);
+        if entry.sources.is_empty() {
+            self.undecodable.remove(key);
+        } else {
+            self.undecodable.insert(key.clone(), entry);
+        }
+    }
+
+    /// The undecodable entry of this key is over for all sources.
     pub(crate) fn remove_undecodable(&mut self, key: &ObjectKey) {
-        if let Some(entry) = self.undecodable.remove(key) {
-            self.undecodable_by_source.remove(&(entry.source, key.clone()));
+        for source in self.undecodable.remove(key).into_iter().flat_map(|entry| entry.sources) {
+            self.undecodable_by_source.remove(&(source, key.clone()));
         }
     }
 
@@ -223,7 +255,7 @@ impl<S> Frame<S> {
 
     /// The version at which another source told this key before this source.
     pub(crate) fn told(&self, source: &SourceId, key: &ObjectKey) -> Option<&ResourceVersion> {
-        self.behind.get(source)?.told.get(key)
+        self.behind.get(source)?.version(key)
     }
 
     /// Keeps for this source what another one told. What was kept for it in an earlier round is forgotten; a hand-over that
@@ -233,7 +265,7 @@ impl<S> Frame<S> {
             self.behind.insert(source.clone(), Behind::new(round, version.clone()));
         }
         if let Some(behind) = self.behind.get_mut(source) {
-            behind.tell(key.clone(), version);
+            behind.tell(key, version);
         }
     }
 
@@ -241,7 +273,7 @@ impl<S> Frame<S> {
     pub(crate) fn confirm(&mut self, source: &SourceId, key: &ObjectKey) {
         let Some(behind) = self.behind.get_mut(source) else { return };
         behind.confirm(key);
-        if behind.told.is_empty() {
+        if behind.is_over() {
             self.behind.remove(source);
         }
     }
@@ -275,7 +307,7 @@ impl<S> Frame<S> {
         self.outdated.remove(source).is_some()
     }
 
-    /// What was told before a rewind counts no more.
+    /// Nothing of what was told counts any more.
     pub(crate) fn forget_behind(&mut self, source: &SourceId) {
         self.behind.remove(source);
     }

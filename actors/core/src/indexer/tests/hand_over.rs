@@ -1,9 +1,10 @@
 //! One source takes over from another, in each window. `model.rs` plays any history.
 
-use super::{Play, bookmark, gone, put, reported, texts, undecodable};
+use super::{Play, bookmark, gone, is_busy, put, reported, texts, undecodable};
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::indexer::{Scope, Successors};
 use crate::meta::{Object, SourceId};
+use crate::snapshot::MOST_TOLD;
 use crate::snapshot::fixture::{brought_by, version};
 
 mod model;
@@ -206,4 +207,130 @@ fn informer_1_a_source_that_notices_a_rewind_after_another_one_takes_no_newer_st
     rewind(&mut play, ALL, 7, &[("n0/one", "u1", 5)]);
     assert_eq!(hand_over(&mut play, "n0", ALL), nothing(), "it passes: it is of the same history");
     assert_eq!(play.holds(), ["n0/new u2@8", "n0/one u1@5"]);
+}
+
+/// Parts in the order of their keys, all of which come at once.
+fn by_key(play: &mut Play, parts: Vec<WatchPart<String>>, reached: Option<u64>) {
+    let all = SourceId::new(ALL);
+    let parts = parts.into_iter().map(|part| (all.clone(), part)).collect();
+    play.store.begin_keyed(parts, reached.map(|number| (all, version(number))).into_iter().collect());
+}
+
+fn finish(play: &mut Play) -> Vec<String> {
+    let mut lines = Vec::new();
+    while is_busy(&play.store) {
+        lines.extend(texts(&play.finish()));
+    }
+    lines
+}
+
+#[test]
+fn informer_1_a_source_whose_selector_an_object_has_left_holds_it_no_more_when_it_has_caught_up() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    list(&mut play, ALL, 6, &[]);
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 30)));
+    apply(&mut play, "n0", put(of("n0", "n0/one", "u1", 40)));
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/one", "u1", 10))), nothing());
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 20))), nothing(), "the other one has it");
+    assert_eq!(apply(&mut play, ALL, bookmark(31)), nothing());
+    assert_eq!(apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 50))), ["- n0/one u1@50 exact Watch"]);
+}
+
+#[test]
+fn informer_1_a_list_without_an_object_that_has_left_the_selector_ends_its_hold_when_its_source_has_caught_up()
+ {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    list(&mut play, ALL, 6, &[("n0/one", "u1", 5)]);
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 30)));
+    apply(&mut play, "n0", put(of("n0", "n0/one", "u1", 40)));
+    assert_eq!(list(&mut play, ALL, 20, &[]), nothing());
+    assert_eq!(apply(&mut play, ALL, bookmark(31)), nothing());
+    assert_eq!(apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 50))), ["- n0/one u1@50 exact Watch"]);
+}
+
+#[test]
+fn informer_1_what_a_later_list_of_the_successor_cannot_decode_stays_when_it_has_caught_up() {
+    let mut play = handing_over(5, &[]);
+    list(&mut play, ALL, 6, &[]);
+    apply(&mut play, "n0", put(of("n0", "n0/one", "u1", 7)));
+    apply(&mut play, "n0", put(of("n0", "n0/two", "u2", 9)));
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing());
+    let listed = Replacement::new(version(8), Cause::Relist, vec![], vec![undecodable("n0/one", 8)]);
+    play.replace_whole(&SourceId::new(ALL), listed);
+    assert_eq!(apply(&mut play, ALL, bookmark(10)), ["- n0/two u2@9 inexact Relist"]);
+    assert_eq!(play.holds(), ["n0/one u1@7"], "it lives");
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 11))), ["- n0/one u1@11 exact Watch"]);
+}
+
+#[test]
+fn informer_1_what_does_not_decode_and_the_successor_does_not_follow_is_deleted_when_it_has_caught_up() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    list(&mut play, ALL, 6, &[]);
+    play.apply_from(&SourceId::new("n0"), vec![WatchPart::Undecodable(undecodable("n0/one", 7))]);
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing(), "it may be brought");
+    assert_eq!((play.holds().len(), play.now().undecodable_len()), (1, 1));
+    assert_eq!(apply(&mut play, ALL, bookmark(8)), ["- n0/one u1@5 inexact Relist"]);
+    assert!(play.now().undecodable_len() == 0 && play.now().frame().behind().is_empty());
+}
+
+#[test]
+fn informer_1_an_object_passes_to_a_successor_that_has_brought_newer_objects_of_other_keys_alone() {
+    let mut play = handing_over(5, &[]);
+    list(&mut play, ALL, 30, &[]);
+    apply(&mut play, "n0", put(of("n0", "n0/one", "u1", 40)));
+    by_key(&mut play, vec![put(of(ALL, "n0/a", "u2", 50))], None);
+    finish(&mut play);
+    play.store = crate::indexer::Store::new(play.now().clone(), Vec::new());
+    assert_eq!(hand_over(&mut play, "n0", ALL), nothing(), "the part of this key was lost with the queue");
+    assert_eq!(list(&mut play, ALL, 55, &[("n0/a", "u2", 50), ("n0/one", "u1", 40)]), nothing());
+}
+
+#[test]
+fn informer_1_what_a_source_brought_before_it_brought_a_deletion_is_not_put_back() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    list(&mut play, ALL, 6, &[]);
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 30)));
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/one", "u1", 10))), nothing());
+    assert_eq!(list(&mut play, "third", 15, &[("n0/one", "u1", 15)]), ["+ n0/one u1@15 InitialList"]);
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 25))), nothing());
+    assert_eq!(
+        apply(&mut play, "third", gone(of("third", "n0/one", "u1", 25))),
+        ["- n0/one u1@25 exact Watch"]
+    );
+    assert_eq!(apply(&mut play, ALL, bookmark(30)), nothing());
+}
+
+#[test]
+fn informer_1_a_removal_that_waits_for_parts_by_key_lends_after_what_these_settle() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    list(&mut play, ALL, 6, &[]);
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 7)));
+    apply(&mut play, "n0", put(of("n0", "n0/two", "u2", 9)));
+    by_key(&mut play, vec![], Some(8));
+    play.store.begin_remove_source(SourceId::new("n0"), among([ALL]));
+    assert_eq!(finish(&mut play), nothing());
+    assert_eq!(apply(&mut play, ALL, bookmark(10)), ["- n0/two u2@9 inexact Relist"]);
+}
+
+#[test]
+fn informer_1_a_source_that_stands_still_costs_no_more_than_a_bound_and_still_loses_nothing() {
+    let mut play = Play::new();
+    play.store.hand_over_among(vec![among(["n0", ALL])]);
+    list(&mut play, ALL, 4, &[]);
+    let names: Vec<String> = (0..MOST_TOLD + 9).map(|at| format!("n0/o{at:05}")).collect();
+    let objects: Vec<_> = names.iter().map(|name| (name.as_str(), "u1", 5)).collect();
+    list(&mut play, "n0", 5, &objects);
+    list(&mut play, "n0", 7, &[]);
+    let told = play.now().frame().behind().get(&SourceId::new(ALL)).map(|behind| behind.told.len());
+    assert_eq!(told, Some(MOST_TOLD));
+    let last = &names[names.len() - 2..];
+    for name in last {
+        assert_eq!(apply(&mut play, ALL, put(of(ALL, name, "u1", 5))), nothing(), "{name} is gone");
+    }
+    for name in last {
+        assert_eq!(apply(&mut play, ALL, gone(of(ALL, name, "u1", 6))), nothing(), "{name}");
+    }
+    assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/own", "u2", 6))), nothing(), "it may be gone as well");
+    assert_eq!(apply(&mut play, ALL, bookmark(7)), ["+ n0/own u2@6 Relist"]);
+    assert!(play.now().frame().behind().is_empty(), "it has caught up");
 }
