@@ -112,6 +112,10 @@ impl<S: Body> Informer<S> {
     /// its server, the wait goes on, and dropping this future leaves both sets in place. Of an informer that is declared
     /// and not started, the sources are exchanged at once.
     ///
+    /// Both sets must follow the same server, since their versions are compared: objects may stay that a server does not have
+    /// that numbers otherwise (a restored or moved cluster), until it numbers above them. Follow that one with a new informer.
+    /// `Snapshot::awaited_version` is the version that a source has yet to reach until the hand-over is settled.
+    ///
     /// # Errors
     /// As [`Self::add_source`] for the new sources among themselves, [`Self::source_synced`] and
     /// [`Self::remove_source`]; [`HandOverError`] describes what is in place then.

@@ -357,14 +357,11 @@ impl<S> Store<S> {
     /// The source does not hold this object any more: it did not list it, or is removed.
     fn let_go(&mut self, replacing: &Replacing<S>, key: &ObjectKey) {
         let source = &replacing.source;
-        if let Kind::Removal(successors) = &replacing.kind {
-            self.pass_on(key, source, successors);
-        }
-        if let Kind::List(version) = &replacing.kind {
-            if self.lends(source, key, version) {
-                return;
-            }
-            self.tell_deleted(source, key, version);
+        match &replacing.kind {
+            Kind::Removal(successors) => self.pass_on(key, source, successors),
+            Kind::List(version) if self.lends(source, key, version) => return,
+            Kind::List(version) => self.tell_deleted(source, key, version),
+            Kind::Settlement => {}
         }
         self.release(key, source);
     }

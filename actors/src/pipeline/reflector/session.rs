@@ -186,6 +186,7 @@ impl<S: Body> Session<S> {
         self.give_permit_back();
         let (epoch, source) = (self.epoch, self.spec.source.clone());
         let now = self.moment();
+        super::succession::note(&self.spec, &delivery);
         match delivery {
             Delivery::Replace(replacement) => {
                 // The state leaves Listing before the list can be published and `synced` become true.
@@ -220,7 +221,7 @@ impl<S: Body> Session<S> {
     /// Begins the list that is permitted: not older than what the sources have delivered from which this one takes over.
     fn open_list(&mut self) {
         let is_first = self.machine.resource_version().is_none();
-        self.machine.not_older_than(super::succession::begin(&self.spec, self.epoch, is_first));
+        self.machine.not_older_than(super::succession::begin(&self.spec, is_first));
         let now = self.moment();
         self.machine.handle_list_permit(now);
     }

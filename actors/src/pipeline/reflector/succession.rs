@@ -1,28 +1,32 @@
 //! A source that takes over from others.
 //!
 //! Answers "which version must its next list not be below?". Invariants:
-//! 1. What a predecessor has put into the queue before the request is in the list.
+//! 1. What a predecessor has delivered before the request is in the list: the list is not below what any source of its
+//!    cluster has delivered, whether that one is still there or not.
 //! 2. What a predecessor tells after the request is kept for this source by the store, so the request is noted first.
 //!
 //! Read next: `informer_core::indexer`, whose store compares the versions.
 
-use informer_core::meta::{ResourceVersion, SourceId};
+use informer_core::delta::{Cause, WatchPart};
+use informer_core::meta::ResourceVersion;
+use informer_core::reflector::Delivery;
 
 use super::ReflectorSpec;
-use crate::pipeline::messages::{Body, Epoch};
+use crate::pipeline::messages::Body;
 
 /// Notes that the source is asked for a list; `is_first` if it has none yet. Gives the version that the list is to reach.
-pub(super) fn begin<S: Body>(of: &ReflectorSpec<S>, epoch: Epoch, is_first: bool) -> Option<ResourceVersion> {
-    let shared = &of.shared;
-    let predecessors = shared.sources.begin_list(&of.source, is_first);
-    if predecessors.is_empty() {
-        return None;
-    }
-    let snapshot = shared.published.snapshot();
-    let newest = |source: &SourceId| {
-        let handed_over = shared.handed_over.newest(epoch, source);
-        let published = snapshot.newest_version(source).max(snapshot.awaited_version(source));
-        handed_over.max(published.cloned())
+pub(super) fn begin<S: Body>(of: &ReflectorSpec<S>, is_first: bool) -> Option<ResourceVersion> {
+    of.shared.sources.begin_list(&of.source, is_first)
+}
+
+/// Notes what the source is about to deliver.
+pub(super) fn note<S: Body>(of: &ReflectorSpec<S>, delivery: &Delivery<S>) {
+    let (version, is_rewind) = match delivery {
+        Delivery::Replace(list) => (Some(&list.version), list.cause == Cause::Rewind),
+        Delivery::Delta(parts) => (parts.iter().rev().find_map(WatchPart::reached), false),
+        _ => (None, false),
     };
-    predecessors.iter().filter_map(newest).max()
+    if let Some(version) = version {
+        of.shared.sources.note_delivered(of.cluster.as_ref(), version, is_rewind);
+    }
 }

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use informer_core::indexer::{Scope, Successors};
-use informer_core::meta::SourceId;
+use informer_core::meta::{ClusterName, ResourceVersion, SourceId};
 
-use super::Sources;
+use super::{Sources, State};
 use crate::pipeline::source_spec::{Member, SourceSpec};
 
 /// The exchanges of one informer.
@@ -21,6 +21,8 @@ use crate::pipeline::source_spec::{Member, SourceSpec};
 pub(super) struct Exchanges {
     sets: BTreeMap<usize, Members>,
     hand_overs: BTreeMap<u64, HandOver>,
+    /// The newest version that any source of a cluster has delivered, for each cluster that has a source.
+    pub(super) delivered: BTreeMap<Option<ClusterName>, ResourceVersion>,
 }
 
 /// The sources of one set of namespaces.
@@ -41,7 +43,6 @@ impl Members {
 
 #[derive(Debug)]
 struct HandOver {
-    remove: Vec<SourceId>,
     add: BTreeMap<SourceId, Scope>,
     /// Those that go and those that come.
     both: Successors,
@@ -119,6 +120,17 @@ impl Exchanges {
     }
 }
 
+impl State {
+    /// A source of this scope is gone. A cluster without sources may come back as another server.
+    pub(super) fn forget_delivered(&mut self, scope: &Scope) {
+        let first = Scope { namespace: None, ..scope.clone() };
+        let next = self.by_scope.range(first..).next();
+        if next.is_none_or(|(other, _)| other.cluster != scope.cluster) {
+            self.exchanges.delivered.remove(&scope.cluster);
+        }
+    }
+}
+
 impl Sources {
     /// Begins a hand-over. To be called before those that come are asked for anything.
     pub(crate) fn hand_over<S>(&self, remove: &[SourceId], add: &[SourceSpec<S>]) -> HandingOver<'_> {
@@ -131,7 +143,7 @@ impl Sources {
         going.for_each(|(id, scope)| both.add(scope, id.clone()));
         let number = state.next;
         state.next += 1;
-        state.exchanges.hand_overs.insert(number, HandOver { remove: remove.to_vec(), add: coming, both });
+        state.exchanges.hand_overs.insert(number, HandOver { add: coming, both });
         self.exchanged.fetch_add(1, Ordering::AcqRel);
         HandingOver { sources: self, number, successors }
     }
@@ -146,11 +158,12 @@ impl Sources {
         Some(self.state().exchanges.current())
     }
 
-    /// The source is asked for a list; `is_first` if it has none yet. Gives the sources from which it takes over.
-    pub(crate) fn begin_list(&self, id: &SourceId, is_first: bool) -> Vec<SourceId> {
+    /// The source is asked for a list; `is_first` if it has none yet. If it takes over from others, gives the newest version
+    /// that any source of its cluster has delivered: the list must not be below it.
+    pub(crate) fn begin_list(&self, id: &SourceId, is_first: bool) -> Option<ResourceVersion> {
         let mut state = self.state();
         let state = &mut *state;
-        let mut predecessors = Vec::new();
+        let mut takes_over = false;
         let member =
             state.entries.get(id).and_then(|entry| Some((entry.member.clone()?, entry.scope.clone())));
         if let Some((member, scope)) = member
@@ -160,26 +173,35 @@ impl Sources {
             if is_first {
                 members.successors.begin_round(&scope, id);
             }
-            match member.namespace {
-                Some(_) => predecessors.extend(members.all.clone()),
-                None => predecessors.extend(members.each.keys().cloned()),
-            }
+            takes_over = true;
         }
         for one in state.exchanges.hand_overs.values_mut() {
             if let Some(scope) = one.add.get(id) {
                 if is_first {
                     one.both.begin_round(scope, id);
                 }
-                let is_of_cluster = |from: &&SourceId| {
-                    state.entries.get(*from).is_some_and(|entry| entry.scope.cluster == scope.cluster)
-                };
-                predecessors.extend(one.remove.iter().filter(is_of_cluster).cloned());
+                takes_over = true;
             }
         }
-        if is_first && !predecessors.is_empty() {
+        if is_first && takes_over {
             self.exchanged.fetch_add(1, Ordering::AcqRel);
         }
-        predecessors
+        let cluster = &state.entries.get(id).filter(|_| takes_over)?.cluster;
+        state.exchanges.delivered.get(cluster).cloned()
+    }
+
+    /// A source of this cluster is about to deliver this version. After a rewind the versions before it do not count.
+    pub(crate) fn note_delivered(
+        &self,
+        cluster: Option<&ClusterName>,
+        version: &ResourceVersion,
+        is_rewind: bool,
+    ) {
+        let delivered = &mut self.state().exchanges.delivered;
+        let newest = delivered.entry(cluster.cloned()).or_insert_with(|| version.clone());
+        if is_rewind || *newest < *version {
+            *newest = version.clone();
+        }
     }
 
     /// Those that take over from this source of a set: the others of its set.

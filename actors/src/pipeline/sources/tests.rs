@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use informer_core::meta::{ObjectKey, SourceId};
+use informer_core::meta::{ObjectKey, ResourceVersion, SourceId};
 use informer_core::namespaces::Names;
 use informer_core::reflector::ReflectorConfig;
 
@@ -158,4 +158,31 @@ fn operator_b_a_cluster_wide_source_follows_the_namespaces_that_it_keeps_and_say
     assert_eq!(told("other"), (false, Selected::NotFollowed));
     filter.ask(names(&["shop"]));
     assert_eq!(told("web"), (false, Selected::NotFollowed), "it has left the set");
+}
+
+#[test]
+fn who_takes_over_lists_from_the_newest_version_that_its_cluster_has_delivered_since_the_last_rewind() {
+    let sources = Sources::default();
+    let (a, b) = (SourceId::new("a"), SourceId::new("b"));
+    let version = |number| ResourceVersion::from_number(number);
+    let deliver = |number, is_rewind| {
+        sources.note_delivered(None, &version(number).expect("not zero"), is_rewind);
+    };
+    join(&sources, &spec("a")).expect("the first");
+    deliver(7, false);
+    deliver(5, false);
+    let handing_over = sources.hand_over(std::slice::from_ref(&a), &[spec("b")]);
+    sources.join([&spec("b")], true).expect("it takes over");
+    assert_eq!((sources.begin_list(&a, false), sources.begin_list(&b, true)), (None, version(7)));
+    deliver(3, true);
+    assert_eq!(sources.begin_list(&b, false), version(3), "the server was rewound");
+    drop(handing_over);
+    assert_eq!(sources.begin_list(&b, false), None, "the hand-over has ended");
+    let forget = |id: &SourceId| {
+        sources.begin_removal(id).map(|_| sources.forget(id)).expect("it may go");
+    };
+    forget(&a);
+    assert_eq!(sources.state().exchanges.delivered.len(), 1);
+    sources.state().remove(&b, &sources.exchanged);
+    assert!(sources.state().exchanges.delivered.is_empty(), "the cluster has no source");
 }
