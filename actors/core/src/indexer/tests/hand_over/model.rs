@@ -188,11 +188,11 @@ impl Model {
 
     fn restart(&mut self) {
         self.play.store = Store::new(self.play.now().clone(), Vec::new());
-        for source in 0..3 {
-            if self.sources[source].queued.take().is_some() {
-                let newest = self.play.now().newest_version(&SourceId::new(SOURCES[source]));
-                self.sources[source].at = newest.and_then(|newest| newest.to_string().parse().ok());
-                self.sources[source].must_list = true;
+        for (source, name) in self.sources.iter_mut().zip(SOURCES) {
+            if source.queued.take().is_some() {
+                let newest = self.play.now().newest_version(&SourceId::new(name));
+                source.at = newest.and_then(|newest| newest.to_string().parse().ok());
+                source.must_list = true;
             }
         }
     }
