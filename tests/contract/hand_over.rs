@@ -171,6 +171,9 @@ async fn exchange(runtime: &Runtime) -> u64 {
     let lines = followed.lines().await;
     if followed.informer.status().restarts == 0 {
         assert_eq!(sorted(lines.clone()), sorted(told("x").into()));
+        let asked = twins.0[1].requests();
+        let first = asked.first().expect("a list");
+        assert!(first.contains("version=\"3\""), "not older than what the other has told: {asked:?}");
     }
     each_life_is_told_once(&lines);
     assert_eq!(followed.sources(), ["b"]);
@@ -192,17 +195,16 @@ fn informer_1_a_wait_for_a_write_that_begins_before_a_hand_over_ends_when_the_ne
         let followed = synced(Informer::builder(&runtime, "texts").source_with(twins.spec(0, "a"))).await;
         // The former source brings nothing more, so the wait goes on with the new one.
         twins.0[0].freeze_watches(true);
-        let mut version = None;
-        for server in &twins.0 {
-            version = Some(server.apply("x/one", "written".to_owned()));
-        }
-        let version = version.expect("there are two");
+        let version = twins.0[0].apply("x/one", "written".to_owned());
         let written = Meta::new("x/one".parse().expect("a key"), version.clone(), SourceId::default());
         let lister = followed.informer.lister();
         let wait = actix::spawn(async move { lister.wait_for_write(&written, LONG).await });
         settle().await;
         assert!(!wait.is_finished());
         followed.informer.hand_over(&[SourceId::new("a")], vec![twins.spec(1, "b")]).await.expect("it lists");
+        settle().await;
+        assert!(!wait.is_finished(), "the new source may bring it");
+        assert_eq!(twins.0[1].apply("x/one", "written".to_owned()), version);
         wait.await.expect("no panic").expect("the new source has it");
         let shown = followed.informer.snapshot();
         assert_eq!(shown.named(None, Some("x"), "one").map(|object| object.version().clone()), Some(version));

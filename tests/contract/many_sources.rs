@@ -95,6 +95,8 @@ fn informer_13_a_cluster_wide_source_that_is_forbidden_and_fails_by_turns_is_ask
         assert_eq!(followed.sources(), ["*"]);
         cluster.forbid(true);
         cluster.fail_by_turns();
+        // What it answers changes several times while the other sources list.
+        cluster.server.answer_after(Duration::from_secs(10));
         cluster.server.end_watches(None);
         let (mut before, mut exchanges) = (1, 0);
         for _ in 0..3_600 {

@@ -99,7 +99,7 @@ fn informer_4_a_wait_for_the_namespaces_ends_when_a_source_of_the_set_is_given_u
         informer.namespaces_synced().await.expect("it lists");
         DEADLY.set(true);
         informer.add_namespace("b").expect("a name");
-        let ended = informer.namespaces_synced().await;
+        let ended = tokio::time::timeout(LONG, informer.namespaces_synced()).await.expect("it ends");
         let Err(WaitError::SourceGivenUp { lost, .. }) = ended else { panic!("{ended:?}") };
         assert_eq!(&*lost, "b");
         DEADLY.set(false);
@@ -118,7 +118,7 @@ fn informer_4_a_wait_for_the_namespaces_ends_when_what_selects_them_is_given_up(
         let sources = NamespaceSources::selected(cluster.each(), selection);
         DEADLY.set(true);
         let informer = Informer::builder(&runtime, "texts").namespaces(sources).start().expect("it starts");
-        let ended = informer.namespaces_synced().await;
+        let ended = tokio::time::timeout(LONG, informer.namespaces_synced()).await.expect("it ends");
         let Err(WaitError::SourceGivenUp { lost, .. }) = ended else { panic!("{ended:?}") };
         assert_eq!(&*lost, "names/all");
         DEADLY.set(false);

@@ -32,6 +32,7 @@ fn newcomer_10_every_example_of_what_a_user_can_name_is_compiled_as_a_user_would
     let of_core: BTreeSet<String> =
         &exported("src", "informer_core") | &(&exported("actors/src", "informer_core") & &of_actors);
     assert!(of_core.contains("ObjectKey") && of_core.contains("Priority") && of_actors.contains("Informer"));
+    assert!(of_actors.contains("Runtime"), "a module that is exported as a whole");
     let examples = extract::examples(Path::new(ROOT));
     for example in examples.iter().filter(|example| example.is_inner()) {
         let text = std::fs::read_to_string(Path::new(ROOT).join(&example.file)).expect("a source");
@@ -63,9 +64,21 @@ fn exported(folder: &str, name: &str) -> BTreeSet<String> {
     let start = format!("\npub use {name}::");
     let sources = sources(folder).into_iter().filter(|(file, _)| !file.contains("testing"));
     let texts = sources.map(|(_, text)| text).collect::<String>();
-    let uses = texts.split(&start).skip(1).filter_map(|rest| rest.split(';').next());
-    let words = uses.flat_map(|names| names.split(|c: char| c != '_' && !c.is_alphanumeric()));
-    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    let uses: Vec<&str> = texts.split(&start).skip(1).filter_map(|rest| rest.split(';').next()).collect();
+    let words = uses.iter().flat_map(|names| names.split(|c: char| c != '_' && !c.is_alphanumeric()));
+    // Of a module that is exported as a whole: what the top of its file declares.
+    let inner = if name == "informer_core" { "actors/core/src" } else { "actors/src" };
+    let files = crate::sources(inner);
+    let modules = uses.iter().filter_map(|module| files.get(&format!("{inner}/{module}.rs")));
+    let declared = modules.flat_map(|text| text.lines().filter_map(declared));
+    words.filter(|word| !word.is_empty()).chain(declared).map(str::to_owned).collect()
+}
+
+/// The name of the public type or trait that a line at the top of a file declares.
+fn declared(line: &str) -> Option<&str> {
+    let rest =
+        ["pub struct ", "pub enum ", "pub trait "].iter().find_map(|start| line.strip_prefix(start))?;
+    rest.split(|c: char| c != '_' && !c.is_alphanumeric()).next()
 }
 
 /// What the comment with this line documents: an item, or the type or trait that a method belongs to.

@@ -1,12 +1,14 @@
 //! Faults that a reading of the operator half found: defaults of the queue, standbys, reconciles that hang.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use informer_core::controller::Telling;
 use tokio::time::sleep;
 
 use super::super::MOST_DELETED;
 use super::*;
+use crate::controller::Trigger;
 use crate::list_watch::Coverage;
 use crate::work_queue::ExponentialPerKey;
 
@@ -14,7 +16,12 @@ use crate::work_queue::ExponentialPerKey;
 fn operator_b_a_reconcile_that_always_asks_to_run_again_after_no_time_is_done_and_does_not_spin() {
     run(|world| async move {
         world.apply("a/one", "1");
-        let always = |_: Request<String>| async { Ok(Outcome::RequeueAfter(Duration::ZERO)) };
+        let asked = AtomicUsize::new(0);
+        // While it spins no time passes: it would end after a hundred.
+        let always = move |_: Request<String>| {
+            let spins = asked.fetch_add(1, Relaxed) < 100;
+            async move { Ok(if spins { Outcome::RequeueAfter(Duration::ZERO) } else { Outcome::Done }) }
+        };
         let controller = world.builder().reconcile(always).start().expect("it starts");
         sleep(secs(1)).await;
         let counts = controller.status().counts;
@@ -152,13 +159,26 @@ fn lis_42_an_object_that_changes_all_the_time_is_reconciled_when_it_is_quiet_and
 #[test]
 fn operator_a10_each_reconcile_has_a_cause_and_an_event_that_comes_with_the_hand_out_leads_to_no_other() {
     run(|world| async move {
-        let log = world.log.clone();
+        let (log, triggers) = (world.log.clone(), Arc::new(OnceLock::<Trigger>::new()));
+        let (trigger, asked) = (Arc::clone(&triggers), AtomicUsize::new(0));
+        // It is asked between the hand-out of a key and the begin of its reconcile.
+        let fence = move || {
+            if let (Some(trigger), 0..100) = (trigger.get(), asked.fetch_add(1, Relaxed)) {
+                trigger.trigger(key("a/one"));
+            }
+            Some(1)
+        };
         let noted = move |request: Request<String>| {
             log.line(request.causes().to_string());
             async { Ok(Outcome::RequeueAfter(secs(7))) }
         };
-        let _controller = world.builder().workers(2).reconcile(noted).start().expect("it starts");
-        for number in 0..200 {
+        let builder = world.builder().workers(2).fenced_by(fence);
+        let controller = builder.reconcile(noted).start().expect("it starts");
+        assert!(triggers.set(controller.triggers()).is_ok());
+        world.apply("a/one", "0");
+        sleep(secs(1)).await;
+        assert_eq!(world.lines().await, ["Added texts a/one (InitialList), triggered"]);
+        for number in 1..200 {
             world.apply("a/one", &number.to_string());
             sleep(Duration::from_millis(number * 3 % 41)).await;
         }

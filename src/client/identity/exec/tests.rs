@@ -249,23 +249,33 @@ fn client_p1_a_name_is_looked_up_in_absolute_folders_and_must_be_a_program() {
     for name in ["", "Cargo.toml", "src", "no-such-plugin"] {
         assert_eq!(looked_up(name, &path), None, "{name}");
     }
+    let here = std::env::current_dir().expect("a folder");
+    let root: PathBuf = here.ancestors().skip(1).map(|_| "..").collect();
+    let relative = root.join(second.path().strip_prefix("/").expect("it is absolute"));
+    assert!(is_program(&relative.join("plugin")), "it is the same folder");
+    assert_eq!(looked_up("plugin", relative.as_os_str()), None);
 }
 
 #[test]
 fn client_p5_what_a_plugin_leaves_running_when_it_succeeds_is_left_alone() {
     for keeps in ["2>/dev/null", ""] {
         let directory = tempfile::tempdir().expect("a directory");
-        let pid_file = directory.path().join("pid");
+        let [question, reply] = ["question", "reply"].map(|name| directory.path().join(name));
+        assert!(Command::new("mkfifo").args([&question, &reply]).status().expect("it runs").success());
         let answer = format!(r#"{{"apiVersion":"{V1}","kind":"ExecCredential","status":{{"token":"t"}}}}"#);
         let plugin = plugin(&format!(
-            "sleep 1000 >/dev/null {keeps} & echo $! > {}; printf '%s' '{answer}'",
-            pid_file.display()
+            "{{ read x < {}; echo $x > {}; }} >/dev/null {keeps} & printf '%s' '{answer}'",
+            question.display(),
+            reply.display()
         ));
         plugin.run().expect("credentials");
-        let pid: i32 = std::fs::read_to_string(pid_file).expect("a pid").trim().parse().expect("a number");
-        let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
-        assert!(rustix::process::test_kill_process(pid).is_ok(), "it was killed");
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
+        let (heard, replies) = std::sync::mpsc::channel();
+        std::thread::spawn(move || heard.send(std::fs::read_to_string(reply)));
+        // Opened for both, so that nobody waits where nobody is left to read.
+        let mut asked = std::fs::File::options().read(true).write(true).open(question).expect("a pipe");
+        std::io::Write::write_all(&mut asked, b"alive\n").expect("it takes a line");
+        let reply = replies.recv_timeout(LIMIT).expect("it was killed").expect("a pipe");
+        assert_eq!(reply, "alive\n");
     }
 }
 

@@ -316,17 +316,17 @@ impl AsyncWrite for ClosedForWrites {
 
 #[tokio::test(start_paused = true)]
 async fn client_a_server_that_answers_pings_may_be_silent_for_hours_and_one_that_does_not_is_given_up() {
-    let mut played = play();
+    let (mut played, limit) = (play(), Duration::from_secs(600));
     let began = tokio::time::Instant::now();
     while began.elapsed() < Duration::from_secs(2 * 3600) {
-        match played.hear().await {
+        match tokio::time::timeout(limit, played.hear()).await.expect("it asks") {
             Some(Frame::Ping(bytes)) => played.say(Message::Pong(bytes)).await,
             other => panic!("{other:?}"),
         }
     }
     let asked = tokio::time::Instant::now();
     let mut end = Vec::new();
-    played.stdout.read_to_end(&mut end).await.unwrap();
+    tokio::time::timeout(limit, played.stdout.read_to_end(&mut end)).await.expect("it ends").unwrap();
     let error = played.ending.error().expect("given up");
     assert!(matches!(error, StreamError::Silent(_)), "{error}");
     assert!(asked.elapsed() <= Duration::from_secs(120), "{:?}", asked.elapsed());

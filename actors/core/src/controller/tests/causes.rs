@@ -28,17 +28,21 @@ fn begin(queue: &mut Queue) -> Option<(ObjectKey, Causes)> {
 fn operator_a10_an_event_between_the_hand_out_and_the_begin_of_a_reconcile_is_given_to_it_and_leads_to_no_other()
  {
     let mut queue = queue();
-    add(&mut queue, "one", event(1));
-    let taken = queue.take(NOW).expect("it waits");
-    add(&mut queue, "one", event(2));
-    let mut why = taken.note;
-    crate::work_queue::Merge::merge(&mut why, queue.begin(&taken.key));
-    assert_eq!(why.into_causes()[..], [event(1), event(2)]);
-    add(&mut queue, "one", event(3));
-    assert!(queue.done(&taken.key, NOW));
-    let (_, causes) = begin(&mut queue).expect("one more, for what came after its begin");
-    assert_eq!(causes[..], [event(3)]);
-    assert!(queue.done(&taken.key, NOW) && queue.take(NOW).is_none());
+    for comes_after_the_begin in [false, true] {
+        add(&mut queue, "one", event(1));
+        let taken = queue.take(NOW).expect("it waits");
+        add(&mut queue, "one", event(2));
+        let mut why = taken.note;
+        crate::work_queue::Merge::merge(&mut why, queue.begin(&taken.key));
+        assert_eq!(why.into_causes()[..], [event(1), event(2)]);
+        if comes_after_the_begin {
+            add(&mut queue, "one", event(3));
+            assert!(queue.done(&taken.key, NOW));
+            let (_, causes) = begin(&mut queue).expect("one more, for what came after its begin");
+            assert_eq!(causes[..], [event(3)]);
+        }
+        assert!(queue.done(&taken.key, NOW) && queue.take(NOW).is_none(), "and no other");
+    }
 }
 
 #[test]
