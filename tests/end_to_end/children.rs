@@ -8,7 +8,7 @@
 use actix_informer::client::api::Api;
 use actix_informer::object::from_body;
 use actix_informer::prelude::*;
-use actix_informer::reconcile::{ChildError, ChildPolicy, Children};
+use actix_informer::reconcile::{Adopt, ChildError, ChildPolicy, Children};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
@@ -74,13 +74,21 @@ pub(crate) async fn operator_a1_and_a6_managers_leave_each_other_alone_and_forme
     let owner = owner(&maps, "owner").await;
     let of = |manager: &str| Children::new(&client, manager).listed::<ConfigMap>("");
     let (dns, tls) = (of("dns"), of("tls"));
+    // What both of them make, each of them takes.
+    let adopting = ChildPolicy::new().adopt(Adopt::Always);
     let pass = async |children: &Children, names: &[&str]| {
         let mut pass = children.of(&owner, &owner).unwrap();
         for name in names {
-            pass.apply(map(name, "1")).await.unwrap();
+            pass.apply_with(map(name, "1"), &adopting).await.unwrap();
         }
         pass.prune().await.unwrap().iter().map(|one| one.key.name().to_owned()).collect::<Vec<_>>()
     };
+    pass(&dns, &["d", "both"]).await;
+    let error = tls.of(&owner, &owner).unwrap().apply(map("both", "1")).await.unwrap_err();
+    assert!(
+        matches!(error, ChildError::NotOurs { .. }),
+        "it has not asked for what another has made: {error}"
+    );
     for _ in 0..3 {
         assert_eq!(pass(&dns, &["d", "both"]).await, [""; 0]);
         assert_eq!(pass(&tls, &["t", "both"]).await, [""; 0]);
