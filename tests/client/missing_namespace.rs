@@ -62,6 +62,8 @@ fn newcomer_12_a_wait_for_the_first_lists_returns_which_namespaces_do_not_exist(
     Runtime::simulated(7).run(|runtime| async move {
         let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await.unwrap();
         let client = Client::in_process(&runtime, server.service());
+        // Whether a namespace exists is answered later than the list is empty.
+        server.faults().delay_requests(Some(Duration::from_millis(200)));
         let start = |namespaces: &[&str]| {
             let maps = client.resource::<ConfigMap>().namespaces(namespaces.iter().copied());
             maps.informer(&runtime).unwrap().start().unwrap()

@@ -8,7 +8,7 @@
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -96,10 +96,15 @@ impl Informerd {
     /// Reads stdout to its end.
     pub(crate) fn all(&mut self) -> &[String] {
         let deadline = patience_over();
-        while let Ok(line) = self.stdout.recv_timeout(left(deadline)) {
-            self.seen.push(line);
+        loop {
+            match self.stdout.recv_timeout(left(deadline)) {
+                Ok(line) => self.seen.push(line),
+                Err(RecvTimeoutError::Disconnected) => return &self.seen,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("it has not ended, and said:\n{}", self.seen.join("\n"))
+                }
+            }
         }
-        &self.seen
     }
 
     /// Reads stderr up to the line that contains `wanted`.
