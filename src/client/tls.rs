@@ -119,7 +119,7 @@ mod tests {
         let key = rcgen::KeyPair::generate().expect("a key");
         let pem = params.self_signed(&key).expect("a certificate").pem();
         let authorities = Authorities::of_pem(pem.as_bytes()).expect("trusted for itself");
-        assert_eq!((authorities.certificates.len(), authorities.issuers.len()), (1, 0));
+        assert!(matches!(&authorities.certificates[..], [one] if one.name.is_none()));
     }
 
     #[test]

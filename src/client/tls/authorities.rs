@@ -3,8 +3,7 @@
 //! Answers "what is in the certificate authority?" Invariants:
 //! 1. A certificate that cannot be read is left out with a warning; if none can be read, that is an error. An empty text
 //!    trusts nobody; a text with something else in it is an error.
-//! 2. Each certificate is trusted for itself. It is trusted as an issuer only if it may issue, as in Go: the key of one
-//!    server that is trusted makes no other one. What cannot be read whole issues nothing.
+//! 2. Each certificate is trusted for itself. What cannot be read whole issues nothing (`chain.rs`).
 
 use std::sync::LazyLock;
 
@@ -21,17 +20,31 @@ static TOLD: LazyLock<OnceInAWhile> = LazyLock::new(OnceInAWhile::default);
 
 const WHAT: &str = "the certificate authority";
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Authorities {
-    /// Each that is trusted.
-    pub(super) certificates: Vec<CertificateDer<'static>>,
-    /// Those of them that may issue others.
-    pub(super) issuers: RootCertStore,
+    pub(super) certificates: Vec<Trusted>,
+}
+
+/// A certificate that is trusted.
+#[derive(Debug)]
+pub(super) struct Trusted {
+    pub(super) der: CertificateDer<'static>,
+    /// Its name, in the form of [`Certificate::name`], by which it is found without being read; none if it issues nothing.
+    pub(super) name: Option<Box<[u8]>>,
+}
+
+impl Trusted {
+    /// It alone, for rustls' verifier.
+    pub(super) fn alone(&self) -> Option<RootCertStore> {
+        let mut store = RootCertStore::empty();
+        store.add(self.der.clone()).ok()?;
+        Some(store)
+    }
 }
 
 impl Authorities {
     pub(super) fn of_pem(pem: &[u8]) -> Result<Self, Error> {
-        let mut authorities = Self { certificates: Vec::new(), issuers: RootCertStore::empty() };
+        let mut authorities = Self::default();
         let mut refused = None;
         for certificate in CertificateDer::pem_slice_iter(pem) {
             let added = certificate
@@ -79,13 +92,10 @@ impl Authorities {
     }
 
     fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), &'static str> {
-        let may_issue = Certificate::read(&certificate).is_some_and(|read| read.may_sign());
-        let mut issuers = RootCertStore::empty();
-        issuers.add(certificate.clone()).map_err(|_| "it is not an X.509 certificate in DER")?;
-        if may_issue {
-            self.issuers.roots.append(&mut issuers.roots);
-        }
-        self.certificates.push(certificate);
+        let name = Certificate::read(&certificate).filter(Certificate::may_sign).and_then(|read| read.name());
+        let trusted = Trusted { der: certificate, name };
+        trusted.alone().ok_or("it is not an X.509 certificate in DER")?;
+        self.certificates.push(trusted);
         Ok(())
     }
 }

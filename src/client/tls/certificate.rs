@@ -50,6 +50,16 @@ impl<'a> Certificate<'a> {
         shown(&self.read.tbs_certificate().issuer().to_string())
     }
 
+    /// Its name, to be compared with [`Self::name_of_issuer`].
+    pub(super) fn name(&self) -> Option<Box<[u8]>> {
+        Some(self.read.tbs_certificate().subject().to_der().ok()?.into())
+    }
+
+    /// The name of who issued it.
+    pub(super) fn name_of_issuer(&self) -> Option<Box<[u8]>> {
+        Some(self.read.tbs_certificate().issuer().to_der().ok()?.into())
+    }
+
     pub(super) fn is_self_issued(&self) -> bool {
         self.names_as_issuer(self)
     }

@@ -11,9 +11,9 @@ use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_na
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use super::authorities::Authorities;
+use super::authorities::{Authorities, Trusted};
 use super::certificate::Certificate;
 use super::chain::Above;
 use super::words;
@@ -37,30 +37,42 @@ impl Verifier {
         let parsed = ParsedCertificate::try_from(presented)?;
         let read = Certificate::read(presented).ok_or(CertificateError::BadEncoding)?;
         let trusted = &authorities.certificates[..];
-        let is_alone = read.is_authority();
-        if trusted.iter().any(|one| **one == **presented) {
+        if trusted.iter().any(|one| one.der == *presented) {
             check_itself(&read, now)?;
             return verify_server_name(&parsed, name);
         }
-        match is_alone {
-            true => check_itself(&read, now)?,
-            false => {
-                let issuers = &authorities.issuers;
-                verify_server_cert_signed_by_trust_anchor(&parsed, issuers, intermediates, now, algorithms)?;
+        let above = Above { sent: intermediates, trusted, now, algorithms };
+        let judged = |issuers: &RootCertStore, between: &[CertificateDer<'_>]| {
+            verify_server_cert_signed_by_trust_anchor(&parsed, issuers, between, now, algorithms)
+        };
+        let is_over = match read.is_authority() {
+            true => check_itself(&read, now).map(|()| above.has_trusted_issuer_of(&read, None))?,
+            false => above.has_trusted_issuer_of(&read, Some(&|top, between| judged(top, between).is_ok())),
+        };
+        if !is_over {
+            // The reason that rustls' verifier has, if it has one, is the more exact one.
+            if !read.is_authority() {
+                judged(&issuers(trusted), intermediates)?;
             }
-        }
-        let above = Above { sent: intermediates, trusted, now, algorithms, is_alone };
-        if !above.has_trusted_issuer_of(&read) {
             return Err(without_issuer(&read, trusted, now));
         }
         verify_server_name(&parsed, name)
     }
 }
 
+/// All that may issue.
+fn issuers(trusted: &[Trusted]) -> RootCertStore {
+    let issuing = trusted.iter().filter(|one| one.name.is_some());
+    let mut store = RootCertStore::empty();
+    issuing.filter_map(Trusted::alone).for_each(|one| store.roots.extend(one.roots));
+    store
+}
+
 /// Why no trusted certificate stands over this one: what is wrong with those whose name it has as its issuer.
-fn without_issuer(read: &Certificate<'_>, trusted: &[CertificateDer<'_>], now: UnixTime) -> Error {
-    let issuers = trusted.iter().filter_map(Certificate::read).filter(|one| read.names_as_issuer(one));
-    let mut wrong = issuers.filter_map(|issuer| check_itself(&issuer, now).err());
+fn without_issuer(read: &Certificate<'_>, trusted: &[Trusted], now: UnixTime) -> Error {
+    let issuers = trusted.iter().filter_map(|one| Certificate::read(&one.der));
+    let mut wrong =
+        issuers.filter(|one| read.names_as_issuer(one)).filter_map(|issuer| check_itself(&issuer, now).err());
     wrong.next().unwrap_or_else(|| CertificateError::UnknownIssuer.into())
 }
 

@@ -164,7 +164,7 @@ fn of_unknown_issuer(read: Option<&Certificate<'_>>, trusted: &Authorities) -> S
     let mut names: Vec<_> = trusted
         .certificates
         .iter()
-        .filter_map(Certificate::read)
+        .filter_map(|one| Certificate::read(&one.der))
         .take(NAMED)
         .map(|one| format!("`{}`", one.subject()))
         .collect();
