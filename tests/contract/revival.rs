@@ -121,8 +121,13 @@ fn inf_66_a_source_that_is_added_later_and_panics_from_its_start_makes_the_infor
         let spec = SourceSpec::new(SourceId::new("other"), other.connect(), ReflectorConfig::new("texts"));
         world.informer.add_source(spec).expect("the name is free");
         world.informer.wait_until(|status| status.failed.is_some()).await.expect("it runs on");
+        let given_up_at = world.runtime.now();
+        panics_while_on.store(false, Ordering::Relaxed);
         pass(Duration::from_secs(60)).await;
-        let stale = stale().expect("a source of it is not followed");
-        assert_eq!(stale.lasts, Duration::from_secs(60), "{stale:?}");
+        let status = world.informer.status();
+        let added = status.source(&SourceId::new("other")).expect("it is there");
+        assert!(matches!(added.state, SourceState::GivenUp { .. }), "{:?}", added.state);
+        assert_eq!(added.failing_since, Some(given_up_at));
+        assert!(stale().is_some(), "a source of it is not followed");
     });
 }
