@@ -357,7 +357,7 @@ impl State {
             }
         }
         self.staying -= usize::from(entry.leaving.is_none());
-        self.forget_delivered(scope);
+        self.exchanges.delivered.remove(id);
     }
 
     /// Why it may not join; of the sources that may overlap, those count that came from `since` on.

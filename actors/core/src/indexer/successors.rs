@@ -94,7 +94,7 @@ impl Successors {
     }
 
     /// Whether this source is one of them.
-    pub(crate) fn has(&self, source: &SourceId) -> bool {
+    pub fn has(&self, source: &SourceId) -> bool {
         self.scopes.contains(source)
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use informer_core::indexer::{Scope, Successors};
 use informer_core::meta::{ClusterName, ResourceVersion, SourceId};
 
-use super::{Sources, State};
+use super::Sources;
 use crate::pipeline::source_spec::{Member, SourceSpec};
 
 /// The exchanges of one informer.
@@ -21,8 +21,8 @@ use crate::pipeline::source_spec::{Member, SourceSpec};
 pub(super) struct Exchanges {
     sets: BTreeMap<usize, Members>,
     hand_overs: BTreeMap<u64, HandOver>,
-    /// The newest version that any source of a cluster has delivered, for each cluster that has a source.
-    pub(super) delivered: BTreeMap<Option<ClusterName>, ResourceVersion>,
+    /// The newest version that each source has delivered, or may have yet to bring of what it took over.
+    pub(super) delivered: BTreeMap<SourceId, ResourceVersion>,
 }
 
 /// The sources of one set of namespaces.
@@ -33,6 +33,8 @@ struct Members {
     successors: Successors,
     /// How many have no first list.
     missing: usize,
+    /// The newest version that any of them has delivered.
+    delivered: Option<ResourceVersion>,
 }
 
 impl Members {
@@ -46,6 +48,8 @@ struct HandOver {
     add: BTreeMap<SourceId, Scope>,
     /// Those that go and those that come.
     both: Successors,
+    /// The newest version that any of them has delivered, in each cluster.
+    delivered: BTreeMap<Option<ClusterName>, ResourceVersion>,
 }
 
 /// A hand-over, until it is dropped.
@@ -59,7 +63,7 @@ pub(crate) struct HandingOver<'a> {
 
 impl Drop for HandingOver<'_> {
     fn drop(&mut self) {
-        self.sources.state().exchanges.hand_overs.remove(&self.number);
+        self.sources.state().exchanges.end(self.number);
         self.sources.exchanged.fetch_add(1, Ordering::AcqRel);
     }
 }
@@ -113,21 +117,40 @@ impl Exchanges {
         self.sets.get(&set).into_iter().flat_map(|members| members.all.iter().chain(members.each.keys()))
     }
 
+    /// What those that come have yet to bring counts as delivered by them.
+    fn end(&mut self, number: u64) {
+        let Some(HandOver { add, delivered, .. }) = self.hand_overs.remove(&number) else { return };
+        for (id, scope) in add {
+            let version = delivered.get(&scope.cluster).cloned().max(self.delivered.remove(&id));
+            self.delivered.extend(version.map(|version| (id, version)));
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        member: Option<&Member>,
+        (id, scope): (&SourceId, &Scope),
+        version: &ResourceVersion,
+        is_rewind: bool,
+    ) {
+        let raise = |newest: &mut ResourceVersion| {
+            if is_rewind || *newest < *version {
+                *newest = version.clone();
+            }
+        };
+        raise(self.delivered.entry(id.clone()).or_insert_with(|| version.clone()));
+        if let Some(members) = member.and_then(|member| self.sets.get_mut(&member.set)) {
+            raise(members.delivered.get_or_insert_with(|| version.clone()));
+        }
+        for one in self.hand_overs.values_mut().filter(|one| one.both.has(id)) {
+            raise(one.delivered.entry(scope.cluster.clone()).or_insert_with(|| version.clone()));
+        }
+    }
+
     fn current(&self) -> Vec<Successors> {
         let of_sets = self.sets.values().filter(|members| members.is_exchanging());
         let of_sets = of_sets.map(|members| members.successors.clone());
         of_sets.chain(self.hand_overs.values().map(|one| one.both.clone())).collect()
-    }
-}
-
-impl State {
-    /// A source of this scope is gone. A cluster without sources may come back as another server.
-    pub(super) fn forget_delivered(&mut self, scope: &Scope) {
-        let first = Scope { namespace: None, ..scope.clone() };
-        let next = self.by_scope.range(first..).next();
-        if next.is_none_or(|(other, _)| other.cluster != scope.cluster) {
-            self.exchanges.delivered.remove(&scope.cluster);
-        }
     }
 }
 
@@ -138,12 +161,20 @@ impl Sources {
         let coming: BTreeMap<SourceId, Scope> = add.iter().map(|one| (one.id.clone(), one.scope())).collect();
         let mut successors = Successors::none();
         coming.iter().for_each(|(id, scope)| successors.add(scope.clone(), id.clone()));
-        let mut both = successors.clone();
-        let going = remove.iter().filter_map(|id| Some((id, state.entries.get(id)?.scope.clone())));
-        going.for_each(|(id, scope)| both.add(scope, id.clone()));
+        let (mut both, mut delivered) = (successors.clone(), BTreeMap::new());
+        for id in remove {
+            let Some(scope) = state.entries.get(id).map(|entry| entry.scope.clone()) else { continue };
+            if let Some(newest) = state.exchanges.delivered.get(id) {
+                let of_cluster = delivered.entry(scope.cluster.clone()).or_insert_with(|| newest.clone());
+                if *of_cluster < *newest {
+                    of_cluster.clone_from(newest);
+                }
+            }
+            both.add(scope, id.clone());
+        }
         let number = state.next;
         state.next += 1;
-        state.exchanges.hand_overs.insert(number, HandOver { add: coming, both });
+        state.exchanges.hand_overs.insert(number, HandOver { add: coming, both, delivered });
         self.exchanged.fetch_add(1, Ordering::AcqRel);
         HandingOver { sources: self, number, successors }
     }
@@ -159,48 +190,41 @@ impl Sources {
     }
 
     /// The source is asked for a list; `is_first` if it has none yet. If it takes over from others, gives the newest version
-    /// that any source of its cluster has delivered: the list must not be below it.
+    /// that they have delivered: the list must not be below it.
     pub(crate) fn begin_list(&self, id: &SourceId, is_first: bool) -> Option<ResourceVersion> {
         let mut state = self.state();
         let state = &mut *state;
-        let mut takes_over = false;
-        let member =
-            state.entries.get(id).and_then(|entry| Some((entry.member.clone()?, entry.scope.clone())));
-        if let Some((member, scope)) = member
+        let entry = state.entries.get(id)?;
+        let (mut takes_over, mut newest) = (false, None);
+        if let Some(member) = &entry.member
             && let Some(members) = state.exchanges.sets.get_mut(&member.set)
             && members.is_exchanging()
         {
             if is_first {
-                members.successors.begin_round(&scope, id);
+                members.successors.begin_round(&entry.scope, id);
             }
             takes_over = true;
+            newest.clone_from(&members.delivered);
         }
-        for one in state.exchanges.hand_overs.values_mut() {
-            if let Some(scope) = one.add.get(id) {
-                if is_first {
-                    one.both.begin_round(scope, id);
-                }
-                takes_over = true;
+        for one in state.exchanges.hand_overs.values_mut().filter(|one| one.add.contains_key(id)) {
+            if is_first {
+                one.both.begin_round(&entry.scope, id);
             }
+            takes_over = true;
+            newest = newest.max(one.delivered.get(&entry.scope.cluster).cloned());
         }
         if is_first && takes_over {
             self.exchanged.fetch_add(1, Ordering::AcqRel);
         }
-        let cluster = &state.entries.get(id).filter(|_| takes_over)?.cluster;
-        state.exchanges.delivered.get(cluster).cloned()
+        newest
     }
 
-    /// A source of this cluster is about to deliver this version. After a rewind the versions before it do not count.
-    pub(crate) fn note_delivered(
-        &self,
-        cluster: Option<&ClusterName>,
-        version: &ResourceVersion,
-        is_rewind: bool,
-    ) {
-        let delivered = &mut self.state().exchanges.delivered;
-        let newest = delivered.entry(cluster.cloned()).or_insert_with(|| version.clone());
-        if is_rewind || *newest < *version {
-            *newest = version.clone();
+    /// The source is about to deliver this version. After a rewind what was delivered before does not count.
+    pub(crate) fn note_delivered(&self, id: &SourceId, version: &ResourceVersion, is_rewind: bool) {
+        let mut state = self.state();
+        let state = &mut *state;
+        if let Some(entry) = state.entries.get(id) {
+            state.exchanges.deliver(entry.member.as_ref(), (id, &entry.scope), version, is_rewind);
         }
     }
 

@@ -161,28 +161,33 @@ fn operator_b_a_cluster_wide_source_follows_the_namespaces_that_it_keeps_and_say
 }
 
 #[test]
-fn who_takes_over_lists_from_the_newest_version_that_its_cluster_has_delivered_since_the_last_rewind() {
+fn who_takes_over_lists_from_the_newest_version_that_its_exchange_has_delivered_since_the_last_rewind() {
     let sources = Sources::default();
-    let (a, b) = (SourceId::new("a"), SourceId::new("b"));
+    let [a, b, c] = ["a", "b", "c"].map(SourceId::new);
     let version = |number| ResourceVersion::from_number(number);
-    let deliver = |number, is_rewind| {
-        sources.note_delivered(None, &version(number).expect("not zero"), is_rewind);
+    let deliver = |id: &SourceId, number, is_rewind| {
+        sources.note_delivered(id, &version(number).expect("not zero"), is_rewind);
     };
-    join(&sources, &spec("a")).expect("the first");
-    deliver(7, false);
-    deliver(5, false);
-    let handing_over = sources.hand_over(std::slice::from_ref(&a), &[spec("b")]);
+    sources.join([&spec("a"), &spec("other")], false).expect("two names");
+    deliver(&a, 7, false);
+    deliver(&a, 5, false);
+    deliver(&SourceId::new("other"), 900, false);
+    let first = sources.hand_over(std::slice::from_ref(&a), &[spec("b")]);
     sources.join([&spec("b")], true).expect("it takes over");
     assert_eq!((sources.begin_list(&a, false), sources.begin_list(&b, true)), (None, version(7)));
-    deliver(3, true);
-    assert_eq!(sources.begin_list(&b, false), version(3), "the server was rewound");
-    drop(handing_over);
+    deliver(&a, 9, false);
+    deliver(&b, 8, false);
+    assert_eq!(sources.begin_list(&b, false), version(9));
+    drop(first);
     assert_eq!(sources.begin_list(&b, false), None, "the hand-over has ended");
-    let forget = |id: &SourceId| {
-        sources.begin_removal(id).map(|_| sources.forget(id)).expect("it may go");
-    };
-    forget(&a);
-    assert_eq!(sources.state().exchanges.delivered.len(), 1);
+    let _second = sources.hand_over(std::slice::from_ref(&b), &[spec("c")]);
+    sources.join([&spec("c")], true).expect("it takes over");
+    assert_eq!(sources.begin_list(&c, true), version(9), "b may have yet to bring what a has delivered");
+    deliver(&b, 3, true);
+    assert_eq!(sources.begin_list(&c, false), version(3), "the server went back");
     sources.state().remove(&b, &sources.exchanged);
-    assert!(sources.state().exchanges.delivered.is_empty(), "the cluster has no source");
+    assert!(
+        !sources.state().exchanges.delivered.contains_key(&b),
+        "its name may come back as another server"
+    );
 }
