@@ -136,7 +136,7 @@ impl<S: Body> InformerBuilder<S> {
     }
 
     /// The bounds of the queue between reflectors and store. Each is at least 1, else the start is refused. Default:
-    /// 4,096 parts, 32 MiB, batches of 250.
+    /// 512 parts, 4 MiB, batches of 250.
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.spec.bounds = bounds;
         self

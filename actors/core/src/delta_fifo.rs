@@ -45,9 +45,9 @@ pub enum QueueOrder {
 /// How much a queue takes before its senders wait, and how much it hands out at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Parts (a Replace, the end of a source or a Resync counts as one), at least one: 4,096.
+    /// Parts (a Replace, the end of a source or a Resync counts as one), at least one: 512, which is two batches.
     pub parts: usize,
-    /// Bytes on the wire, at least one: 32 MiB.
+    /// Bytes on the wire, at least one: 4 MiB. Decoded objects take up to twelve times as many.
     pub bytes: usize,
     /// Parts in one batch, at least one: 250, which one turn of the indexer handles. Under [`QueueOrder::PerKey`] a key
     /// with more parts than this is still one batch.
@@ -56,7 +56,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { parts: 4_096, bytes: 32 << 20, batch: 250 }
+        Self { parts: 512, bytes: 4 << 20, batch: 250 }
     }
 }
 

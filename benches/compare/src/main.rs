@@ -24,6 +24,8 @@ mod floor;
 mod idle;
 mod many;
 mod memory;
+#[path = "../../support/memory_bar.rs"]
+mod memory_bar;
 mod meter;
 #[path = "../../support/pod.rs"]
 mod pod;
