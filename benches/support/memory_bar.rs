@@ -4,11 +4,11 @@
 //! hold the same bar.
 
 /// The most objects that are on their way at once, however many there are in the cache: 512 in the queue, four chunks of
-/// 64 that are decoded or pushed, a batch of 250 that is applied, and as many that it replaces, that wait to be freed and
-/// that a subscriber has in hand.
+/// 64 that are decoded or pushed, a batch of 250 that is applied, as many that it replaces, and
+/// as many that wait to be freed.
 const ON_THEIR_WAY: u64 = 1_500;
-/// What is no object, in KiB: the bytes of chunks, the buffers of a connection, what threads keep for themselves.
-const BUFFERS: f64 = 1_024.0;
+/// What is no object, in KiB: the bytes of four chunks of 256 KiB, and the buffers of a connection and of threads.
+const BUFFERS: f64 = 2_048.0;
 
 /// How many KiB a cache of so many objects may take that took `listed` after its list: 5 % more, or what the objects that
 /// are on their way take where that is more.

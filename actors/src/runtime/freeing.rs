@@ -206,7 +206,14 @@ impl Shared {
     /// Frees a piece of a large value. What is left waits again.
     fn free_some(&self, mut large: PendingFree) {
         if self.free_piece(&mut large) {
-            self.state().large.push_front(large);
+            let mut state = self.state();
+            state.large.push_front(large);
+            // The thread may have found nothing meanwhile.
+            if state.thread == ThreadState::Idle {
+                state.thread = ThreadState::Busy;
+                drop(state);
+                self.wake.notify_one();
+            }
         } else {
             self.count_freed(large.bytes());
         }
@@ -215,10 +222,12 @@ impl Shared {
     /// Waits for something to free, and a little longer for more of it; `None` at the end. A large value comes back
     /// until its last piece is freed.
     fn next(&self) -> Option<(Vec<PendingFree>, Option<PendingFree>)> {
-        let mut state = self.state();
-        state.thread = ThreadState::Idle;
-        let nothing = |state: &mut State| state.values.is_empty() && state.large.is_empty() && !state.closed;
-        let mut state = self.wake.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
+        let nothing = |state: &mut State| {
+            // Also after a wake: another thread may have freed the value that it was for.
+            state.thread = ThreadState::Idle;
+            state.values.is_empty() && state.large.is_empty() && !state.closed
+        };
+        let mut state = self.wake.wait_while(self.state(), nothing).unwrap_or_else(PoisonError::into_inner);
         state.thread = ThreadState::Gathering;
         let few = |state: &mut State| !state.closed && !state.is_enough(self.pending.load(Ordering::Relaxed));
         let (mut state, _timed_out) =

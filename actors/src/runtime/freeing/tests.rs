@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use informer_core::off_arbiter::{Freeing as By, OffArbiter};
 
-use super::{Freeing, HELP_AT, MANY, MOST, MUCH, TOO_MUCH};
+use super::{Freeing, HELP_AT, MANY, MOST, MUCH, TOO_MUCH, ThreadState};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -134,6 +134,24 @@ fn informer_14_a_large_value_is_freed_where_it_is_dropped_while_too_much_waits()
     assert!(helped.len() == 16 && helped.iter().all(|name| *name == own), "{helped:?}");
     assert_eq!(freeing.pending_bytes(), MUCH, "what the thread is freeing");
     drop(go);
+}
+
+#[test]
+fn a_thread_that_is_woken_for_a_value_that_another_one_has_freed_is_woken_for_the_next() {
+    let freeing = Freeing::thread("late").expect("a thread");
+    let is_idle = || freeing.0.state().thread == ThreadState::Idle;
+    let until_idle = || {
+        let is_soon = |_: &usize| {
+            std::thread::park_timeout(Duration::from_millis(1));
+            is_idle()
+        };
+        (0..10_000).find(is_soon)
+    };
+    assert!(until_idle().is_some());
+    // As `release` leaves it once `help` was faster than the thread.
+    freeing.0.state().thread = ThreadState::Busy;
+    freeing.0.wake.notify_one();
+    assert!(until_idle().is_some(), "it would sleep for ever");
 }
 
 #[tokio::test]
