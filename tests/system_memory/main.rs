@@ -4,7 +4,7 @@
 //! counts for the process, after a first list and after changes: as fast as they are read, and one at a time, as they come
 //! in a quiet cluster. A binary of its own, in which no other allocator is linked; each case is a process of its own.
 //! Nobody is subscribed: what waits for a subscriber that is behind is its own, at most the states of each key that it has
-//! yet to see. `.ci/long` runs the long form, with the figures of production and a subscriber.
+//! yet to see. `.ci/long` runs the long form, with the figures of production.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 

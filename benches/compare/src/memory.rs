@@ -6,6 +6,7 @@
 //! 1. Memory is what the system counts (`VmRSS`), read after the first list and after the changes; `VmHWM` is the most
 //!    between the two.
 //! 2. A row counts only if the cache has the last change.
+//! 3. Nobody is subscribed: the backlog of a subscriber that is behind is its own (ARCHITECTURE.md, memory).
 //!
 //! Run it with `--no-default-features`: then no allocator is linked but the system's, as in a program that chooses none.
 //! Linux only. Read next: `clients/`, what is started.
@@ -172,8 +173,7 @@ async fn ours<S: Send + Sync + 'static>(
     let last = server.version()? + changes;
     let (runtime, client) = (Runtime::threads().start()?, Client::new(Config::new(server.url())?)?);
     let pods = start(&client, &runtime)?;
-    let subscription = pods.for_each(|_| std::future::ready(()))?;
-    subscription.synced_within(LONG).await?;
+    pods.synced_within(LONG).await?;
     ensure!(pods.status().undecodable == 0, "{} objects were not decoded", pods.status().undecodable);
     let last = ResourceVersion::from_number(last).context("a version is not zero")?;
     let lister = pods.lister();
