@@ -58,6 +58,9 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// It was told to stop before it had started.
+    #[error("stopped while it asked the server which kinds there are; nothing was followed")]
+    StoppedAtStart,
     /// The output could not be written.
     #[error("the output cannot be written: {0}")]
     Output(#[source] std::io::Error),

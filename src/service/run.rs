@@ -75,9 +75,14 @@ impl Service {
     /// inside a tokio runtime with time and IO. Changes are printed to stdout, the announcements at the start to stderr.
     ///
     /// # Errors
-    /// When it cannot start, or writing the output fails for another reason than a closed pipe.
+    /// When it cannot start, `stop` is ready before it has, or writing the output fails for another reason than a closed pipe.
     pub async fn run(self, stop: impl Future<Output = Ending>) -> Result<Report, Error> {
-        let running = self.start().await?;
+        let mut stop = std::pin::pin!(stop);
+        let running = tokio::select! {
+            biased;
+            _ending = &mut stop => return Err(Error::StoppedAtStart),
+            running = self.start() => running?,
+        };
         let started = running.started;
         let limit = async {
             match self.config.run.limit {

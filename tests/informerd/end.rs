@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::ChildStdout;
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::process::{Informerd, http_get, wait_for_code};
 use crate::replay::Replay;
@@ -35,6 +36,32 @@ fn client_informerd_the_time_counts_from_the_start_also_while_the_server_does_no
     assert!(
         (2.0..3.9).contains(&seconds),
         "it waits for what the kinds are, and then as long again: {seconds}"
+    );
+}
+
+#[test]
+fn client_informerd_a_signal_ends_it_also_while_the_server_does_not_say_which_kinds_there_are() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, config) = (folder.path().join("kubeconfig"), folder.path().join("c.toml"));
+    let url = format!("http://{}", server.local_addr().unwrap());
+    let kubeconfig = json!({
+        "clusters": [{"name": "a", "cluster": {"server": url}}],
+        "users": [{"name": "a", "user": {}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "current-context": "a",
+    });
+    std::fs::write(&file, kubeconfig.to_string()).unwrap();
+    std::fs::write(&config, "[[informer]]\nkind = \"widgets\"\n").unwrap();
+    let informerd =
+        Informerd::start(&["--kubeconfig", file.to_str().unwrap(), "--config", config.to_str().unwrap()]);
+    let _asked = server.accept().unwrap();
+    informerd.signal(Signal::TERM);
+    let (status, _, stderr) = informerd.end();
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("informerd: stopped while it asked the server which kinds there are"),
+        "{stderr}"
     );
 }
 
