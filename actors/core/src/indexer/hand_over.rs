@@ -210,7 +210,10 @@ impl<S> Store<S> {
             return;
         }
         self.working.forget_behind(source);
-        let others: Vec<SourceId> = self.working.behind().keys().cloned().collect();
+        // What was told to sources that take no part with this one was told of another server.
+        let is_with =
+            |other: &&SourceId| self.successors.iter().any(|among| among.has(source) && among.has(other));
+        let others: Vec<SourceId> = self.working.behind().keys().filter(is_with).cloned().collect();
         others.into_iter().for_each(|other| self.settle(other));
     }
 

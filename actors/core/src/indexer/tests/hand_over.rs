@@ -333,4 +333,15 @@ fn informer_1_a_source_that_stands_still_costs_no_more_than_a_bound_and_still_lo
     assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/own", "u2", 6))), nothing(), "it may be gone as well");
     assert_eq!(apply(&mut play, ALL, bookmark(7)), ["+ n0/own u2@6 Relist"]);
     assert!(play.now().frame().behind().is_empty(), "it has caught up");
+
+#[test]
+fn informer_1_a_rewind_of_a_source_that_takes_no_part_brings_nothing_back() {
+    let mut play = handing_over(5, &[("n0/one", "u1", 5)]);
+    list(&mut play, "other", 900, &[]);
+    apply(&mut play, "n0", gone(of("n0", "n0/one", "u1", 8)));
+    assert_eq!(list(&mut play, ALL, 6, &[("n0/one", "u1", 5)]), nothing());
+    assert_eq!(rewind(&mut play, "other", 800, &[]), nothing());
+    assert_eq!(apply(&mut play, "other", bookmark(801)), nothing());
+    assert!(play.holds().is_empty(), "its deletion is on the way");
+    assert_eq!(apply(&mut play, ALL, gone(of(ALL, "n0/one", "u1", 8))), nothing());
 }
