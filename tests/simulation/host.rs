@@ -145,6 +145,25 @@ impl Host {
         }
         self.bound.is_none()
     }
+
+    /// Something that the server or the network does.
+    pub(crate) fn disturb(&self, step: usize, mut errors: Vec<ListWatchError>, dice: &mut Dice) {
+        match step {
+            5 => self.server.bookmark(),
+            6 => self.server.compact(),
+            7 => self.server.end_watches(None),
+            8 => self.server.end_watches(errors.pop()),
+            9 => self.server.refuse(errors),
+            10 => self.server.freeze_watches(dice.one_in(2)),
+            _ => self.server.hold_lists(dice.one_in(3)),
+        }
+    }
+
+    /// From now on it answers later, or sooner.
+    pub(crate) fn slow_down(&self, dice: &mut Dice) {
+        self.server.answer_after(dice.milliseconds(&[0, 5, 300, 7_000, 40_000]));
+        self.server.pause_between_parts(dice.milliseconds(&[0, 0, 1, 200]));
+    }
 }
 
 /// A version as a number.

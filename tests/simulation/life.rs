@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use informer_actors::informer::{AddIndexError, Informer};
@@ -19,7 +20,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::Cluster;
 use crate::dice::Dice;
 use crate::host::Host;
-use crate::plan::{Ending, Plan, kills};
+use crate::plan::{Armed, Ending, IN_EXCHANGES, Plan, kills};
 use crate::sources::Origin;
 use crate::subscribers::{Handle, Subscriber};
 use crate::verdict;
@@ -43,6 +44,9 @@ pub(crate) struct Life {
     /// Indices that are being added.
     pub(crate) adding: Vec<(String, JoinHandle<Result<(), AddIndexError>>)>,
     signals: mpsc::UnboundedReceiver<()>,
+    armed: Armed,
+    /// How many kills may be asked for.
+    kills_left: usize,
     pub(crate) trace: String,
 }
 
@@ -59,12 +63,13 @@ pub(crate) fn live(seed: u64) -> Run {
     let mut dice = Dice::new(seed);
     let plan = Plan::draw(&mut dice);
     let (signal, signals) = mpsc::unbounded_channel();
+    let armed = Armed::default();
     let simulation = Runtime::simulation(seed)
-        .faults(kills(&mut dice, signal))
+        .faults(kills(&mut dice, signal, Armed::clone(&armed)))
         .start_jitter(plan.jitter)
         .lists_at_once(plan.lists_at_once);
     simulation.build().run(|runtime| async move {
-        let mut life = Life::begin(runtime.clone(), plan, dice, signals);
+        let mut life = Life::begin(runtime.clone(), plan, dice, (signals, armed));
         for _ in 0..life.dice.below(3) {
             life.subscribe();
         }
@@ -98,7 +103,12 @@ pub(crate) fn hosts<'a>(
 }
 
 impl Life {
-    fn begin(runtime: Runtime, plan: Plan, mut dice: Dice, signals: mpsc::UnboundedReceiver<()>) -> Self {
+    fn begin(
+        runtime: Runtime,
+        plan: Plan,
+        mut dice: Dice,
+        (signals, armed): (mpsc::UnboundedReceiver<()>, Armed),
+    ) -> Self {
         let origins: Vec<Origin> =
             plan.sources.iter().enumerate().map(|(number, source)| Origin::new(number, source)).collect();
         let mut builder = Informer::builder(&runtime, "lives")
@@ -125,6 +135,8 @@ impl Life {
             subscribers: Vec::new(),
             adding: Vec::new(),
             signals,
+            armed,
+            kills_left: 2,
             trace: String::new(),
         }
     }
@@ -151,6 +163,11 @@ impl Life {
     fn look(&mut self) {
         let of_cluster = self.cluster.as_ref().and_then(|cluster| cluster.window(&self.informer));
         let open: BTreeSet<_> = self.origins.iter().filter_map(Origin::window).chain(of_cluster).collect();
+        if !open.is_empty() && self.kills_left > 0 && self.dice.one_in(6) {
+            self.kills_left -= 1;
+            let site = self.dice.pick(&IN_EXCHANGES);
+            *self.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
+        }
         self.windows.look(open, self.informer.status().restarts);
         for origin in &mut self.origins {
             let reached = origin.reached(&self.informer);
@@ -169,11 +186,11 @@ impl Life {
             0..=4 => self.write(at),
             step @ 5..=11 => {
                 let errors = self.errors();
-                disturb(step, &self.origins[at].host, errors, &mut self.dice);
+                self.origins[at].host.disturb(step, errors, &mut self.dice);
             }
             12 | 13 => self.subscribe(),
             14 => self.add_index(),
-            15 => slow_down(&self.origins[at].host, &mut self.dice),
+            15 => self.origins[at].host.slow_down(&mut self.dice),
             16 => self.origins[at].host.paged.expire(),
             17 | 18 => {
                 self.change_source(at);
@@ -196,17 +213,22 @@ impl Life {
             0..=4 => self.write_in(cluster),
             step @ 5..=11 => {
                 let errors = self.errors();
-                disturb(step, &cluster.host, errors, &mut self.dice);
+                cluster.host.disturb(step, errors, &mut self.dice);
             }
-            12 => slow_down(&cluster.host, &mut self.dice),
-            13 => cluster.forbid(self.dice.one_in(2)),
+            12 => cluster.host.slow_down(&mut self.dice),
+            13 => {
+                cluster.forbid(self.dice.one_in(2));
+                if self.dice.one_in(3) {
+                    self.rewind_in(cluster);
+                }
+            }
             14 => cluster.host.back_up(),
             15 => self.rewind_in(cluster),
             _ => {
                 cluster.change(&self.informer, &mut self.dice);
                 match self.dice.below(6) {
                     0..=2 => self.write_in(cluster),
-                    3 => self.rewind_in(cluster),
+                    3 | 4 => self.rewind_in(cluster),
                     _ => {}
                 }
             }
@@ -345,24 +367,6 @@ impl Life {
         let mut steady = status.sources.iter().filter(|source| !went_back(&source.source));
         assert!(steady.all(|source| source.counters.rewinds == 0), "{status:?}");
     }
-}
-
-/// Something that a server or a network does.
-fn disturb(step: usize, host: &Host, mut errors: Vec<ListWatchError>, dice: &mut Dice) {
-    match step {
-        5 => host.server.bookmark(),
-        6 => host.server.compact(),
-        7 => host.server.end_watches(None),
-        8 => host.server.end_watches(errors.pop()),
-        9 => host.server.refuse(errors),
-        10 => host.server.freeze_watches(dice.one_in(2)),
-        _ => host.server.hold_lists(dice.one_in(3)),
-    }
-}
-
-fn slow_down(host: &Host, dice: &mut Dice) {
-    host.server.answer_after(dice.milliseconds(&[0, 5, 300, 7_000, 40_000]));
-    host.server.pause_between_parts(dice.milliseconds(&[0, 0, 1, 200]));
 }
 
 /// The value under which an index files an object: by the name of the index.

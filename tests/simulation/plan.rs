@@ -5,7 +5,7 @@
 //! 2. A plan with a setting that may rightly keep an informer from following (it never asks again, or no answer is in
 //!    time) sets `may_stay_behind`: such a run is not required to catch up, only to stay consistent and to end.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use informer_actors::testing::{Faults, Site};
@@ -33,6 +33,16 @@ const SITES: [Site; 16] = [
     Site::ListenerStarted,
     Site::ListenerChanges,
     Site::SupervisorExited,
+    Site::NamespacesPlanned,
+];
+/// Where one may be killed while sources take over from each other.
+pub(crate) const IN_EXCHANGES: [Site; 7] = [
+    Site::ReflectorReceived,
+    Site::DeltaFifoPush,
+    Site::DeltaFifoPop,
+    Site::IndexerApply,
+    Site::IndexerReplace,
+    Site::IndexerPublished,
     Site::NamespacesPlanned,
 ];
 /// How the text of a planned panic begins.
@@ -161,14 +171,20 @@ impl Source {
     }
 }
 
-/// At most two kills a run, each at the nth visit of a site; and at other visits, a signal to do something
-/// there.
-pub(crate) fn kills(dice: &mut Dice, signal: UnboundedSender<()>) -> Faults {
+/// Where the next kill is, once one is asked for.
+pub(crate) type Armed = Arc<Mutex<Option<Site>>>;
+
+/// At most two kills a run, each at the nth visit of a site, and those that are asked for; and at other visits, a signal
+/// to do something there.
+pub(crate) fn kills(dice: &mut Dice, signal: UnboundedSender<()>, armed: Armed) -> Faults {
     let deaths = dice.below(3);
     let planned: Vec<(Site, usize, bool)> =
         (0..deaths + 2).map(|n| (dice.pick(&SITES), 1 + dice.below(12), n < deaths)).collect();
     let visits = Mutex::new(vec![0_usize; planned.len()]);
     Faults::new(move |here| {
+        let is_asked_for =
+            armed.lock().unwrap_or_else(PoisonError::into_inner).take_if(|site| *site == here).is_some();
+        assert!(!is_asked_for, "{KILLED} at {here:?}");
         let due = {
             let mut visits = visits.lock().unwrap_or_else(PoisonError::into_inner);
             let counted = planned.iter().zip(visits.iter_mut()).filter(|((site, ..), _)| *site == here);

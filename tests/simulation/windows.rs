@@ -36,9 +36,8 @@ pub(crate) enum Deed {
     Killed,
 }
 
-/// What is drawn in each window. Kills come where they come.
-pub(crate) const DEEDS: [Deed; 5] =
-    [Deed::Made, Deed::Changed, Deed::Deleted, Deed::MadeAgain, Deed::Rewound];
+pub(crate) const DEEDS: [Deed; 6] =
+    [Deed::Made, Deed::Changed, Deed::Deleted, Deed::MadeAgain, Deed::Rewound, Deed::Killed];
 pub(crate) const WINDOWS: [Window; 6] = [
     Window::AllTakesOver,
     Window::AllBesideEach,
