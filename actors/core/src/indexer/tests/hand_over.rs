@@ -333,6 +333,7 @@ fn informer_1_a_source_that_stands_still_costs_no_more_than_a_bound_and_still_lo
     assert_eq!(apply(&mut play, ALL, put(of(ALL, "n0/own", "u2", 6))), nothing(), "it may be gone as well");
     assert_eq!(apply(&mut play, ALL, bookmark(7)), ["+ n0/own u2@6 Relist"]);
     assert!(play.now().frame().behind().is_empty(), "it has caught up");
+}
 
 #[test]
 fn informer_1_a_rewind_of_a_source_that_takes_no_part_brings_nothing_back() {
