@@ -19,7 +19,7 @@ use actix::{Actor, ActorFuture, Addr, AsyncContext, Context, Handler, Supervised
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use informer_core::chunks::Chunks;
-use informer_core::delta::{Changes, WatchPart};
+use informer_core::delta::{Cause, Changes, WatchPart};
 use informer_core::delta_fifo::Batch;
 use informer_core::indexer::machine::{Effect, IndexerMachine, Step};
 use informer_core::indexer::{IndexExists, Progress, Publish, Store};
@@ -224,6 +224,7 @@ impl<S: Body> Indexer<S> {
             return self.machine.handle_end();
         }
         sources.note_listed(&applied.snapshot, &applied.first);
+        self.note_rewind(&applied);
         let Publish { before, changes, replaced, replaced_bytes, .. } = applied;
         let replaced = Freeing::by_chunks(self.spec.shared.runtime.0.freeing.release()).keep(replaced);
         if replaced.is_empty() {
@@ -232,6 +233,15 @@ impl<S: Body> Indexer<S> {
         replaced.weigh(replaced_bytes);
         self.spec.shared.fail_point(Site::IndexerPublished);
         self.fan_out(changes, None, Some((before, replaced)));
+    }
+
+    /// A published list after a rewind: from now on its server counts as far as the source has delivered since.
+    fn note_rewind(&self, applied: &Publish<S>) {
+        let Some(Changes::Listed { source, cause: Cause::Rewind, .. }) = &applied.changes else { return };
+        let newest = self.spec.shared.handed_over.newest(self.epoch, source);
+        if let Some(version) = newest.as_ref().or_else(|| applied.snapshot.version(source)) {
+            self.spec.shared.sources.note_delivered(source, version, true);
+        }
     }
 
     /// Sends changes to the Processor, and goes on when it has taken them.

@@ -7,7 +7,7 @@
 //!
 //! Read next: `informer_core::indexer`, whose store compares the versions.
 
-use informer_core::delta::{Cause, WatchPart};
+use informer_core::delta::WatchPart;
 use informer_core::meta::ResourceVersion;
 use informer_core::reflector::Delivery;
 
@@ -19,14 +19,15 @@ pub(super) fn begin<S: Body>(of: &ReflectorSpec<S>, is_first: bool) -> Option<Re
     of.shared.sources.begin_list(&of.source, is_first)
 }
 
-/// Notes what the source is about to deliver.
+/// Notes what the source is about to deliver. A list after a rewind counts when it is published: whoever lists before
+/// notices the rewind, too, also if this list is lost with its actor.
 pub(super) fn note<S: Body>(of: &ReflectorSpec<S>, delivery: &Delivery<S>) {
-    let (version, is_rewind) = match delivery {
-        Delivery::Replace(list) => (Some(&list.version), list.cause == Cause::Rewind),
-        Delivery::Delta(parts) => (parts.iter().rev().find_map(WatchPart::reached), false),
-        _ => (None, false),
+    let version = match delivery {
+        Delivery::Replace(list) => Some(&list.version),
+        Delivery::Delta(parts) => parts.iter().rev().find_map(WatchPart::reached),
+        _ => None,
     };
     if let Some(version) = version {
-        of.shared.sources.note_delivered(&of.source, version, is_rewind);
+        of.shared.sources.note_delivered(&of.source, version, false);
     }
 }

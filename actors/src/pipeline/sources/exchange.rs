@@ -219,7 +219,8 @@ impl Sources {
         newest
     }
 
-    /// The source is about to deliver this version. After a rewind what was delivered before does not count.
+    /// The source is about to deliver this version; or, with `is_rewind`, has published a list after a rewind: what was
+    /// delivered before does not count.
     pub(crate) fn note_delivered(&self, id: &SourceId, version: &ResourceVersion, is_rewind: bool) {
         let mut state = self.state();
         let state = &mut *state;
