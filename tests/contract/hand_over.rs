@@ -10,6 +10,7 @@ use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Server, Site, kill_at};
 use informer_core::delta_fifo::QueueOrder;
+use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, SourceId};
 use informer_core::reflector::ReflectorConfig;
 
@@ -225,6 +226,39 @@ fn informer_1_while_one_source_takes_over_from_another_each_life_is_told_once_wh
     for (site, nth) in sites.into_iter().flat_map(|site| (2..30).step_by(3).map(move |nth| (site, nth))) {
         Runtime::simulation(3).faults(kill_at(site, nth)).build().run(|runtime| async move {
             exchange(&runtime).await;
+        });
+    }
+}
+
+/// One source takes over from another whose server went back, and which cannot notice it.
+async fn exchange_after_rewind(runtime: &Runtime) {
+    let twins = Twins::new();
+    let followed = synced(Informer::builder(runtime, "texts").source_with(twins.spec(0, "a"))).await;
+    let backups = twins.0.each_ref().map(Server::backup);
+    twins.each(|server| happen(server, "x"));
+    let newest = twins.0[0].version();
+    let reached = || followed.informer.snapshot().version(&SourceId::new("a")) == Some(&newest);
+    until(reached).await;
+    twins.0[0].refuse((0..1_000).map(|_| ListWatchError::Denied("no longer".into())));
+    twins.0.iter().zip(&backups).for_each(|(server, backup)| server.restore(backup));
+    twins.each(|server| drop(server.apply("x/other", "of the new history".to_owned())));
+    followed.informer.hand_over(&[SourceId::new("a")], vec![twins.spec(1, "b")]).await.expect("it lists");
+    let held = || -> Vec<_> {
+        let snapshot = followed.informer.snapshot();
+        snapshot.iter().map(|object| (object.key().clone(), object.version().clone())).collect()
+    };
+    until(|| held() == twins.0[1].content()).await;
+    until(|| followed.received.agrees_with(&followed.informer.snapshot()).is_ok()).await;
+    assert!(followed.informer.shutdown(LONG).await.is_clean());
+}
+
+#[test]
+fn informer_1_a_server_that_went_back_is_noticed_by_the_source_that_takes_over_whatever_dies() {
+    Runtime::simulated(1).run(|runtime| async move { exchange_after_rewind(&runtime).await });
+    let sites = [Site::ReflectorReceived, Site::DeltaFifoPush, Site::DeltaFifoPop, Site::IndexerPublished];
+    for (site, nth) in sites.into_iter().flat_map(|site| (2..20).map(move |nth| (site, nth))) {
+        Runtime::simulation(3).faults(kill_at(site, nth)).build().run(|runtime| async move {
+            exchange_after_rewind(&runtime).await;
         });
     }
 }
