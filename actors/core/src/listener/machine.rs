@@ -208,7 +208,8 @@ impl<S> ListenerMachine<S> {
     /// Others have had their turn.
     pub fn handle_turn(&mut self) {
         debug_assert!(self.is_yielding, "a turn follows a yield");
-        self.is_yielding = false;
+        // It may be the last one, which finds nothing more to deliver.
+        (self.is_yielding, self.is_shown) = (false, false);
     }
 
     /// A caller waits until everything is delivered.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::super::invariants::Replay;
 use super::super::machine::{Effect, Figures, ListenerConfig, ListenerMachine, WINDOW};
-use super::super::{Notifications, Policy, WhenFull};
+use super::super::{Filter, Notifications, Policy, WhenFull};
 use super::world::{Publish, World, publish, sources};
 use crate::delta::Cause;
 use crate::meta::ObjectKey;
@@ -304,6 +304,39 @@ fn who_is_being_shut_down_begins_no_resync() {
     surroundings.happen(Input::Publish(Publish::Parts(Vec::new()), true)).expect("a resync is due");
     surroundings.happen(Input::Handled).expect("the list is handled");
     assert_eq!((surroundings.drains, surroundings.replay.applied()), (0, 2));
+}
+
+#[test]
+fn the_turn_that_finds_no_more_events_shows_that_the_initial_ones_are_delivered() {
+    let objects: Vec<_> = (1..=1_000).map(|n| crate::snapshot::fixture::object(&format!("{n}"), n)).collect();
+    let nothing = Filter::<String>::default().objects(|_| false);
+    let mut machine = ListenerMachine::<String>::new(ListenerConfig {
+        policy: Policy::Coalesce,
+        sources: Arc::from([]),
+        filter: Some(Arc::new(nothing)),
+        window: WINDOW,
+        is_pulled: false,
+        seen: None,
+    });
+    assert!(matches!(machine.poll_effect(None), Some(Effect::Attach)));
+    machine.handle_start(super::snapshot(&objects), Duration::ZERO);
+    let mut shown = Vec::new();
+    for _ in 0..10 {
+        let mut yields = false;
+        while let Some(effect) = machine.poll_effect(None) {
+            match effect {
+                Effect::Yield => yields = true,
+                Effect::Show(figures) => shown.push((figures.synced, figures.oldest_since)),
+                other => panic!("{other:?}"),
+            }
+        }
+        if !yields {
+            break;
+        }
+        machine.handle_turn();
+    }
+    assert!(shown.len() > 1);
+    assert_eq!((shown.first(), shown.last()), (Some(&(false, Some(Duration::ZERO))), Some(&(true, None))));
 }
 
 #[test]
