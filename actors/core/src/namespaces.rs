@@ -66,6 +66,8 @@ pub struct AllFollowed {
     pub asked: Names,
     /// The namespaces whose objects are all published by it, and whose events it passes on; none before its first list.
     pub listed: Option<Names>,
+    /// The namespaces of which objects may be published by it, now or as soon as what it has delivered is published.
+    pub held: Names,
     /// Whether its server forbids it, or it is given up.
     pub is_refused: bool,
     /// Whether its removal has begun.
@@ -172,8 +174,7 @@ fn beside(wanted: &Names, followed: &Followed, all: &AllFollowed, few: usize) ->
 /// The cluster-wide source is left when a source of its own has listed each namespace that it holds.
 fn back(wanted: &Names, followed: &Followed, all: &AllFollowed) -> Plan {
     let is_listed = |name: &Arc<str>| followed.each.get(name) == Some(&Progress::Listed);
-    let mut held = all.listed.iter().flat_map(|listed| listed.iter());
-    let all = if held.all(|name| !wanted.contains(name) || is_listed(name)) {
+    let all = if all.held.iter().all(|name| !wanted.contains(name) || is_listed(name)) {
         Some(AllStep::Leave)
     } else if all.asked.iter().any(|name| !wanted.contains(name)) {
         Some(AllStep::Filter(Arc::new(all.asked.intersection(wanted).cloned().collect())))

@@ -3,7 +3,8 @@
 //! Answers "which namespaces shall its next list keep, and which are published by it?" for the actor that exchanges
 //! sources and for the source's reflector. Invariants:
 //! 1. A namespace counts as listed only when a list that kept it is published, and while it has been kept since.
-//! 2. Its lock guards two pointers. No user's code runs under it.
+//! 2. What a list keeps counts as held from before its delivery on: who leaves the source must not take it away.
+//! 3. Its lock guards two pointers. No user's code runs under it.
 //!
 //! Read next: `reflector/filtering.rs`, which lists again when the filter has changed.
 
@@ -26,6 +27,8 @@ pub(crate) struct NamespaceFilter {
 struct State {
     asked: Names,
     listed: Option<Names>,
+    /// What the store may have of the source, now or when what was delivered is published.
+    held: Names,
     /// Whether the store has what is asked for of the source, and nothing else.
     is_settled: bool,
 }
@@ -33,10 +36,7 @@ struct State {
 impl NamespaceFilter {
     /// Keeps these from its first list on.
     pub(crate) fn new(asked: Names) -> Self {
-        Self {
-            state: Mutex::new(State { asked, listed: None, is_settled: false }),
-            changed: Signal::default(),
-        }
+        Self { state: Mutex::new(State { asked, ..State::default() }), changed: Signal::default() }
     }
 
     /// What the next list keeps.
@@ -47,6 +47,17 @@ impl NamespaceFilter {
     /// What is published by the source, with all its objects.
     pub(crate) fn listed(&self) -> Option<Names> {
         self.state().listed.clone()
+    }
+
+    /// Of which namespaces the store may have objects by the source, now or when what was delivered is published.
+    pub(crate) fn held(&self) -> Names {
+        Names::clone(&self.state().held)
+    }
+
+    /// A list that keeps these is about to be delivered.
+    pub(crate) fn deliver(&self, kept: &Names) {
+        let mut state = self.state();
+        state.held = Names::new(state.held.union(kept).cloned().collect());
     }
 
     /// Has the source keep these.
@@ -67,7 +78,7 @@ impl NamespaceFilter {
     pub(crate) fn list(&self, kept: &Names) -> bool {
         let mut state = self.state();
         let was_settled = state.is_settled;
-        state.listed = Some(intersection(kept, &state.asked));
+        (state.listed, state.held) = (Some(intersection(kept, &state.asked)), Names::clone(kept));
         state.is_settled = *kept == state.asked;
         state.is_settled && !was_settled
     }

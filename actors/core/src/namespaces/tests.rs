@@ -27,7 +27,8 @@ fn sources(text: &str, all: Option<AllFollowed>) -> Followed {
 
 fn all(asked: &str, listed: Option<&str>) -> Option<AllFollowed> {
     let (asked, listed) = (names(asked), listed.map(names));
-    Some(AllFollowed { asked, listed, is_refused: false, is_leaving: false })
+    let held = listed.clone().unwrap_or_default();
+    Some(AllFollowed { asked, listed, held, is_refused: false, is_leaving: false })
 }
 
 fn refused(asked: &str, listed: Option<&str>) -> Option<AllFollowed> {
@@ -105,10 +106,20 @@ fn a_cluster_wide_source_that_is_refused_is_left_once_its_namespaces_are_followe
     check("a b c", &sources("a b c", leaving), 2, "leave");
 }
 
+#[test]
+fn a_cluster_wide_source_whose_list_is_on_its_way_is_not_left_before_each_namespace_of_it_is_listed() {
+    let delivered = || refused("a b c", None).map(|all| AllFollowed { held: names("a b c"), ..all });
+    check("a b c", &sources("", delivered()), 2, "+a +b +c");
+    check("a b c", &sources("a b? c", delivered()), 2, "");
+    check("a b c", &sources("a b c", delivered()), 2, "leave");
+    check("a c", &sources("a b? c", delivered()), 2, "-b leave");
+}
+
 #[derive(Debug, Clone)]
 enum Event {
     Want(BTreeSet<usize>),
     Lists(usize),
+    AllDelivers,
     AllLists,
     Refuse(bool),
 }
@@ -117,6 +128,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => prop::collection::btree_set(0..10_usize, 0..10).prop_map(Event::Want),
         3 => (0..10_usize).prop_map(Event::Lists),
+        2 => Just(Event::AllDelivers),
         3 => Just(Event::AllLists),
         1 => any::<bool>().prop_map(Event::Refuse),
     ]
@@ -136,7 +148,7 @@ impl Model {
         let each = self.followed.each.iter().filter(|(_, progress)| **progress == Progress::Listed);
         let all = self.followed.all.iter().flat_map(|all| {
             let listed = all.listed.iter().flat_map(|listed| listed.iter());
-            listed.filter(|name| all.asked.contains(*name))
+            listed.filter(|name| all.asked.contains(*name)).chain(all.held.iter())
         });
         let covered = each.map(|(name, _)| name).chain(all);
         covered.filter(|name| self.wanted.contains(*name)).cloned().collect()
@@ -152,6 +164,12 @@ impl Model {
                 self.followed.each.entry(name).and_modify(|progress| *progress = Progress::Listed);
                 self.followed.each.retain(|_, progress| *progress != Progress::Leaving);
             }
+            Event::AllDelivers => {
+                let listing = self.listing.iter().flat_map(|listing| listing.iter());
+                if let Some(all) = &mut self.followed.all {
+                    all.held = Arc::new(all.held.iter().chain(listing).cloned().collect());
+                }
+            }
             Event::AllLists => self.all_lists(),
             Event::Refuse(refused) => {
                 self.refused = *refused;
@@ -165,6 +183,7 @@ impl Model {
     fn all_lists(&mut self) {
         let Some(all) = self.followed.all.as_mut().filter(|all| !all.is_refused) else { return };
         if let Some(listing) = self.listing.take() {
+            all.held = Names::clone(&listing);
             all.listed = Some(Arc::new(listing.intersection(&all.asked).cloned().collect()));
         }
         if all.listed.as_ref() != Some(&all.asked) {
@@ -184,7 +203,8 @@ impl Model {
                 assert!(self.followed.all.is_none());
                 self.listing = Some(Names::clone(&asked));
                 let is_refused = self.refused;
-                self.followed.all = Some(AllFollowed { asked, listed: None, is_refused, is_leaving: false });
+                let (listed, held) = (None, Names::default());
+                self.followed.all = Some(AllFollowed { asked, listed, held, is_refused, is_leaving: false });
             }
             Some(AllStep::Filter(asked)) => {
                 let all = self.followed.all.as_mut().expect("it is there");

@@ -181,6 +181,8 @@ impl<S: Body> Exchange<S> {
         wanted: &Names,
         generation: u64,
     ) {
+        // Others have a turn meanwhile, in which it may bring a list: then it is looked at again first.
+        let leaves_all = matches!(next.all, Some(AllStep::Leave)) && next.follow.len() <= FOLLOW_AT_ONCE;
         for (at, namespace) in next.follow.into_iter().enumerate() {
             if at > 0 && at % FOLLOW_AT_ONCE == 0 {
                 tokio::task::yield_now().await;
@@ -197,7 +199,6 @@ impl<S: Body> Exchange<S> {
             _ => {}
         }
         self.set.join(generation);
-        let leaves_all = matches!(next.all, Some(AllStep::Leave));
         let leaving = next.leave.into_iter().take(LEAVE_AT_ONCE).map(Some).chain(leaves_all.then_some(None));
         let begin = |namespace: Option<Arc<str>>| {
             let id = ids.get(&namespace)?;

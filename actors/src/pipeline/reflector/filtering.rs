@@ -73,6 +73,7 @@ impl Filtering {
     pub(super) fn deliver(&mut self) -> Option<OneshotSender<()>> {
         let filtered = self.0.as_mut()?;
         let (sender, published) = answer();
+        filtered.filter.deliver(&filtered.kept);
         filtered.is_delivered = true;
         filtered.settling = Some(async { published.await.map(|()| true) }.boxed_local());
         Some(sender)

@@ -188,6 +188,8 @@ impl<S: Body> Session<S> {
         let now = self.moment();
         super::succession::note(&self.spec, &delivery);
         match delivery {
+            // It was left because of what it had brought until then: it brings no more lists until it is stopped.
+            Delivery::Replace(_) if self.spec.shared.sources.is_leaving(&source) => pending().await,
             Delivery::Replace(replacement) => {
                 // The state leaves Listing before the list can be published and `synced` become true.
                 self.report();

@@ -63,6 +63,7 @@ impl<S: Body> Exchange<S> {
         AllFollowed {
             asked: filter.asked(),
             listed: filter.listed(),
+            held: filter.held(),
             is_refused: self.is_refused(id),
             is_leaving,
         }
