@@ -55,7 +55,7 @@ use line::{Events, Line};
 use pending::Pending;
 use waiting::Waiting;
 
-/// More unfinished cursors than this are walked, or make an `Every` subscription full.
+/// More unfinished cursors than this are walked, or make an `Every` subscription full if they have something to tell.
 const CURSORS: usize = 4;
 
 /// How many keys of a cursor are walked in one call.
@@ -199,7 +199,7 @@ impl<S> Backlog<S> {
                 Changes::Listed { before, after, cause, .. } => self.add_list(before.clone(), after, *cause),
             }
         }
-        if lost > 0 || self.has_too_many_cursors() {
+        if lost > 0 || self.has_too_many_lists() {
             self.overflow_now(lost, snapshot);
         }
         self.reach(snapshot.clone());
@@ -209,7 +209,7 @@ impl<S> Backlog<S> {
     /// this listener was not sent what happened in between. O(1).
     pub fn reattach(&mut self, now: Snapshot<S>) {
         self.add_list(self.newest.clone(), &now, Cause::Relist);
-        if self.has_too_many_cursors() {
+        if self.has_too_many_lists() {
             self.overflow_now(0, &now);
         }
         self.reach(now);

@@ -36,6 +36,8 @@ pub(super) struct Cursor<S> {
     /// No key that it has yet to give waits by itself.
     pub(super) is_alone: bool,
     pub(super) has_begun: bool,
+    /// It is known to have something to tell; found out only of lists that are too many.
+    pub(super) tells: bool,
 }
 
 /// A range of keys: after one, up to and with another; `None` leaves that side open.
@@ -48,7 +50,8 @@ impl<S> Cursor<S> {
         let diff = DiffCursor::between(states.0, states.1, after, until.clone());
         let delivered = gives_all.then_some(0);
         let (arrival, since) = (0, Duration::ZERO);
-        Self { purpose, arrival, since, diff, until, delivered, is_alone: true, has_begun: false }
+        let (is_alone, has_begun, tells) = (true, false, false);
+        Self { purpose, arrival, since, diff, until, delivered, is_alone, has_begun, tells }
     }
 
     /// This change happened behind it, or another entry delivers it: it has one key more or less to give.
@@ -105,6 +108,28 @@ impl<S> Cursor<S> {
     /// How many keys it still has to give, if that is known without a walk.
     pub(super) fn remaining(&self) -> usize {
         self.delivered.map_or(0, |delivered| self.newer().len().saturating_sub(delivered))
+    }
+
+    /// Whether it is of a list that is not the first one of its source.
+    pub(super) fn is_later_list(&self) -> bool {
+        matches!(self.purpose, Purpose::List(cause) if cause != Cause::InitialList)
+    }
+
+    /// Makes at most so many visits ahead. It stays where it is if they find something that `is_told`, and moves on
+    /// otherwise. Gives how many keys it has moved past that differ.
+    pub(super) fn look_ahead(&mut self, visits: usize, is_told: impl Fn(Difference<S>) -> bool) -> usize {
+        let (older, newer) = (self.older().clone(), self.newer().clone());
+        let mut ahead = DiffCursor::between(older, newer, self.place().cloned(), self.until.clone());
+        let mut found = Vec::new();
+        ahead.next_chunk(visits, &mut found);
+        let passed = found.len();
+        self.tells = found.into_iter().any(is_told);
+        if self.tells {
+            return 0;
+        }
+        self.diff = ahead;
+        self.delivered = self.delivered.map(|delivered| delivered + passed);
+        passed
     }
 
     /// Makes at most so many visits and gives what differs.

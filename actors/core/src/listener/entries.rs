@@ -306,12 +306,12 @@ impl<S> Backlog<S> {
     }
 
     /// Too many snapshots are held for the recipient of every event: full. First lists do not count, each source has
-    /// one.
-    pub(super) fn has_too_many_cursors(&self) -> bool {
-        let counts = |cursor: &&Cursor<S>| matches!(cursor.purpose, Purpose::List(cause) if cause != Cause::InitialList);
-        matches!(self.waiting, Waiting::Every(_))
-            && self.cursors.len() > CURSORS
-            && self.cursors.iter().filter(counts).count() > CURSORS
+    /// one. Where the subscription ends, only lists count that are known to have something to tell (`walking.rs`).
+    pub(super) fn has_too_many_lists(&self) -> bool {
+        let Waiting::Every(line) = &self.waiting else { return false };
+        let restates = line.when_full == WhenFull::Restate;
+        let counts = |cursor: &&Cursor<S>| cursor.is_later_list() && (restates || cursor.tells);
+        self.cursors.len() > CURSORS && self.cursors.iter().filter(counts).count() > CURSORS
     }
 
     /// Drops what waits. To restate, a cursor that has begun stays, since it ends in a state that can be named, and so
@@ -326,7 +326,9 @@ impl<S> Backlog<S> {
             WhenFull::Restate => self.cursors.pop_front_if(is_kept),
             WhenFull::Disconnect => None,
         };
-        let remaining: usize = self.cursors.iter().map(Cursor::remaining).sum();
+        // Of a list that has something to tell it is not known how much: one event at least.
+        let least = |cursor: &Cursor<S>| cursor.remaining().max(usize::from(cursor.tells));
+        let remaining: usize = self.cursors.iter().map(least).sum();
         self.counters.dropped += lost + (line.len() + remaining) as u64;
         line.clear();
         self.cursors.clear();

@@ -31,7 +31,8 @@ pub enum Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhenFull {
-    /// It ends, and says how many events were dropped.
+    /// It ends, and says how many events were dropped, at least. So it does when more than four lists wait that have
+    /// something to tell, since each keeps a state of the store in memory.
     Disconnect,
     /// What waits is dropped and counted; then the difference between the delivered and the current state is delivered,
     /// with cause `Relist`.
@@ -56,7 +57,7 @@ pub struct BacklogStats {
     /// most 250, that are delivered as they came if nothing follows them.
     pub events: usize,
     /// Unfinished cursors: at most four, and while they are walked what lists have added, one for each gap between
-    /// them; under `Every` besides those of first lists and of a resync.
+    /// them; under `Every` besides those of first lists and of a resync, and of lists that may have nothing to tell.
     pub cursors: usize,
     /// Events that were left out because a newer one replaced them.
     pub coalesced: u64,

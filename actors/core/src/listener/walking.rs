@@ -5,13 +5,18 @@
 //!    adds at most one for each gap between them, so that there are at most `2 * CURSORS + 1`. It adds none beyond
 //!    [`CURSORS`] if 250 visits find what differs.
 //! 2. Under `Keys` each cursor that begins with another state than the empty one is walked, since that state is pinned.
-//! 3. A walk makes at most [`CHUNK`] visits a call. What it writes out comes behind what waits, but for a resync, whose
+//! 3. Under `Every`, where a full subscription ends, lists beyond [`CURSORS`] are looked at: one that has nothing to tell
+//!    goes, and more than [`CURSORS`] that have something are too many.
+//! 4. A walk makes at most [`CHUNK`] visits a call. What it writes out comes behind what waits, but for a resync, whose
 //!    place it keeps: a list that came later may have yet to pass its objects.
 //!
 //! Read next: `machine.rs`, which walks in turns of its own.
 
-use super::cursor::{Cursor, Purpose, gaps};
-use super::{Backlog, CHUNK, CURSORS, Waiting};
+use std::sync::Arc;
+
+use super::cursor::{Cursor, Purpose, change_of, gaps};
+use super::filter::{Filter, Told};
+use super::{Backlog, CHUNK, CURSORS, Waiting, WhenFull};
 use crate::delta::{Cause, Change};
 use crate::snapshot::Snapshot;
 
@@ -30,12 +35,40 @@ impl<S> Backlog<S> {
         match &self.waiting {
             Waiting::Coalesced { .. } => (self.cursors.len() > CURSORS).then_some(0),
             Waiting::Keys(_) => self.cursors.iter().position(|cursor| !cursor.older().is_empty()),
-            Waiting::Every(_) => None,
+            Waiting::Every(line) => {
+                let lists = self.cursors.iter().filter(|cursor| cursor.is_later_list()).count();
+                let is_looked_at = lists > CURSORS && line.when_full == WhenFull::Disconnect;
+                let is_unknown = |cursor: &Cursor<S>| cursor.is_later_list() && !cursor.tells;
+                is_looked_at.then(|| self.cursors.iter().position(is_unknown)).flatten()
+            }
+        }
+    }
+
+    /// Looks at a list of which it is not known whether it has something to tell.
+    fn look_at(&mut self, at: usize, visits: usize) {
+        let Some(mut cursor) = self.cursors.remove(at) else { return };
+        let filter = self.filter.as_ref().map(|filtering| Arc::clone(&filtering.filter));
+        let passed = cursor.look_ahead(visits, |difference| {
+            let is_asked = |filter: &Arc<_>| {
+                matches!(Filter::judge(filter, &change_of(difference, Cause::Relist)), Told::As(_))
+            };
+            filter.as_ref().is_none_or(is_asked)
+        });
+        self.count_filtered(passed as u64);
+        if !cursor.is_finished() {
+            self.cursors.insert(at, cursor);
+        }
+        if self.has_too_many_lists() {
+            self.overflow_now(0, &self.newest.clone());
         }
     }
 
     pub(super) fn walk_some(&mut self, visits: usize) {
         let Some(at) = self.walked() else { return };
+        if self.waiting.is_every() {
+            self.look_at(at, visits);
+            return self.latch();
+        }
         self.put_back();
         let cursor = &self.cursors[at];
         let (purpose, arrival, since) = (cursor.purpose, cursor.arrival, cursor.since);

@@ -17,9 +17,10 @@ pub enum EndReason {
     ListenerFailed(Arc<str>),
     /// The informer has stopped.
     InformerStopped,
-    /// More events waited for it than its bound allows, and its policy ends it then: see `SubscribeOptions::every`.
+    /// More events waited for it than its bound allows, or more than four lists with events, and its policy ends it then:
+    /// see `SubscribeOptions::every`.
     Overflow {
-        /// Events that it did not receive.
+        /// Events that it did not receive, at least one: those of a list that nobody has counted are one.
         dropped: u64,
     },
 }

@@ -190,6 +190,45 @@ fn restarts_under_a_recipient_that_does_not_move_are_one_gap_or_few() {
     assert!(last.last().is_some_and(|line| line.starts_with("- b")), "{last:?}");
 }
 
+/// The backlog of a recipient that takes nothing, while lists come of these states, with an event between two; and the
+/// events.
+fn stuck(states: &[Snapshot<String>]) -> (Backlog<String>, Vec<String>) {
+    let mut backlog = every(100, WhenFull::Disconnect, states[0].clone());
+    let mut events = told(&mut backlog, 1_000);
+    for state in states {
+        let brief = object("brief", 5_000);
+        for change in [added(&brief), deleted(&brief)] {
+            record(&mut backlog, std::slice::from_ref(&change));
+            events.push(text_of(&change));
+        }
+        list(&mut backlog, state, Cause::Relist);
+        while backlog.must_walk() {
+            backlog.walk();
+        }
+    }
+    (backlog, events)
+}
+
+#[test]
+fn lis_20_lists_that_have_nothing_to_tell_end_no_subscription_however_many_wait() {
+    let objects: Vec<_> = (1..=600).map(|number| object(&format!("k-{number}"), number)).collect();
+    let states: Vec<_> = (0..20).map(|_| snapshot(&objects)).collect();
+    let (mut backlog, events) = stuck(&states);
+    assert_eq!((backlog.overflow(), backlog.stats().cursors), (None, CURSORS));
+    let rest = drained(&mut backlog);
+    assert_eq!((rest.len(), &rest[..]), (40, &events[events.len() - 40..]));
+}
+
+#[test]
+fn lis_20_more_than_four_lists_that_have_something_to_tell_end_it_and_each_counts_as_an_event() {
+    let objects: Vec<_> = (1..=600).map(|number| object(&format!("k-{number:03}"), number)).collect();
+    let states: Vec<_> = (590..=600).map(|count| snapshot(&objects[..count])).collect();
+    let (backlog, _) = stuck(&states[..5]);
+    assert_eq!((backlog.overflow(), backlog.stats().cursors), (None, CURSORS));
+    let (backlog, _) = stuck(&states[..6]);
+    assert_eq!(backlog.overflow(), Some(12 + 5));
+}
+
 #[test]
 fn a_resync_comes_behind_the_events_and_not_twice() {
     let (a, newer) = (object("a", 1), object("a", 2));
