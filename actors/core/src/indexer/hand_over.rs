@@ -11,7 +11,8 @@
 //! 3. An object of the source that goes, newer than all that its successor has brought, is lent to it. What is lent ends
 //!    when its source has reached the version told without bringing it: then it does not follow it.
 //! 4. A rewind ends what was told before it. It is told as one by the first source that notices it; what the others have
-//!    brought above that version is outdated until they list: it passes to nobody, and any newer part of others replaces it.
+//!    brought above that version is outdated until they list: it passes to nobody, and any part of one that is not outdated
+//!    replaces what outdated ones alone hold, as another state.
 //!
 //! Cost: nothing while nothing is handed over. What is kept ends with the successor's own parts, at the latest when it has
 //! reached the newest version told; before its first list, each request for that list begins anew.
@@ -93,6 +94,14 @@ impl<S> Store<S> {
     fn newest_of(&self, key: &ObjectKey) -> Option<&ResourceVersion> {
         let entry = self.working.undecodable().get(key).map(|entry| &entry.object.version);
         self.working.get(key).map(Object::version).max(entry)
+    }
+
+    /// Whether the store has an object of this key, of a former history: none but outdated sources hold it, and `own`, which
+    /// was so. Who brought it says nothing: it may have left, and have come back under its name.
+    pub(super) fn is_former(&self, key: &ObjectKey, own: Option<&SourceId>) -> bool {
+        let is_outdated = |holder: &SourceId| own == Some(holder) || self.working.is_outdated(holder);
+        (own.is_some() || self.working.has_outdated())
+            && self.working.objects().held(key).is_some_and(|held| held.holders().iter().all(is_outdated))
     }
 
     fn follows(&self, source: &SourceId, key: &ObjectKey) -> bool {

@@ -3,7 +3,7 @@
 //! Answers "does this publish hold its invariants?". [`replays_to`] costs as much as the changes; the others visit the
 //! whole snapshot and are for tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Publish;
 use crate::delta::{Change, Changes};
@@ -72,12 +72,12 @@ fn is_one<S>(one: Option<&Object<S>>, other: Option<&Object<S>>) -> bool {
     }
 }
 
-/// Whether every object that both snapshots hold in the same state is the very same object in both.
+/// Whether every object that both snapshots hold in the same state, of the same history, is the very same object in both.
 pub fn keeps_pointers<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
-    let unchanged = |object: &&Object<S>| before.get(object.key()).is_some_and(|old| old.is_same_as(object));
+    let changed: BTreeSet<ObjectKey> = before.diff(after).map(|differs| differs.key().clone()).collect();
     after
         .iter()
-        .filter(unchanged)
+        .filter(|object| !changed.contains(object.key()))
         .all(|object| before.get(object.key()).is_some_and(|old| old.ptr_eq(object)))
 }
 

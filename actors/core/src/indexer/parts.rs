@@ -30,13 +30,16 @@ impl<S> Store<S> {
 
     fn apply_object(&mut self, source: &SourceId, object: Object<S>) {
         let Some(object) = self.unless_old_news(source, object, None) else { return };
-        let stored = self.working.get(object.key());
-        let is_outdated =
-            stored.is_some_and(|it| it.source() != source && self.working.is_outdated(it.source()));
-        let is_newer = |stored: &Object<S>| {
-            is_outdated || (object.version() >= stored.version() && !object.is_same_as(stored))
+        let is_former = !self.working.is_outdated(source) && self.is_former(object.key(), None);
+        let is_newer =
+            |stored: &Object<S>| object.version() >= stored.version() && !object.is_same_as(stored);
+        let objects = self.working.objects_mut();
+        let put = if is_former {
+            objects.put_rewound(source, &object)
+        } else {
+            objects.put(source, &object, is_newer)
         };
-        let stored = match self.working.objects_mut().put(source, &object, is_newer) {
+        let stored = match put {
             Put::Kept(stored) => return self.refuse(source, &stored, object),
             Put::Replaced(stored) => Some(stored),
             Put::New => None,
@@ -53,6 +56,8 @@ impl<S> Store<S> {
         };
         self.draft.discard_stored(&old);
         if old.is_same_life_as(&object) {
+            // Its version may be that of the state before, or an older one.
+            let cause = if is_former { Cause::Rewind } else { cause };
             return self.draft.change(Change::Updated { old, object, cause });
         }
         self.draft.change(Change::Deleted { last: old.clone(), old, exact: false, cause });

@@ -49,6 +49,8 @@ pub(super) struct Replacing<S> {
     objects: OffArbiter<Chunks<Object<S>>>,
     stored: usize,
     listed: Listed,
+    /// The source, if what it held before is of a former history.
+    was_outdated: Option<SourceId>,
     pub(super) walk: Walk,
 }
 
@@ -106,6 +108,7 @@ impl<S> Replacing<S> {
             undecodable_stored: 0,
             objects,
             stored: 0,
+            was_outdated: None,
             walk,
         }
     }
@@ -150,7 +153,7 @@ impl<S> Replacing<S> {
     fn is_behind(&self, held: &Held<S>, listed: &Object<S>) -> bool {
         let stored = held.object();
         let reached = self.base.version(&self.source);
-        let is_fetched = version_is_above(stored, self.version())
+        let is_fetched = self.version().is_some_and(|listed| stored.version() > listed)
             && reached.is_some_and(|reached| reached < stored.version());
         let is_own = held.is_held_by(&self.source);
         let is_of_other = !is_own || (stored.source() != &self.source && held.is_held_by(stored.source()));
@@ -160,10 +163,6 @@ impl<S> Replacing<S> {
     fn is_rewind(&self) -> bool {
         self.cause == Cause::Rewind
     }
-}
-
-fn version_is_above<S>(stored: &Object<S>, listed: Option<&ResourceVersion>) -> bool {
-    listed.is_some_and(|listed| stored.version() > listed)
 }
 
 impl<S> Store<S> {
@@ -179,7 +178,7 @@ impl<S> Store<S> {
             let mut replacing = Replacing::new(base, waiting);
             if replacing.version().is_some() && self.working.end_outdated(&replacing.source) {
                 // Another source has noticed before: the others may have brought what is newer than this list.
-                replacing.walk = Walk::Store;
+                (replacing.walk, replacing.was_outdated) = (Walk::Store, Some(replacing.source.clone()));
             }
             if replacing.is_rewind() {
                 self.working.objects_mut().count_rewind();
@@ -272,8 +271,8 @@ impl<S> Store<S> {
         if replacing.is_listed(held) {
             return self.store_duplicate(replacing, &stored, object);
         }
-        let is_outdated = self.working.is_outdated(stored.source());
-        let is_known = !is_outdated && (stored.is_same_as(&object) || replacing.is_behind(held, &object));
+        let is_former = self.is_former(object.key(), replacing.was_outdated.as_ref());
+        let is_known = !is_former && (stored.is_same_as(&object) || replacing.is_behind(held, &object));
         if is_known && !replacing.is_rewind() {
             replacing.list(&stored);
             if !held.is_held_by(&replacing.source) {
@@ -297,8 +296,9 @@ impl<S> Store<S> {
             self.draft.report(source, Incident::ForeignSource { key, source: of });
         }
         self.index(&object);
+        let is_former = self.is_former(object.key(), replacing.was_outdated.as_ref());
         let objects = self.working.objects_mut();
-        let put = if replacing.is_rewind() {
+        let put = if is_former || replacing.is_rewind() {
             objects.put_rewound(source, &object)
         } else {
             objects.put(source, &object, |_| true)

@@ -294,7 +294,11 @@ impl<S> Frame<S> {
 
     /// Whether what this source has brought is of a former history of its server.
     pub(crate) fn is_outdated(&self, source: &SourceId) -> bool {
-        !self.outdated.is_empty() && self.outdated.get(source).is_some()
+        self.has_outdated() && self.outdated.get(source).is_some()
+    }
+
+    pub(crate) fn has_outdated(&self) -> bool {
+        !self.outdated.is_empty()
     }
 
     /// What this source has brought is of a former history.

@@ -209,6 +209,47 @@ fn informer_1_a_source_that_notices_a_rewind_after_another_one_takes_no_newer_st
     assert_eq!(play.holds(), ["n0/new u2@8", "n0/one u1@5"]);
 }
 
+/// A store of a key that `n0` brought and left to `all`, which has yet to notice that the server went back to 6; `n1` has.
+fn rewound_behind_all() -> Play {
+    let mut play = Play::new();
+    play.store.hand_over_among(vec![among(["n0", "n1", ALL])]);
+    list(&mut play, "n0", 8, &[("n0/one", "u1", 8)]);
+    list(&mut play, ALL, 9, &[("n0/one", "u1", 8)]);
+    play.store.begin_remove_source(SourceId::new("n0"), among([ALL]));
+    play.finish();
+    rewind(&mut play, "n1", 6, &[]);
+    play
+}
+
+#[test]
+fn informer_1_what_a_source_that_left_had_brought_is_outdated_with_those_that_still_hold_it() {
+    let mut play = rewound_behind_all();
+    let listed = list(&mut play, "n0", 6, &[("n0/one", "u1", 5)]);
+    assert_eq!(
+        listed,
+        ["n0/one u1@8 -> n0/one u1@5 InitialList"],
+        "its name is the same, its history is not"
+    );
+    let mut play = rewound_behind_all();
+    list(&mut play, "n0", 6, &[]);
+    let brought = apply(&mut play, "n0", put(of("n0", "n0/one", "u1", 7)));
+    assert_eq!(brought, ["n0/one u1@8 -> n0/one u1@7 Rewind"]);
+}
+
+#[test]
+fn informer_1_a_state_of_a_new_history_is_told_as_another_one_also_at_the_version_of_the_former() {
+    let mut play = rewound_behind_all();
+    list(&mut play, "n0", 6, &[]);
+    let before = play.now().clone();
+    let brought = apply(&mut play, "n0", put(of("n0", "n0/one", "u1", 8)));
+    assert_eq!(brought, ["n0/one u1@8 -> n0/one u1@8 Rewind"]);
+    assert_eq!(before.diff(play.now()).count(), 1);
+    let mut play = rewound_behind_all();
+    let before = play.now().clone();
+    list(&mut play, "n0", 8, &[("n0/one", "u1", 8)]);
+    assert_eq!(before.diff(play.now()).count(), 1);
+}
+
 /// Parts in the order of their keys, all of which come at once.
 fn by_key(play: &mut Play, parts: Vec<WatchPart<String>>, reached: Option<u64>) {
     let all = SourceId::new(ALL);
