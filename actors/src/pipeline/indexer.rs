@@ -240,7 +240,7 @@ impl<S: Body> Indexer<S> {
         let Some(Changes::Listed { source, cause: Cause::Rewind, .. }) = &applied.changes else { return };
         let newest = self.spec.shared.handed_over.newest(self.epoch, source);
         if let Some(version) = newest.as_ref().or_else(|| applied.snapshot.version(source)) {
-            self.spec.shared.sources.note_delivered(source, version, true);
+            self.spec.shared.sources.note_rewind(source, version, self.seen_exchange);
         }
     }
 

@@ -28,6 +28,6 @@ pub(super) fn note<S: Body>(of: &ReflectorSpec<S>, delivery: &Delivery<S>) {
         _ => None,
     };
     if let Some(version) = version {
-        of.shared.sources.note_delivered(&of.source, version, false);
+        of.shared.sources.note_delivered(&of.source, version);
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Read next: `informer_core::indexer`, whose store is told of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use informer_core::indexer::{Scope, Successors};
@@ -33,13 +33,41 @@ struct Members {
     successors: Successors,
     /// How many have no first list.
     missing: usize,
-    /// The newest version that any of them has delivered.
-    delivered: Option<ResourceVersion>,
+    /// The newest version that each has delivered, but for those that the store knows as outdated.
+    delivered: BTreeSet<(ResourceVersion, SourceId)>,
+    /// The newest version that those have delivered that have left.
+    left: Option<ResourceVersion>,
+    /// The number of changes with which the present exchange has begun.
+    since: u64,
 }
 
 impl Members {
     fn is_exchanging(&self) -> bool {
         self.all.is_some() && !self.each.is_empty()
+    }
+
+    /// The newest version that any of them has delivered.
+    fn newest(&self) -> Option<ResourceVersion> {
+        self.delivered.last().map(|(version, _)| version).max(self.left.as_ref()).cloned()
+    }
+
+    /// One of them has moved from one version to another.
+    fn moved(&mut self, id: &SourceId, from: Option<ResourceVersion>, to: &ResourceVersion) {
+        self.delivered.extend([(to.clone(), id.clone())]);
+        if let Some(from) = from.filter(|from| from != to) {
+            self.delivered.remove(&(from, id.clone()));
+        }
+    }
+
+    /// The server of one went back to this version. The others count until they notice it, too, unless they take part in an
+    /// exchange of which the store knew, `seen` changes of exchanges ago: then it knows that they are outdated.
+    fn went_back(&mut self, to: &ResourceVersion, seen: u64) {
+        self.left.take_if(|left| *left > *to);
+        if self.is_exchanging() && self.since <= seen {
+            while self.delivered.last().is_some_and(|(version, _)| version > to) {
+                self.delivered.pop_last();
+            }
+        }
     }
 }
 
@@ -71,6 +99,7 @@ impl Drop for HandingOver<'_> {
 impl Exchanges {
     pub(super) fn join(&mut self, member: &Member, scope: Scope, id: SourceId, exchanged: &AtomicU64) {
         let members = self.sets.entry(member.set).or_default();
+        let was_exchanging = members.is_exchanging();
         members.successors.add(scope.clone(), id.clone());
         members.missing += 1;
         if member.namespace.is_some() {
@@ -79,7 +108,10 @@ impl Exchanges {
             members.all = Some(id);
         }
         if members.is_exchanging() {
-            exchanged.fetch_add(1, Ordering::AcqRel);
+            let changes = exchanged.fetch_add(1, Ordering::AcqRel) + 1;
+            if !was_exchanging {
+                members.since = changes;
+            }
         }
     }
 
@@ -89,6 +121,10 @@ impl Exchanges {
         members.successors.remove(scope, id);
         members.each.remove(id);
         members.all.take_if(|all| all == id);
+        if let Some(version) = self.delivered.remove(id) {
+            members.delivered.remove(&(version.clone(), id.clone()));
+            members.left = members.left.take().max(Some(version));
+        }
         if was_exchanging {
             exchanged.fetch_add(1, Ordering::AcqRel);
         }
@@ -131,16 +167,20 @@ impl Exchanges {
         member: Option<&Member>,
         (id, scope): (&SourceId, &Scope),
         version: &ResourceVersion,
-        is_rewind: bool,
+        rewind: Option<u64>,
     ) {
+        let is_rewind = rewind.is_some();
         let raise = |newest: &mut ResourceVersion| {
             if is_rewind || *newest < *version {
                 *newest = version.clone();
             }
         };
-        raise(self.delivered.entry(id.clone()).or_insert_with(|| version.clone()));
+        let before = self.delivered.get(id).cloned();
+        let own = self.delivered.entry(id.clone()).or_insert_with(|| version.clone());
+        raise(own);
         if let Some(members) = member.and_then(|member| self.sets.get_mut(&member.set)) {
-            raise(members.delivered.get_or_insert_with(|| version.clone()));
+            members.moved(id, before, own);
+            rewind.into_iter().for_each(|seen| members.went_back(version, seen));
         }
         for one in self.hand_overs.values_mut().filter(|one| one.both.has(id)) {
             raise(one.delivered.entry(scope.cluster.clone()).or_insert_with(|| version.clone()));
@@ -204,7 +244,7 @@ impl Sources {
                 members.successors.begin_round(&entry.scope, id);
             }
             takes_over = true;
-            newest.clone_from(&members.delivered);
+            newest = members.newest();
         }
         for one in state.exchanges.hand_overs.values_mut().filter(|one| one.add.contains_key(id)) {
             if is_first {
@@ -219,13 +259,22 @@ impl Sources {
         newest
     }
 
-    /// The source is about to deliver this version; or, with `is_rewind`, has published a list after a rewind: what was
-    /// delivered before does not count.
-    pub(crate) fn note_delivered(&self, id: &SourceId, version: &ResourceVersion, is_rewind: bool) {
+    /// The source is about to deliver this version.
+    pub(crate) fn note_delivered(&self, id: &SourceId, version: &ResourceVersion) {
+        self.note(id, version, None);
+    }
+
+    /// The source has published a list after a rewind, and has delivered this version since: what was delivered before does
+    /// not count. The store had `seen` so many changes of exchanges.
+    pub(crate) fn note_rewind(&self, id: &SourceId, version: &ResourceVersion, seen: u64) {
+        self.note(id, version, Some(seen));
+    }
+
+    fn note(&self, id: &SourceId, version: &ResourceVersion, rewind: Option<u64>) {
         let mut state = self.state();
         let state = &mut *state;
         if let Some(entry) = state.entries.get(id) {
-            state.exchanges.deliver(entry.member.as_ref(), (id, &entry.scope), version, is_rewind);
+            state.exchanges.deliver(entry.member.as_ref(), (id, &entry.scope), version, rewind);
         }
     }
 

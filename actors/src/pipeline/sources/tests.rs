@@ -9,7 +9,7 @@ use informer_core::reflector::ReflectorConfig;
 
 use super::{NotRemoved, Refusal, Refused, Selected, Sources};
 use crate::pipeline::namespace_filter::NamespaceFilter;
-use crate::pipeline::source_spec::{Coverage, SelectorInput, SourceSpec};
+use crate::pipeline::source_spec::{Coverage, Member, SelectorInput, SourceSpec};
 use crate::testing::Server;
 
 fn spec(name: &str) -> SourceSpec<String> {
@@ -166,7 +166,12 @@ fn who_takes_over_lists_from_the_newest_version_that_its_exchange_has_delivered_
     let [a, b, c] = ["a", "b", "c"].map(SourceId::new);
     let version = |number| ResourceVersion::from_number(number);
     let deliver = |id: &SourceId, number, is_rewind| {
-        sources.note_delivered(id, &version(number).expect("not zero"), is_rewind);
+        let version = version(number).expect("not zero");
+        if is_rewind {
+            sources.note_rewind(id, &version, u64::MAX);
+        } else {
+            sources.note_delivered(id, &version);
+        }
     };
     sources.join([&spec("a"), &spec("other")], false).expect("two names");
     deliver(&a, 7, false);
@@ -190,4 +195,36 @@ fn who_takes_over_lists_from_the_newest_version_that_its_exchange_has_delivered_
         !sources.state().exchanges.delivered.contains_key(&b),
         "its name may come back as another server"
     );
+}
+
+#[test]
+fn who_takes_over_in_a_set_lists_from_what_each_of_it_has_delivered_until_the_store_knows_who_is_outdated() {
+    let sources = Sources::default();
+    let [all, a, b] = ["all", "a", "b"].map(SourceId::new);
+    let member = |id: &SourceId| {
+        let namespace = (*id != all).then(|| id.as_str().into());
+        SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
+    };
+    let version = |number| ResourceVersion::from_number(number);
+    let known = |number| version(number).expect("not zero");
+    sources.join([&member(&a), &member(&b)], false).expect("two names");
+    sources.note_delivered(&a, &known(9));
+    sources.note_delivered(&b, &known(7));
+    sources.note_rewind(&a, &known(3), 0);
+    sources.join([&member(&all)], true).expect("it takes over");
+    assert_eq!(
+        sources.begin_list(&all, true),
+        version(7),
+        "b has yet to notice that, and the store knows nothing of it"
+    );
+    sources.note_rewind(&all, &known(4), 0);
+    assert_eq!(sources.begin_list(&a, false), version(7), "the store did not know of the exchange");
+    let mut seen = 0;
+    sources.exchanged_since(&mut seen).expect("it has begun");
+    sources.note_rewind(&all, &known(4), seen);
+    assert_eq!(sources.begin_list(&a, false), version(4), "the store knows that b is outdated");
+    sources.note_delivered(&all, &known(6));
+    sources.state().remove(&all, &sources.exchanged);
+    sources.join([&member(&all)], true).expect("again");
+    assert_eq!(sources.begin_list(&all, true), version(6), "what has left has delivered it");
 }
