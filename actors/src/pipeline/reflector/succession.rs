@@ -1,8 +1,8 @@
 //! A source that takes over from others.
 //!
 //! Answers "which version must its next list not be below?". Invariants:
-//! 1. What a predecessor has delivered before the request is in the list. The newest such version is one value for each
-//!    exchange, whether the source that delivered it is still there or not.
+//! 1. What a predecessor has delivered before the request is in the list. That is the newest version of any of
+//!    its exchange, whether the source that delivered it is still there or not.
 //! 2. What a predecessor tells after the request is kept for this source by the store, so the request is noted first.
 //!
 //! Read next: `informer_core::indexer`, whose store compares the versions.
