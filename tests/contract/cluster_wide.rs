@@ -3,14 +3,11 @@
 //! `views.rs` shows a scripted server as a whole cluster. Its view of all namespaces brings every object: what is not
 //! wanted is dropped by the informer.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-
-use actix::Actor;
 
 use informer_actors::informer::{ClusterWide, Informer, InformerBuilder, NamespaceSources};
 use informer_actors::runtime::Runtime;
-use informer_actors::testing::{Faults, Recorder, Site, kill_at};
+use informer_actors::testing::{Site, kill_at};
 
 use crate::views::{Cluster, Followed, synced};
 use crate::world::{LONG, pass, settle, until};
@@ -130,56 +127,6 @@ fn inf_92_if_the_cluster_wide_watch_is_forbidden_the_namespaces_stay_the_state_s
         until(|| !followed.received.is_empty()).await;
         followed.holds(&cluster, &names[..10]);
         assert!(followed.informer.shutdown(LONG).await.is_clean());
-    });
-}
-
-#[test]
-fn inf_92_if_it_is_forbidden_while_its_first_list_is_on_its_way_what_that_brings_is_not_told_as_deleted() {
-    let (cluster, names) = cluster(12);
-    // So much that the list is published some turns after it was delivered.
-    (0..2_000).for_each(|n| drop(cluster.server.apply(&format!("n1/{n}"), String::new())));
-    let denying = cluster.clone();
-    let faults = Faults::new(move |site| {
-        if site == Site::DeltaFifoPush {
-            denying.forbid(true);
-        }
-    });
-    Runtime::simulation(1).faults(faults).build().run(|runtime| async move {
-        let informer = builder(&runtime, &cluster, &names[..10], 8).start().expect("it is sound");
-        let (recorder, received) = Recorder::new();
-        let _subscription = informer.subscribe(recorder.start()).expect("it runs");
-        informer.namespaces_synced().await.expect("it runs");
-        until(|| informer.status().sources.len() == 10).await;
-        until(|| received.agrees_with(&informer.snapshot()).is_ok()).await;
-        assert!(cluster.refused() > 0 && informer.snapshot().iter().count() == 2_010);
-        let lines = received.lines();
-        assert!(lines.len() == 2_010 && lines.iter().all(|line| line.starts_with("Added")), "{lines:?}");
-    });
-}
-
-#[test]
-fn inf_92_a_list_that_comes_when_its_source_is_already_left_is_told_nobody() {
-    let (cluster, names) = cluster(12);
-    cluster.server.hold_lists(true);
-    let (server, plans) = (cluster.server.clone(), AtomicUsize::new(0));
-    let faults = Faults::new(move |site| {
-        // The first plan follows all, and the second leaves that.
-        if site == Site::NamespacesPlanned && plans.fetch_add(1, Ordering::Relaxed) == 1 {
-            server.hold_lists(false);
-        }
-    });
-    Runtime::simulation(1).faults(faults).build().run(|runtime| async move {
-        let informer = builder(&runtime, &cluster, &names[..10], 8).start().expect("it is sound");
-        let (recorder, received) = Recorder::new();
-        let _subscription = informer.subscribe(recorder.start()).expect("it runs");
-        until(|| !cluster.server.requests().is_empty()).await;
-        informer.set_namespaces(names[..3].iter().map(String::as_str)).expect("names");
-        informer.namespaces_synced().await.expect("it runs");
-        until(|| received.agrees_with(&informer.snapshot()).is_ok()).await;
-        let expected = ["n0/one@2", "n1/one@3", "n2/one@4"].map(|one| format!("Added(InitialList) {one}"));
-        let mut lines = received.lines();
-        lines.sort();
-        assert_eq!(lines, expected);
     });
 }
 
