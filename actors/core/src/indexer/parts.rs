@@ -107,7 +107,8 @@ impl<S> Store<S> {
         key: &ObjectKey,
         version: &ResourceVersion,
     ) -> Option<Object<S>> {
-        if self.working.undecodable().get(key).is_some_and(|entry| entry.object.version <= *version) {
+        let entry = self.working.undecodable().get(key);
+        if entry.is_some_and(|entry| entry.ends_with(source, version)) {
             self.working.release_undecodable(key, source);
         }
         let deletes = self.weigh_deletion(source, key, version);

@@ -249,13 +249,16 @@ impl<S> Store<S> {
     }
 
     /// The source holds an entry that it has listed. What another source has brought of it, and is newer, stays.
-    fn store_unread(&mut self, replacing: &Replacing<S>, object: Undecodable) {
+    fn store_unread(&mut self, replacing: &mut Replacing<S>, object: Undecodable) {
         let source = &replacing.source;
         self.hold_unread(source, &object.key, replacing.version().unwrap_or(&object.version));
-        let known = self.working.undecodable().get(&object.key).filter(|known| {
-            let is_newer = known.object.version > object.version;
-            is_newer && known.is_held_by_others(source) && !replacing.is_rewind()
-        });
+        let is_newer = |newest: &ResourceVersion| *newest > object.version && !replacing.is_rewind();
+        let stored = self.working.get(&object.key).filter(|stored| stored.source() != source);
+        if let Some(newer) = stored.filter(|stored| is_newer(stored.version())) {
+            return replacing.list(newer);
+        }
+        let entry = self.working.undecodable().get(&object.key);
+        let known = entry.filter(|one| one.is_held_by_others(source) && is_newer(&one.object.version));
         let newest = known.map_or(object, |known| known.object.clone());
         self.working.insert_undecodable(source, replacing.round, newest);
     }
@@ -379,9 +382,7 @@ impl<S> Store<S> {
 
     /// Drops entries of this source that this list does not have.
     fn drop_undecodable(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
-        let Walk::DropUndecodable(passed) = &replacing.walk else {
-            return false;
-        };
+        let Walk::DropUndecodable(passed) = &replacing.walk else { return false };
         let keys: Vec<ObjectKey> =
             self.working.undecodable_by(&replacing.source, passed.as_ref()).take(*left).cloned().collect();
         let is_over = keys.len() < *left;

@@ -34,6 +34,8 @@ pub(crate) struct Frame<S> {
 #[derive(Clone)]
 pub(crate) struct UndecodableEntry {
     sources: Vec<SourceId>,
+    /// The source that has brought this state.
+    by: SourceId,
     pub(crate) round: u64,
     pub(crate) object: Undecodable,
 }
@@ -45,6 +47,11 @@ impl UndecodableEntry {
 
     pub(crate) fn is_held_by(&self, source: &SourceId) -> bool {
         self.sources.contains(source)
+    }
+
+    /// Whether what this source tells as deleted at this version is no older state of what it has brought itself.
+    pub(crate) fn ends_with(&self, source: &SourceId, version: &ResourceVersion) -> bool {
+        self.object.version <= *version || self.by != *source
     }
 
     pub(crate) fn is_held_by_others(&self, source: &SourceId) -> bool {
@@ -198,9 +205,12 @@ impl<S> Frame<S> {
 
     /// A source brings an undecodable object; those that hold the one before hold this one, too.
     pub(crate) fn insert_undecodable(&mut self, source: &SourceId, round: u64, object: Undecodable) {
-        let sources = self.undecodable.get(&object.key).map_or_else(Vec::new, |entry| entry.sources.clone());
+        let known = self.undecodable.get(&object.key);
+        let by =
+            known.filter(|known| known.object.version == object.version).map_or(source, |known| &known.by);
+        let (by, sources) = (by.clone(), known.map_or_else(Vec::new, |known| known.sources.clone()));
         let key = object.key.clone();
-        self.undecodable.insert(key.clone(), UndecodableEntry { sources, round, object });
+        self.undecodable.insert(key.clone(), UndecodableEntry { sources, by, round, object });
         self.hold_undecodable(&key, source);
     }
 
