@@ -47,7 +47,7 @@ pub enum QueueOrder {
 pub struct Bounds {
     /// Parts (a Replace, the end of a source or a Resync counts as one), at least one: 512, which is two batches.
     pub parts: usize,
-    /// Bytes on the wire, at least one: 4 MiB. Decoded objects take up to twelve times as many.
+    /// Bytes on the wire, at least one: 4 MiB. Decoded objects take more.
     pub bytes: usize,
     /// Parts in one batch, at least one: 250, which one turn of the indexer handles. Under [`QueueOrder::PerKey`] a key
     /// with more parts than this is still one batch.

@@ -9,7 +9,8 @@
 //!    wait.
 //! 3. Of small values no more than [`MOST`] bytes wait. Large ones, which are lists, informers that have ended and what
 //!    a watch leaves of large objects, are freed piece by piece between the others. While more than [`TOO_MUCH`] bytes wait,
-//!    no list begins, and a large value is freed where it is dropped: also what a watch leaves is bounded.
+//!    no list begins, and a large value is freed where it is dropped, in one turn: that is the price of a bound for what a watch
+//!    leaves.
 //! 4. At the end the thread frees the values it has, then ends.
 //! 5. A panic in a destructor of a user's body is logged; the values after it are freed.
 //!
@@ -36,7 +37,7 @@ const GATHER: Duration = Duration::from_millis(50);
 /// So many values are freed without a wait.
 const MANY: usize = 64;
 
-/// So many bytes are freed without a wait. Bytes are those on the wire; an object takes up to twelve times as many.
+/// So many bytes are freed without a wait. Bytes are those on the wire; a decoded object takes more.
 const ENOUGH: usize = 128 << 10;
 
 /// While more bytes than this wait, not counting large values, the threads that decode free some before each job.
@@ -207,6 +208,10 @@ impl Shared {
     fn free_some(&self, mut large: PendingFree) {
         if self.free_piece(&mut large) {
             let mut state = self.state();
+            if state.closed {
+                drop(state);
+                return self.free(large);
+            }
             state.large.push_front(large);
             // The thread may have found nothing meanwhile.
             if state.thread == ThreadState::Idle {

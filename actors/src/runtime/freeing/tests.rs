@@ -15,8 +15,7 @@ struct Dropped(mpsc::Sender<String>, bool);
 
 impl Drop for Dropped {
     fn drop(&mut self) {
-        let thread = std::thread::current().name().unwrap_or_default().to_owned();
-        self.0.send(thread).expect("the test listens");
+        self.0.send(own_name()).expect("the test listens");
         assert!(!self.1, "a destructor that panics");
     }
 }
@@ -51,7 +50,7 @@ async fn at_the_end_what_waits_is_freed_by_the_thread_and_what_comes_later_by_it
     freeing.close().await;
     assert_eq!(drops.try_recv().as_deref(), Ok("ends-free"), "before `close` has returned");
     drop(late);
-    let own = std::thread::current().name().unwrap_or_default().to_owned();
+    let own = own_name();
     assert_eq!(drops.try_recv(), Ok(own));
     assert_eq!(freeing.pending_bytes(), 0);
 }
@@ -75,19 +74,39 @@ fn busy(freeing: &Freeing, bytes: usize) -> mpsc::Sender<()> {
     go
 }
 
+/// Drops 100 values of so many bytes. No more than `most` wait meanwhile. Returns the threads that have freed some by then.
+fn drop_100(
+    freeing: &Freeing,
+    to: (&mpsc::Sender<String>, &mpsc::Receiver<String>),
+    bytes: usize,
+    most: usize,
+) -> Vec<String> {
+    for _ in 0..100 {
+        let value = kept(freeing, Dropped(to.0.clone(), false));
+        value.weigh(bytes);
+        drop(value);
+        assert!(freeing.pending_bytes() <= most, "{} bytes wait", freeing.pending_bytes());
+    }
+    to.1.try_iter().collect()
+}
+
+fn own_name() -> String {
+    std::thread::current().name().unwrap_or_default().to_owned()
+}
+
+/// Looks again and again, for ten seconds at least; the thread that is waited for tells nobody.
+fn until(holds: impl Fn() -> bool) -> bool {
+    (0..10_000).any(|_| {
+        std::thread::park_timeout(Duration::from_millis(1));
+        holds()
+    })
+}
+
 #[test]
 fn informer_14_what_waits_is_bounded_by_bytes_and_at_the_bound_a_value_is_freed_where_it_is_dropped() {
     let (freeing, (told, drops)) = (Freeing::thread("bound").expect("a thread"), mpsc::channel());
-    let go = busy(&freeing, MUCH);
-    let bytes = MOST / 16;
-    for _ in 0..100 {
-        let value = kept(&freeing, Dropped(told.clone(), false));
-        value.weigh(bytes);
-        drop(value);
-        assert!(freeing.pending_bytes() <= MUCH + MOST + bytes, "{} bytes wait", freeing.pending_bytes());
-    }
-    let own = std::thread::current().name().unwrap_or_default().to_owned();
-    let here: Vec<_> = drops.try_iter().collect();
+    let (go, bytes, own) = (busy(&freeing, MUCH), MOST / 16, own_name());
+    let here = drop_100(&freeing, (&told, &drops), bytes, MUCH + MOST + bytes);
     assert!(here.len() >= 80 && here.iter().all(|name| *name == own), "{here:?}");
     drop(go);
     let there = (here.len()..100).map(|_| drops.recv_timeout(LIMIT).expect("it is freed"));
@@ -104,7 +123,7 @@ fn informer_14_a_thread_that_makes_objects_frees_others_while_many_wait() {
         drop(value);
     }
     freeing.help();
-    let own = std::thread::current().name().unwrap_or_default().to_owned();
+    let own = own_name();
     let here: Vec<_> = drops.try_iter().collect();
     assert!((8..=10).contains(&here.len()) && here.iter().all(|name| *name == own), "{here:?}");
     drop(go);
@@ -117,16 +136,8 @@ fn informer_14_a_thread_that_makes_objects_frees_others_while_many_wait() {
 #[test]
 fn informer_14_a_large_value_is_freed_where_it_is_dropped_while_too_much_waits() {
     let (freeing, (told, drops)) = (Freeing::thread("large").expect("a thread"), mpsc::channel());
-    let go = busy(&freeing, MUCH);
-    let bytes = TOO_MUCH / 16;
-    for _ in 0..100 {
-        let value = kept(&freeing, Dropped(told.clone(), false));
-        value.weigh(bytes);
-        drop(value);
-        assert!(freeing.pending_bytes() <= TOO_MUCH + bytes, "{} bytes wait", freeing.pending_bytes());
-    }
-    let own = std::thread::current().name().unwrap_or_default().to_owned();
-    let here: Vec<_> = drops.try_iter().collect();
+    let (go, bytes, own) = (busy(&freeing, MUCH), TOO_MUCH / 16, own_name());
+    let here = drop_100(&freeing, (&told, &drops), bytes, TOO_MUCH + bytes);
     assert!(here.len() == 84 && here.iter().all(|name| *name == own), "{}: {here:?}", here.len());
     // A value of one piece takes two calls: the second one sees that nothing is left.
     (0..2 * 16).for_each(|_| freeing.help());
@@ -140,18 +151,27 @@ fn informer_14_a_large_value_is_freed_where_it_is_dropped_while_too_much_waits()
 fn a_thread_that_is_woken_for_a_value_that_another_one_has_freed_is_woken_for_the_next() {
     let freeing = Freeing::thread("late").expect("a thread");
     let is_idle = || freeing.0.state().thread == ThreadState::Idle;
-    let until_idle = || {
-        let is_soon = |_: &usize| {
-            std::thread::park_timeout(Duration::from_millis(1));
-            is_idle()
-        };
-        (0..10_000).find(is_soon)
-    };
-    assert!(until_idle().is_some());
+    assert!(until(is_idle));
     // As `release` leaves it once `help` was faster than the thread.
     freeing.0.state().thread = ThreadState::Busy;
     freeing.0.wake.notify_one();
-    assert!(until_idle().is_some(), "it would sleep for ever");
+    assert!(until(is_idle), "it would sleep for ever");
+}
+
+#[test]
+fn a_large_value_that_a_helper_puts_back_while_the_thread_sleeps_is_freed_to_its_end() {
+    let (freeing, (told, drops)) = (Freeing::thread("back").expect("a thread"), mpsc::channel());
+    let go = busy(&freeing, 1);
+    let value = kept(&freeing, Dropped(told, false));
+    value.weigh(MUCH);
+    drop(value);
+    let large = freeing.0.state().large.pop_front().expect("it waits, as the thread is busy");
+    drop(go);
+    assert!(until(|| freeing.0.state().thread == ThreadState::Idle));
+    // Its one piece is freed here; that nothing is left of it is for the thread to see.
+    freeing.0.free_some(large);
+    assert_eq!(drops.try_recv(), Ok(own_name()));
+    assert!(until(|| freeing.0.state().large.is_empty() && freeing.pending_bytes() == 0));
 }
 
 #[tokio::test]
