@@ -100,8 +100,8 @@ pub enum FinalizerError {
 ///   the one and applied by the other, in any order; it ends applied. Finalizers of their own keep them apart.
 ///
 /// It costs one request in the life of an object before its first reconcile, and one at its end; with selectors that an object
-/// can leave one more. Where `reconcile` or this
-/// process ends early, the next call goes on from what the server has: both halves may be called more than once.
+/// can leave, one request more. Where `reconcile` or this process ends early, the next call goes on from what the server has:
+/// both halves may be called more than once.
 ///
 /// What a server notes as the field manager is the name of the controller, or without one the finalizer's own.
 ///

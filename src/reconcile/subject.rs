@@ -15,6 +15,8 @@ use informer_core::meta::{Meta, Object};
 use kube_core::Resource;
 use kube_core::metadata::PartialObjectMeta;
 
+use crate::client::Error;
+use crate::client::api::Patch;
 use crate::object::meta_of;
 use crate::representation::ControllerOf;
 
@@ -156,6 +158,12 @@ impl<S: Body> Subject<S> for Request<S> {
     fn selected(&self, labels: &BTreeMap<String, String>) -> Selected {
         Self::selected(self, labels)
     }
+}
+
+/// A JSON patch of this text.
+pub(super) fn json_patch(patch: serde_json::Value) -> Result<Patch<()>, Error> {
+    let patch = serde_json::from_value(patch).map_err(|error| Error::Request(error.to_string()))?;
+    Ok(Patch::Json(patch))
 }
 
 /// Records the answer that holds the object.

@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::kinds::kind_name;
 use super::memory::{Place, State};
 use super::policy::ChildPolicy;
-use super::prune::{Clearing, json_patch};
+use super::prune::Clearing;
 use super::refusals::{is_immutable, is_lost_race, is_of_managers};
 use super::shown::{Cache, Shown};
 use super::{Applied, ChildBody, ChildError, ChildPass};
@@ -31,7 +31,7 @@ use crate::client::api::chance::chance;
 use crate::client::api::{Api, Patch, PatchParams};
 use crate::object::{key_of, meta_of};
 use crate::reconcile::owner::{controlling, described};
-use crate::reconcile::subject::record_written;
+use crate::reconcile::subject::{json_patch, record_written};
 use crate::representation::ControllerRef;
 
 /// A version that no object has: an apply with it succeeds only where there is no object. A server compares the version with
@@ -73,13 +73,13 @@ impl ChildPass<'_> {
     ///
     /// Sends one server-side apply, or nothing where this process has applied the same before and the cache shows what the
     /// server answered then, but for the status. So the first pass after a start sends one apply for each child, and so
-    /// does the first one after somebody has changed a child otherwise. Before the one after a start, a child that is there is read:
-    /// most caches do not show who has made it.
+    /// does the first one after somebody has changed a child otherwise. The first apply of a child after a start reads it
+    /// before (that needs the right to `get` it), unless the cache shows the managed fields: they say who has made it.
     ///
     /// Where an object of its name is there that this field manager has not applied, it is not touched, whether nobody controls
     /// it or the owner does ([`ChildError::NotOurs`]); [`Self::apply_with`] says otherwise.
     ///
-    /// Before an apply for an owner whose cache does not follow its source at present, before a child is made again that
+    /// Before an apply for an owner whose cache does not follow its source at present, and before a child is made again that
     /// this process has made before, the server is asked for the metadata of the owner, once a pass; before an object gets the
     /// owner's reference that nobody controls, each time. That needs the right to `get` the owner; without it the child is applied
     /// unasked, but no such object is taken.
@@ -254,9 +254,7 @@ impl ChildPass<'_> {
         // What is only created is not changed, whoever has made it for this owner.
         let is_left_alone = is_owners && wish.policy.is_created_only();
         let takes = is_applied || is_left_alone || wish.policy.takes(meta.labels.as_ref());
-        if wish.policy.is_kept() {
-            self.check_keeper(&wish.called, meta).await?;
-        }
+        self.check_keeper(&wish.called, meta).await?;
         let is_taken = match child.claim(&owner, if takes { Adoption::Any } else { Adoption::OwnOnly }) {
             Claim::Own => true,
             // Without a reference it stays, whatever becomes of the owner.

@@ -73,7 +73,7 @@ pub enum ChildError {
         owner: String,
     },
     /// The child outlives its owner ([`ChildPolicy::keep`](super::ChildPolicy::keep)), and belongs to another owner that is still
-    /// there. Two would overwrite it in turns.
+    /// there, or that is of another kind, which is not asked for. Two would overwrite it in turns.
     #[error(
         "{child} is kept for another owner, {keeper}, and not for {owner}: give each owner a child of another name, or remove \
          the annotation actix-informer/kept-for from it"

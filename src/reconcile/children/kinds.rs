@@ -225,7 +225,8 @@ impl<K: ChildBody> ChildKind for Listed<K> {
                     return pruning.add(Err(ChildError::List { kind, owner, source: Box::new(source) }));
                 }
             };
-            for child in &children {
+            for (at, child) in children.iter().enumerate() {
+                between(at).await;
                 pruning.add(pass.prune_one::<K>(&child.metadata, true).await);
             }
         }

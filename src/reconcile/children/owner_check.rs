@@ -5,12 +5,14 @@
 //! child before, and it is gone: the garbage collector deletes what an owner leaves behind. Or nobody controls an object that
 //! is to be the child: the owner may have been deleted with `--cascade=orphan`, which leaves its children behind, and a child
 //! that gets its reference again is deleted with the owner. Invariants:
-//! 1. A pass asks once, and only before an apply that it would send. Before each object that nobody controls it asks anew,
-//!    after it has read the object: the answer to an earlier question may be older than the owner's deletion.
+//! 1. Before the applies that it would send a pass asks once, and once more when a child that was there is gone. Before each
+//!    object that nobody controls it asks anew, after it has read the object: the answer to an earlier question may be older
+//!    than the owner's deletion.
 //! 2. A process that may not ask applies the child, but takes no object that nobody controls.
 //! 3. Nothing is applied for an owner that is being deleted, unless the pass is for its clean-up. That makes new children, and
 //!    takes no object that nobody controls.
-//! 4. Where the cache does not follow its source, a child is deleted only if the server has the owner in the state of the pass.
+//! 4. Where the cache does not follow its source, the server is asked before each deletion: a child is
+//!    deleted only if the server has the owner in the state of the pass.
 //! 5. A child that outlives its owner says whose it is (`KEPT_FOR`): no other owner takes it while that one is there.
 
 use informer_core::children::OwnerNow;
@@ -91,6 +93,7 @@ impl ChildPass<'_> {
         self.check.is_answered = true;
         Ok(())
     }
+
     /// Refuses a deletion unless the server has the owner in the state that this pass is about.
     pub(super) async fn check_unchanged(&self) -> Result<(), ChildError> {
         let found = self.read_owner(self.owner.namespace.as_deref(), &self.check.name).await;

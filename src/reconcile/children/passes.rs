@@ -6,6 +6,8 @@
 //! without it is refused. Invariants:
 //! 1. Only passes of one reconcile know of each other; without a controller there is none.
 //! 2. Of each owner the last reconcile of each controller is remembered, and of as many owners as a controller may have workers.
+//!    One that is still running when so many others have ended after it is forgotten: its second pass then knows nothing of
+//!    its first one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};

@@ -11,6 +11,7 @@
 //!
 //! Read next: `kinds.rs`, where children are looked for; `managers.rs`, whose they are.
 
+use std::any::TypeId;
 use std::fmt;
 
 use informer_core::children::{Child, Verdict};
@@ -28,7 +29,7 @@ use crate::client::api::chance::chance;
 use crate::client::api::{Api, DeleteParams, Deleted, Patch, PatchParams, Preconditions};
 use crate::overlay::remains;
 use crate::reconcile::owner::controlling;
-use crate::reconcile::subject::{WriteRecord, record_written};
+use crate::reconcile::subject::{WriteRecord, json_patch, record_written};
 
 /// A child that was deleted, as `ConfigMap shop/prices`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +141,9 @@ impl ChildPass<'_> {
         if meta.deletion_timestamp.is_some() {
             return Ok(Clearing::Ending);
         }
+        if self.log.may_be_behind() {
+            self.check_unchanged().await?;
+        }
         let api = self.children.client.api::<K>().in_namespace(meta.namespace.as_deref());
         match delete_exactly(&api, meta).await {
             Ok(answer) => {
@@ -168,6 +172,9 @@ impl ChildPass<'_> {
                 Verdict::Ask => None,
                 Verdict::LetGo => match self.let_go(&api, &meta).await {
                     Ok(left) => {
+                        // Wanted again, it is judged by what the server says: it is the other manager's now.
+                        let place = key_of(&meta).map(|key| (TypeId::of::<K>(), key, self.owner.uid.clone()));
+                        place.iter().for_each(|place| self.children.memory.forget(place));
                         record_written(self.log, &left);
                         return Ok(None);
                     }
@@ -257,11 +264,6 @@ impl ChildPass<'_> {
         tracing::info!(target: "actix_informer::reconcile", %child, "{child} is not wanted any more by {}, and stays for another manager that applies it", self.owner.described);
         Ok(left)
     }
-}
-
-pub(super) fn json_patch(patch: serde_json::Value) -> Result<Patch<()>, Error> {
-    let patch = serde_json::from_value(patch).map_err(|error| Error::Request(error.to_string()))?;
-    Ok(Patch::Json(patch))
 }
 
 fn key_of(meta: &ObjectMeta) -> Option<ObjectKey> {

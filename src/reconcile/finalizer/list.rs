@@ -17,9 +17,11 @@ use serde_json::{Value, json};
 use super::{FinalizerError, called};
 use crate::client::Error;
 use crate::client::api::chance::chance;
-use crate::client::api::{Api, Patch, PatchParams};
+use crate::client::api::{Api, PatchParams};
 use crate::object::meta_of;
-use crate::reconcile::subject::{WriteLog, as_manager, manager_of, record_removed, record_written};
+use crate::reconcile::subject::{
+    WriteLog, as_manager, json_patch, manager_of, record_removed, record_written,
+};
 
 /// The finalizers of one object, on the server.
 pub(super) struct List<'a, K> {
@@ -104,8 +106,7 @@ where
     ) -> Result<Attempt<K>, Error> {
         let name = state.meta().name.as_deref().unwrap_or_default();
         let Some(tested) = tested else { return Ok(Attempt::Gone) };
-        let patch = serde_json::from_value(patch(&tested, self.name, step));
-        let patch = Patch::<()>::Json(patch.map_err(|error| Error::Request(error.to_string()))?);
+        let patch = json_patch(patch(&tested, self.name, step))?;
         let manager = manager_of(self.log).or_else(|| Some(as_manager(self.name)));
         let params = PatchParams { field_manager: manager, ..PatchParams::default() };
         let refused = match self.api.patch(name, &params, &patch).await {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_informer::controller::{Controller, Outcome, Owns, Request};
+use actix_informer::reconcile::ChildPolicy;
 
 use super::*;
 
@@ -158,6 +159,24 @@ fn opr_24_for_an_old_state_of_an_owner_nothing_is_deleted_while_its_cache_is_beh
         let newest =
             from_body(serde_json::from_value(server.get(SITES, "default", "shop").unwrap()).unwrap());
         assert_eq!(prune(&newest.unwrap()).await.unwrap()[0].to_string(), "ConfigMap default/b");
+    });
+}
+
+#[test]
+fn opr_24_for_an_old_state_of_an_owner_no_child_is_made_anew_while_its_cache_is_behind() {
+    scene(|scene| async move {
+        let (recreate, fixed) = (ChildPolicy::new().recreate(), |text: &str| ConfigMap {
+            immutable: Some(true),
+            ..page("a", text)
+        });
+        scene.apply_with(fixed("newest"), &recreate).await.unwrap();
+        let server = &scene.cluster.server;
+        server.merge_patch(SITES, "default", "shop", &json!({"spec": {"pages": ["b"]}})).unwrap();
+        let before = scene.cluster.stored("a");
+        let mut pass = scene.children.of(&Behind, &scene.owner).unwrap();
+        let error = pass.apply_with(fixed("old"), &recreate).await.unwrap_err();
+        assert!(matches!(error, ChildError::OwnerHasChanged { .. }), "{error}");
+        assert_eq!(scene.cluster.stored("a"), before);
     });
 }
 

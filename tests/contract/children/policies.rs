@@ -19,7 +19,11 @@ impl Scene {
         self.cluster.server.create(map).unwrap();
     }
 
-    async fn apply_with(&self, child: ConfigMap, policy: &ChildPolicy) -> Result<bool, ChildError> {
+    pub(super) async fn apply_with(
+        &self,
+        child: ConfigMap,
+        policy: &ChildPolicy,
+    ) -> Result<bool, ChildError> {
         let mut pass = self.children.of(&self.owner, &self.owner)?;
         let applied = pass.apply_with(child, policy).await?;
         let is_written = matches!(applied, Applied::Written(_));
@@ -254,6 +258,12 @@ fn operator_b_two_owners_do_not_overwrite_a_child_that_is_kept_and_the_next_life
             let words = "ConfigMap default/data is kept for another owner, Site.example.org default/shop ";
             assert!(error.to_string().starts_with(words), "{error}");
         }
+        let mut pass = scene.children.of(&other, &other).unwrap();
+        let error = pass.apply(page("data", "2")).await.unwrap_err();
+        assert!(
+            matches!(error, ChildError::KeptForAnother { .. }),
+            "also with a policy that does not keep it: {error}"
+        );
         assert_eq!(scene.cluster.stored("data").unwrap()["data"]["text"], "1");
         scene.cluster.server.delete("sites.example.org", "default", "shop").unwrap();
         let again = scene.cluster.owner("shop");

@@ -88,6 +88,8 @@ fn operator_a1_what_another_has_made_for_the_same_owner_is_not_overwritten_unles
         assert_eq!(scene.pass(&[]).await.unwrap().1, [""; 0], "who has made it for the owner has it still");
         let stored = scene.cluster.stored("theirs").expect("it stays");
         assert_eq!(appliers(&stored), [""; 0], "our fields have left it");
+        let error = scene.pass(&[("theirs", "2")]).await.unwrap_err();
+        assert!(matches!(error, ChildError::NotOurs { .. }), "wanted again, it is judged anew: {error}");
     });
 }
 
