@@ -111,15 +111,16 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_is_not_read_whole_is_no_issuer() {
+    fn a_certificate_that_is_not_read_whole_is_left_out() {
         let names = ["leaf".to_owned()];
         let mut params = rcgen::CertificateParams::new(names).expect("a name");
         // RFC 5280 allows 20 bytes.
         params.serial_number = Some(vec![1; 30].into());
         let key = rcgen::KeyPair::generate().expect("a key");
         let pem = params.self_signed(&key).expect("a certificate").pem();
-        let authorities = Authorities::of_pem(pem.as_bytes()).expect("trusted for itself");
-        assert!(matches!(&authorities.certificates[..], [one] if one.name.is_none()));
+        assert!(matches!(Authorities::of_pem(pem.as_bytes()), Err(Error::Unusable { .. })));
+        let beside = format!("{pem}{}", certificate());
+        assert_eq!(Authorities::of_pem(beside.as_bytes()).expect("one is left").certificates.len(), 1);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Answers "what is in the certificate authority?" Invariants:
 //! 1. A certificate that cannot be read is left out with a warning; if none can be read, that is an error. An empty text
 //!    trusts nobody; a text with something else in it is an error.
-//! 2. Each certificate is trusted for itself. What cannot be read whole issues nothing (`chain.rs`).
+//! 2. Each certificate is trusted for itself. `chain.rs` says what may issue others.
 
 use std::sync::LazyLock;
 
@@ -92,9 +92,11 @@ impl Authorities {
     }
 
     fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), &'static str> {
-        let name = Certificate::read(&certificate).filter(Certificate::may_sign).and_then(|read| read.name());
+        let not_read = "it is not an X.509 certificate in DER, as RFC 5280 has it";
+        let read = Certificate::read(&certificate).ok_or(not_read)?;
+        let name = Some(&read).filter(|read| read.may_sign()).and_then(Certificate::name);
         let trusted = Trusted { der: certificate, name };
-        trusted.alone().ok_or("it is not an X.509 certificate in DER")?;
+        trusted.alone().ok_or(not_read)?;
         self.certificates.push(trusted);
         Ok(())
     }

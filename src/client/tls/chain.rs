@@ -3,7 +3,7 @@
 //! Answers "does a trusted certificate stand over it?" by Go's rules (`crypto/x509`). rustls' verifier takes a trusted
 //! certificate for a name and a key: its time, purpose and depth are asked for here, and whether what the server sent may
 //! sign. It refuses a server's certificate that is itself an authority, which is judged here alone. Invariants:
-//! 1. At most [`SIGNATURES`] signatures are checked, as in Go.
+//! 1. At most [`SIGNATURES`] signatures are checked, as in Go; those that rustls' verifier checks of a chain count, too.
 //! 2. One chain is accepted by both, or none: rustls' verifier is given the chain that was found here, and nothing else.
 //! 3. What these few rules do not cover (rules for names, unknown critical extensions) is refused where rustls' verifier
 //!    does not judge it.
@@ -93,8 +93,9 @@ impl Search<'_> {
             && below.is_signed_by(issuer, self.above.algorithms)
     }
 
-    fn is_judged_well(&self, issuer: &Trusted, passed: &[usize]) -> bool {
+    fn is_judged_well(&mut self, issuer: &Trusted, passed: &[usize]) -> bool {
         let Some(judge) = self.judge else { return true };
+        self.left = self.left.saturating_sub(passed.len() + 1);
         let between: Vec<_> = passed.iter().map(|place| self.sent[*place].0.clone()).collect();
         issuer.alone().is_some_and(|top| judge(&top, &between))
     }

@@ -86,7 +86,8 @@ pub(crate) fn of_handshake(error: io::Error) -> io::Error {
     io::Error::new(kind, words)
 }
 
-/// Whether this failure, in words or not yet, is about a certificate: ours refused, or the server's not trusted.
+/// Whether this failure, in words or not yet, is about a certificate: ours refused, or the server's not trusted. A general
+/// alert says so in a handshake only, which is where it is put into words.
 pub(crate) fn is_about_certificates(error: &io::Error) -> bool {
     let Some(cause) = error.get_ref() else { return false };
     match cause.downcast_ref::<Error>() {
