@@ -6,8 +6,8 @@
 //!    named alone is an error.
 //! 2. If the kubeconfig is empty and the process runs in a pod, the pod's service account is used.
 //! 3. A client's files are read again as long as it lives, for the credentials and the authority in them. The context
-//!    that was chosen at first stays. Where another server, another way to it, or another way to log in is found there, the
-//!    old credentials stay and an error says so: new credentials are never sent to an old server or issuer.
+//!    that was chosen at first stays. Where another server, another way to it, another way to log in or another user to
+//!    act as is found there, the old credentials stay and an error says so: new credentials are never sent to an old server or issuer.
 //! 4. No error quotes the file: it gives field, line and column.
 //!
 //! Read next: `kubeconfig/file.rs` (what is written), `kubeconfig/user.rs` (what it means).
@@ -17,8 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Config;
+use super::impersonation::Impersonation;
 use crate::client::credentials::{Way, sent};
 use crate::client::error::Error;
+use crate::client::identity::exec::PluginConfig;
 use crate::client::identity::material::{Material, Trust};
 use crate::client::identity::provider::Provider;
 use crate::client::proxy::ProxySetting;
@@ -34,30 +36,33 @@ use file::File;
 pub(crate) struct Origin {
     paths: Arc<[PathBuf]>,
     context: Arc<str>,
-    server: Arc<Server>,
+    fixed: Arc<Fixed>,
     pub(super) gives_authorities: bool,
     pub(super) gives_certificate: bool,
     pub(super) gives_login: bool,
 }
 
-/// The server as the files describe it: what none of the builders of a configuration changes here.
-#[derive(PartialEq)]
-struct Server {
+/// What takes a new client where the files say another, as they said it at first: what a program sets is not in it.
+struct Fixed {
     endpoint: String,
     name: Option<String>,
     is_unchecked: bool,
     /// Without user and password.
     proxy: Option<String>,
+    plugin: Option<PluginConfig>,
+    acts_as: Impersonation,
 }
 
-impl Server {
+impl Fixed {
     fn of(config: &Config) -> Self {
         let proxy = match &config.proxy {
             ProxySetting::Named(proxy) => Some(proxy.name().to_owned()),
             ProxySetting::Environment | ProxySetting::Never => None,
         };
         let (endpoint, name) = (config.endpoint.clone(), config.tls_server_name.clone());
-        Self { endpoint, name, is_unchecked: config.accepts_invalid_certificates, proxy }
+        let plugin = config.exec.as_deref().map(|(plugin, _)| plugin.clone());
+        let (is_unchecked, acts_as) = (config.accepts_invalid_certificates, config.impersonation.clone());
+        Self { endpoint, name, is_unchecked, proxy, plugin, acts_as }
     }
 
     /// What of it is another one in `now`.
@@ -67,6 +72,8 @@ impl Server {
             (self.name != now.name, "the tls-server-name"),
             (self.is_unchecked != now.is_unchecked, "insecure-skip-tls-verify"),
             (self.proxy != now.proxy, "the proxy-url"),
+            (self.plugin != now.plugin, "the way to log in"),
+            (self.acts_as != now.acts_as, "the user to act as"),
         ];
         differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
     }
@@ -153,7 +160,7 @@ impl Origin {
         (!paths.is_empty()).then(|| Self {
             paths: paths.into(),
             context: context.into(),
-            server: Arc::new(Server::of(config)),
+            fixed: Arc::new(Fixed::of(config)),
             gives_authorities: true,
             gives_certificate: true,
             gives_login: true,
@@ -175,7 +182,7 @@ impl Origin {
                 quoted(&self.context)
             ),
         };
-        if let Some(what) = now.origin.as_ref().and_then(|now| self.server.difference(&now.server)) {
+        if let Some(what) = now.origin.as_ref().and_then(|now| self.fixed.difference(&now.fixed)) {
             return Err(differs(what));
         }
         if self.gives_login {

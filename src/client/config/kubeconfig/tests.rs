@@ -238,9 +238,24 @@ fn new_credentials_are_taken_only_where_server_and_way_to_it_are_the_old_ones() 
         ("tls-server-name: one", "tls-server-name: two", "the tls-server-name of"),
         ("tls-server-name: one", "insecure-skip-tls-verify: true\n    tls-server-name: one", "insecure-skip"),
         ("@proxy:1", "@other:1", "the proxy-url of"),
+        ("    token: t", "    as: jane\n    token: t", "the user to act as of"),
     ] {
         let said = read_again(&before, &before.replace(from, to)).err().unwrap_or_default();
         assert!(said.contains(what) && said.contains("takes a new client"), "{to}: {said}");
+    }
+}
+
+#[test]
+fn another_plugin_takes_a_new_client_and_the_same_one_does_not() {
+    let user = "    exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, args: [a], env: [{name: PROFILE, value: v}], \
+                interactiveMode: Never}\n";
+    let before = kubeconfig("a", "", user);
+    assert!(read_again(&before, &before).is_ok());
+    for (from, to) in
+        [("aws", "gcloud"), ("args: [a]", "args: [b]"), ("value: v", "value: w"), (user, "    token: t\n")]
+    {
+        let said = read_again(&before, &before.replace(from, to)).err().unwrap_or_default();
+        assert!(said.contains("the way to log in"), "{to}: {said}");
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 /// The `exec` of a kubeconfig's user.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct PluginConfig {
     pub(crate) command: String,
@@ -27,7 +27,7 @@ pub(crate) struct PluginConfig {
 }
 
 /// A variable for the environment of a plugin.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Variable {
     pub(crate) name: String,
