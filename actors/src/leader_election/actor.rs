@@ -177,13 +177,16 @@ impl ElectionActor {
             Err(LockError::Failed(why)) => Some(one_line(why, QUOTED).into()),
             _ => None,
         };
-        let has_answered = error.is_none();
+        let is_done = answer.is_ok();
         let written = match &answer {
             Ok(_) => Written::Done,
             Err(LockError::Conflict) => Written::Conflict,
             Err(LockError::Failed(_)) => Written::Failed,
         };
-        self.note(of, error);
+        // After a conflict it is not known yet whether this process may write: the next read says who has written.
+        if of != WRITE || written != Written::Conflict {
+            self.note(of, error);
+        }
         match effect {
             Effect::Read => self.machine.handle_read(lease_of(answer), moment),
             Effect::ReadCandidate => self.machine.handle_candidate(candidate_of(answer), moment),
@@ -194,7 +197,7 @@ impl ElectionActor {
         }
         // A read of a lease that nobody holds says nothing: whether this process may take it is known when it has tried.
         let is_others = of == READ && waits_for_others(self.machine.why_not());
-        if has_answered && (is_others || of == WRITE) {
+        if is_done && (is_others || of == WRITE) {
             self.note(WRITE, None);
             self.spec.cell.set_answered();
         }
