@@ -4,11 +4,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::ChildStdout;
+use std::sync::mpsc::channel;
 
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::process::{Informerd, http_get, wait_for_code};
+use crate::process::{Informerd, PATIENCE, http_get, wait_for_code};
 use crate::replay::Replay;
 
 #[test]
@@ -29,12 +30,12 @@ fn client_informerd_the_time_counts_from_the_start_also_while_the_server_does_no
     let file = folder.path().join("kubeconfig");
     server.write_kubeconfig(&file).unwrap();
     server.faults().freeze_server(true);
-    let arguments = ["--kubeconfig", file.to_str().unwrap(), "--for", "2s", "--output", "json"];
+    let arguments = ["--kubeconfig", file.to_str().unwrap(), "--for", "5s", "--output", "json"];
     let (status, lines, stderr) = Informerd::start(&arguments).end();
     assert_eq!(status.code(), Some(1), "nothing was answered, nothing has failed yet: {stderr}");
     let seconds = Replay::of(&lines).summary.unwrap()["seconds"].as_f64().unwrap();
     assert!(
-        (2.0..3.9).contains(&seconds),
+        (5.0..9.0).contains(&seconds),
         "it waits for what the kinds are, and then as long again: {seconds}"
     );
 }
@@ -55,7 +56,9 @@ fn client_informerd_a_signal_ends_it_also_while_the_server_does_not_say_which_ki
     std::fs::write(&config, "[[informer]]\nkind = \"widgets\"\n").unwrap();
     let informerd =
         Informerd::start(&["--kubeconfig", file.to_str().unwrap(), "--config", config.to_str().unwrap()]);
-    let _asked = server.accept().unwrap();
+    let (accepted, asked) = channel();
+    std::thread::spawn(move || accepted.send(server.accept()));
+    let _connection = asked.recv_timeout(PATIENCE).expect("it asks the server");
     informerd.signal(Signal::TERM);
     let (status, _, stderr) = informerd.end();
     assert_eq!(status.code(), Some(1), "{stderr}");
