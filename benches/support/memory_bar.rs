@@ -11,7 +11,7 @@ const ON_THEIR_WAY: u64 = 1_500;
 const BUFFERS: f64 = 2_048.0;
 
 /// How many KiB a cache of so many objects may take that took `listed` after its list: 5 % more, or what the objects that
-/// are on their way take where that is more.
+/// are on their way take where that is more, and 2 MiB.
 pub(crate) fn most(listed: u64, objects: u64) -> f64 {
     let more = (objects / 20).max(ON_THEIR_WAY) as f64 / objects as f64;
     listed as f64 * (1.0 + more) + BUFFERS

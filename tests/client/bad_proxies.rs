@@ -122,7 +122,8 @@ async fn rest_44_a_proxy_that_falls_silent_is_given_up_as_late() {
 }
 
 #[tokio::test]
-async fn client_p7_a_connection_of_nine_seconds_is_made_since_each_step_has_its_own_limit() {
+async fn client_p7_a_connection_through_a_proxy_that_takes_nine_seconds_is_made_since_the_proxy_has_its_own_limit()
+ {
     let proxy = RawServer::start(|mut connection: Connection| async move {
         connection.request().await.unwrap();
         tokio::time::sleep(Duration::from_secs(9)).await;

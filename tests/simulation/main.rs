@@ -11,7 +11,8 @@
 //!
 //! Operators in whole worlds, with an API server, are in `operators.rs`.
 //!
-//! Read next: `plan.rs` (what is drawn), `life.rs`, `sources.rs`, `cluster.rs` and `host.rs` (what happens), `verdict.rs` (what must hold).
+//! Read next: `plan.rs` (what is drawn), `life.rs`, `sources.rs`, `cluster.rs` and `host.rs` (what happens), `verdict.rs`
+//! (what must hold).
 
 mod cluster;
 mod dice;

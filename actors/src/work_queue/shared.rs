@@ -37,7 +37,7 @@ impl<K: QueueKey, P: QueueNote> Inside<K, P> {
     }
 
     /// Shuts the queue down in this way, and discards what is not handed out any more: a part at a time, so that others get
-    /// the lock in between. Gives how many keys were discarded.
+    /// the lock in between. Returns how many keys were discarded.
     pub(super) fn discard(&self, how: impl FnOnce(&mut WorkQueue<K, P>)) -> usize {
         self.content.with(|queue, _, _| how(queue));
         let part = || self.content.with(|queue, _, _| queue.discard_some());

@@ -55,7 +55,7 @@ pub(crate) struct Plan {
     #[arg(long, value_delimiter = ',', default_values_t = Kept::value_variants().to_vec())]
     clients: Vec<Kept>,
     /// Fail if a cache of actix-informer takes more than 5 % more than after the list (with fewer than 30,000 pods:
-    /// more than what 1,500 of them take).
+    /// more than what 1,500 of them take), and 2 MiB.
     #[arg(long)]
     check: bool,
 }

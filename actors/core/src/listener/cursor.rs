@@ -116,7 +116,7 @@ impl<S> Cursor<S> {
     }
 
     /// Makes at most so many visits ahead. It stays where it is if they find something that `is_told`, and moves on
-    /// otherwise. Gives how many keys it has moved past that differ.
+    /// otherwise. Returns how many keys it has moved past that differ.
     pub(super) fn look_ahead(&mut self, visits: usize, is_told: impl Fn(Difference<S>) -> bool) -> usize {
         let (older, newer) = (self.older().clone(), self.newer().clone());
         let mut ahead = DiffCursor::between(older, newer, self.place().cloned(), self.until.clone());

@@ -2,7 +2,8 @@
 //!
 //! Answers "with what does the work on this key begin?" in one book: what an add brings merges with what came before, under
 //! the lock of the queue, so that it is neither lost nor given twice. Invariants:
-//! 1. What came with adds that are one is handed out once, with their key. So is what came with its delayed add.
+//! 1. What came with adds that are one is handed out once, with their key. So is what came with its delayed add, but for
+//!    that of a retry: it goes with the retry when the key is in order first.
 //! 2. At most as many keys as the queue was made for have notes with memory of their own. Notes of further ones are cut
 //!    down to what fits into a slot.
 //!

@@ -2,7 +2,7 @@
 //!
 //! Answers "what is still handed out, and is it over?". In every case adds are refused and delayed adds are discarded;
 //! both are counted. What is to be discarded is handed out by no call from the shutdown on; it is discarded a part at a
-//! time, so that no call is a long one. Keys that are being processed stay so until they come back. Read next:
+//! time, so that the lock is never held for long. Keys that are being processed stay so until they come back. Read next:
 //! `work_queue.rs`.
 
 use super::slots::{Processing, State};
@@ -40,7 +40,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     }
 
     /// Discards what is not handed out any more: delayed adds after a shutdown, and all that waits, or would wait again, after a
-    /// forced one. Gives how many keys it has discarded: at most [`MOST_DUE`], and none if nothing is left.
+    /// forced one. Returns how many keys it has discarded: at most [`MOST_DUE`], and none if nothing is left.
     pub fn discard_some(&mut self) -> usize {
         let mut count = 0;
         if self.phase == Phase::Open {

@@ -89,8 +89,12 @@ pub enum RemoveSourceError {
         /// The name that was given.
         name: SourceId,
     },
-    /// It follows namespaces of a set, which would follow them again. To end that, use [`Informer::remove_namespace`](crate::informer::Informer::remove_namespace),
-    /// [`Informer::set_namespaces`](crate::informer::Informer::set_namespaces) or [`Informer::remove_cluster`](crate::informer::Informer::remove_cluster).
+    /// It follows namespaces of a set, which would follow them again. To end that, use [`Informer::remove_namespace`],
+    /// [`Informer::set_namespaces`] or [`Informer::remove_cluster`].
+    ///
+    /// [`Informer::remove_namespace`]: crate::informer::Informer::remove_namespace
+    /// [`Informer::set_namespaces`]: crate::informer::Informer::set_namespaces
+    /// [`Informer::remove_cluster`]: crate::informer::Informer::remove_cluster
     #[error("source {:?} of informer {informer:?} follows one of its namespaces: remove the namespace", .name.as_str())]
     OfNamespaces {
         /// The informer's name.
@@ -98,7 +102,9 @@ pub enum RemoveSourceError {
         /// The name of the source.
         name: SourceId,
     },
-    /// It is the only source. To exchange it, use [`Informer::hand_over`](crate::informer::Informer::hand_over); to end it, stop the informer.
+    /// It is the only source. To exchange it, use [`Informer::hand_over`]; to end it, stop the informer.
+    ///
+    /// [`Informer::hand_over`]: crate::informer::Informer::hand_over
     #[error("source {:?} is the last one of informer {informer:?}", .name.as_str())]
     LastSource {
         /// The informer's name.
