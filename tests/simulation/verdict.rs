@@ -172,6 +172,9 @@ async fn indices_are_true(life: &mut Life) {
 
 /// What was told as deleted comes back in a newer version only, whichever source took over meanwhile: nothing that lives
 /// was told as deleted, and nothing that was deleted came back.
+///
+/// Not seen: one wrong return of a key for each time its server went back, whenever that is. When a source has noticed
+/// that is not in the events; the store's own histories (`indexer/tests/hand_over/rewinds.rs`) tell which returns are right.
 fn no_life_was_told_twice(life: &Life) {
     // Where it is true, and how often the server of that went back: so often may each object.
     let origins = life.origins.iter().enumerate().filter(|(_, origin)| !origin.was_removed);

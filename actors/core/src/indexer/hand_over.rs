@@ -124,8 +124,8 @@ impl<S> Store<S> {
         if self.lends(source, key, version) { Deletes::Old } else { Deletes::Told }
     }
 
-    /// Whether this source had no such object at this version, but both the stored one and what was told of it are newer:
-    /// then what it holds is lent.
+    /// Whether it is old news that this source had no such object at this version: what was told of it is newer, and so is
+    /// what is stored, if anything is. Then what the source holds is lent to it. What it brought before counts no more.
     pub(super) fn lends(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) -> bool {
         if self.working.told(source, key).is_none_or(|told| told <= version) {
             return false;

@@ -6,9 +6,8 @@
 //! 2. A part older than the stored state of its key is reported and not applied; so is a state that is sent again.
 //! 3. A new life of a key ends the old one: Deleted (not exact), then Added.
 //! 4. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, that is not older
-//!    than it. A fetched object
-//!    is applied only while its key is undecodable, and not at a newer version: otherwise the watch has brought a newer
-//!    state.
+//!    than it. A fetched object is applied only while its key is undecodable, and not at a newer version: otherwise the
+//!    watch has brought a newer state.
 
 use super::hand_over::Deletes;
 use super::{Incident, Store};

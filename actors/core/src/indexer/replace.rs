@@ -8,6 +8,7 @@
 //! | `Store` | the undecodable objects of the list, then its objects | stores each, notes the listed ones |
 //! | `Release` | the stored objects of the source, by key | releases those not listed; skipped on a first list |
 //! | `DropUndecodable` | the source's undecodable entries, by key | drops those that this list does not have |
+//! | `Settle` | what others have told to the source, by key; without a list, alone | adds what it brought, ends what was lent |
 //!
 //! The removal of a source is the same without a list. The changes are the difference of the snapshots before and
 //! after. Invariants:
@@ -18,12 +19,12 @@
 //!    newer state than the list.
 //! 5. A key listed twice is stored once, in its higher version.
 //!
-//! The second walk must know which stored objects were listed. It compares addresses, since an address is one word
+//! The `Release` walk must know which stored objects were listed. It compares addresses, since an address is one word
 //! where a key is two pointers and a search. An address identifies an object as long as it is not freed: every listed
 //! object is in `objects` or in `base`, and both are kept to the end, so no address is used again meanwhile.
 //!
-//! Bounds: beyond the list itself one word for each object listed and not yet visited by the second walk; none on a
-//! source's first list. The second walk skips parts of the map that have nothing of the source.
+//! Bounds: beyond the list itself one word for each object listed and not yet visited by the `Release` walk; none on
+//! a source's first list. That walk skips parts of the map that have nothing of the source.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +69,7 @@ enum Kind {
 enum Listed {
     /// The source's first list: every object that the source holds is listed.
     All,
-    /// The addresses of listed objects that the second walk has not visited.
+    /// The addresses of listed objects that the `Release` walk has not visited.
     Addresses(BTreeSet<usize>),
 }
 

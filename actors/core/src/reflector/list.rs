@@ -7,8 +7,8 @@
 //!    others asks for what is not older than what they have delivered.
 //! 2. No part of a list is delivered before its last page is whole; then the list is delivered as one Replace.
 //! 3. Pages of two versions are never joined: when a token has expired, the list starts over, in one page.
-//! 4. A list older than what was delivered, or than what a source delivered from which this one takes over, is a rewind of the server: it is dropped, and the next list decodes every
-//!    object.
+//! 4. A list older than what was delivered, or than what a source delivered from which this one takes over, is a rewind of
+//!    the server: it is dropped, and the next list decodes every object.
 //! 5. A list that brings neither an object nor the end of a page for `list_deadline` has failed.
 //!
 //! Bounds: the machine holds every object received until the list is whole. Nothing else holds them until then, so a

@@ -12,7 +12,8 @@
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::tree::SortedMap;
 
-/// How many keys are told to one source, at most: some megabytes.
+/// How many keys that were told to one source are kept, at most: some megabytes. What is lent to it, and what it brings, is
+/// kept besides: no more than there is of its objects.
 pub(crate) const MOST_TOLD: usize = 10_000;
 
 #[derive(Clone)]
