@@ -30,7 +30,7 @@ use building::Building;
 use draft::Draft;
 use keyed::PartsByKey;
 use machine::UnderWay;
-use replace::Replacing;
+use replacing::Replacing;
 
 mod building;
 mod draft;
@@ -41,6 +41,7 @@ mod keyed;
 pub mod machine;
 mod parts;
 mod replace;
+mod replacing;
 mod seed;
 mod successors;
 

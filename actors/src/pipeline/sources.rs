@@ -28,6 +28,7 @@ use crate::runtime::locked::locked;
 mod exchange;
 mod left;
 
+pub(crate) use self::exchange::AskedFor;
 pub use self::left::Selected;
 
 /// The sources of one informer.

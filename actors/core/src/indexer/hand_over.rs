@@ -22,7 +22,7 @@
 //!   removed, newer than its successor ──▶ held by the successor, kept for it ──brought, or released at `until`──▶ settled
 //! ```
 
-use super::replace::{Replacing, Walk};
+use super::replacing::{Replacing, Walk};
 use super::successors::Successors;
 use super::{Store, Waiting};
 use crate::delta::Cause;
@@ -58,6 +58,10 @@ impl<S> Store<S> {
         }
         let key = object.key();
         let Some(told) = self.working.told(source, key).cloned() else { return Some(object) };
+        if self.working.is_outdated(source) {
+            self.draft.discard(object);
+            return None;
+        }
         if *listed.unwrap_or_else(|| object.version()) >= told {
             self.working.confirm(source, key);
             return Some(object);
@@ -76,7 +80,8 @@ impl<S> Store<S> {
     /// there is of the key, the last state that decoded.
     pub(super) fn hold_unread(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
         self.hold(source, key);
-        if self.working.told(source, key).is_some_and(|told| told <= version) {
+        let is_outdated = self.working.is_outdated(source);
+        if self.working.told(source, key).is_some_and(|told| told <= version && !is_outdated) {
             self.working.confirm(source, key);
         } else if let Some(behind) = self.working.behind_mut(source) {
             behind.own(key);
@@ -117,6 +122,9 @@ impl<S> Store<S> {
         version: &ResourceVersion,
     ) -> Deletes {
         let Some(told) = self.working.told(source, key) else { return Deletes::News };
+        if self.working.is_outdated(source) {
+            return Deletes::Old;
+        }
         if version >= told {
             self.working.confirm(source, key);
             return Deletes::Told;
@@ -141,6 +149,12 @@ impl<S> Store<S> {
         is_newer
     }
 
+    /// Whether a source has yet to bring what has happened up to this version.
+    fn is_behind(&self, source: &SourceId, version: &ResourceVersion) -> bool {
+        let reached = self.working.version(source).filter(|_| !self.working.is_outdated(source));
+        reached.is_none_or(|reached| reached < version)
+    }
+
     /// A source has told this key as deleted at this version: it is kept for those that have yet to bring that.
     pub(super) fn tell_deleted(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
         if self.successors.is_empty() || self.working.is_outdated(source) {
@@ -151,7 +165,7 @@ impl<S> Store<S> {
         let among = successors.iter().filter(|among| among.has(source)).flat_map(|among| among.of(key));
         for other in among.filter(|other| other.source != *source) {
             // With parts in the order of their keys, older ones of this key may still come after newer ones of others.
-            if self.working.version(&other.source).is_none_or(|reached| reached < version) {
+            if self.is_behind(&other.source, version) {
                 self.working.tell(&other.source, other.round, key, version);
             }
         }
@@ -167,8 +181,11 @@ impl<S> Store<S> {
         }
         let Some(newest) = self.newest_of(key).cloned() else { return };
         for heir in successors.of(key).filter(|heir| heir.source != *from) {
-            let Some(reached) = self.working.version(&heir.source) else { continue };
-            let (is_newer, follows) = (newest > *reached, self.follows(&heir.source, key));
+            if self.working.version(&heir.source).is_none() {
+                continue;
+            }
+            let (is_newer, follows) =
+                (self.is_behind(&heir.source, &newest), self.follows(&heir.source, key));
             if is_newer {
                 self.working.tell(&heir.source, heir.round, key, &newest);
             }
@@ -184,7 +201,7 @@ impl<S> Store<S> {
     /// Settles what is left for a source that has reached the newest version told.
     pub(super) fn settle_if_reached(&mut self, source: &SourceId) {
         let Some(behind) = self.working.behind().get(source) else { return };
-        if self.working.version(source).is_some_and(|reached| *reached >= behind.until) {
+        if !self.is_behind(source, &behind.until) {
             self.settle(source.clone());
         }
     }
@@ -209,67 +226,82 @@ impl<S> Store<S> {
         }
     }
 
-    /// A list of this source begins: what it brought before counts no more. If it is a rewind, nothing that was told does.
+    /// A list of this source begins: what it brought before counts no more. If it notices a rewind by itself, nothing that was
+    /// told to it does. Before its first list others may have noticed that, and have told it since.
     pub(super) fn begin_told(&mut self, source: &SourceId, cause: Cause) {
-        if self.working.behind().is_empty() {
-            return;
-        }
-        if cause != Cause::Rewind {
+        let has_listed = self.working.version(source).is_some();
+        if cause == Cause::Rewind && has_listed && !self.working.is_outdated(source) {
+            self.working.forget_behind(source);
+        } else {
             self.working.drop_brought(source);
-            return;
         }
-        self.working.forget_behind(source);
-        // What was told to sources that take no part with this one was told of another server.
-        let is_with =
-            |other: &&SourceId| self.successors.iter().any(|among| among.has(source) && among.has(other));
-        let others: Vec<SourceId> = self.working.behind().keys().filter(is_with).cloned().collect();
-        others.into_iter().for_each(|other| self.settle(other));
     }
 
-    /// The server of this source went back: notes of at most `left` others that they have yet to notice it. Never true.
+    /// The server of this source went back: notes which others have yet to notice it, and ends what was told to any before, if
+    /// one that has not noticed may have told it. Visits at most `left` of both. Never true.
     pub(super) fn outdate_others(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         while *left > 0 {
             let Walk::Outdate(group, passed) = &replacing.walk else { return false };
             let (group, passed) = (*group, passed.as_ref());
             *left -= 1;
-            replacing.walk = match self.successors.get(group) {
-                None => Walk::Store,
-                Some(among) => match among.others(replacing.source(), passed).next().cloned() {
-                    None => Walk::Outdate(group + 1, None),
-                    Some(other) => {
-                        if self.working.newest(&other) > replacing.version() {
-                            self.working.outdate(&other);
-                        }
-                        Walk::Outdate(group, Some(other))
-                    }
-                },
+            let (Some(among), Some(to)) = (self.successors.get(group), replacing.version()) else {
+                replacing.walk = Walk::Store;
+                return false;
             };
+            let Some(other) = among.others(replacing.source(), passed).next().cloned() else {
+                replacing.walk = Walk::Outdate(group + 1, None);
+                continue;
+            };
+            let is_former = among.is_former(&other, replacing.source(), to);
+            let is_former = is_former.unwrap_or_else(|| self.working.newest(&other) > Some(to));
+            let is_news = !self.working.is_outdated(&other);
+            if is_news && is_former && !replacing.ends_told {
+                // What those were told that were passed ends, too.
+                replacing.ends_told = true;
+                replacing.walk = Walk::Outdate(0, None);
+                self.working.forget_behind(replacing.source());
+                continue;
+            }
+            if is_news && is_former {
+                self.working.outdate(&other);
+                self.working.forget_behind(&other);
+            } else if is_news && replacing.ends_told && !self.settle_told(&other, left) {
+                return false;
+            }
+            replacing.walk = Walk::Outdate(group, Some(other));
         }
         false
     }
 
+    /// Whether what is stored of this key, brought by this source, is of the present history, when another one lists after a
+    /// rewind: one that has noticed it brought it, or has passed it on.
+    pub(super) fn is_present(&self, source: &SourceId, key: &ObjectKey, by: &SourceId) -> bool {
+        let is_with = || self.successors.iter().any(|among| among.has(source) && among.has(by));
+        let is_lent = self.working.told(source, key).is_some();
+        by != source && (is_lent || (!self.working.is_outdated(by) && self.follows(by, key) && is_with()))
+    }
+
     /// Settles at most `left` of the keys that were told; true when it is over.
-    pub(super) fn advance_settle(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
-        let source = replacing.source().clone();
+    pub(super) fn settle_told(&mut self, source: &SourceId, left: &mut usize) -> bool {
         while *left > 0 {
-            let Some(behind) = self.working.behind().get(&source) else { return true };
+            let Some(behind) = self.working.behind().get(source) else { return true };
             let Some((key, told)) = behind.told.entries_after(None).next() else {
-                self.working.forget_behind(&source);
+                self.working.forget_behind(source);
                 return true;
             };
             let (key, told) = (key.clone(), told.clone());
             let brought = behind.brought.get(&key).cloned();
-            let is_reached = self.working.version(&source).is_some_and(|reached| *reached >= told.version);
-            self.working.confirm(&source, &key);
+            let is_reached = self.working.version(source).is_some_and(|reached| *reached >= told.version);
+            self.working.confirm(source, &key);
             *left -= 1;
             if let Some(object) = brought {
                 if self.working.get(&key).is_none() {
                     self.index(&object);
                 }
-                self.working.objects_mut().put(&source, &object, |_| false);
+                self.working.objects_mut().put(source, &object, |_| false);
                 self.end_undecodable(&key, object.version());
             } else if is_reached && told.is_lent {
-                self.end_lent(&source, &key, &told.version);
+                self.end_lent(source, &key, &told.version);
             }
         }
         false

@@ -29,9 +29,13 @@ impl<S> Store<S> {
 
     fn apply_object(&mut self, source: &SourceId, object: Object<S>) {
         let Some(object) = self.unless_old_news(source, object, None) else { return };
-        let is_former = !self.working.is_outdated(source) && self.is_former(object.key(), None);
-        let is_newer =
-            |stored: &Object<S>| object.version() >= stored.version() && !object.is_same_as(stored);
+        let is_outdated = self.working.is_outdated(source);
+        let is_former = self.is_former(object.key(), None);
+        // A state of a former history replaces none of the present one.
+        let is_newer = |stored: &Object<S>| {
+            object.version() >= stored.version() && !object.is_same_as(stored) && (is_former || !is_outdated)
+        };
+        let is_former = is_former && !is_outdated;
         let objects = self.working.objects_mut();
         let put = if is_former {
             objects.put_rewound(source, &object)

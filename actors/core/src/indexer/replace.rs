@@ -26,145 +26,12 @@
 //! Bounds: beyond the list itself one word for each object listed and not yet visited by the `Release` walk; none on
 //! a source's first list. That walk skips parts of the map that have nothing of the source.
 
-use std::collections::BTreeSet;
-
-use super::{Incident, Store, Successors, Waiting};
-use crate::chunks::Chunks;
+use super::replacing::{Kind, Listed, Replacing, Walk};
+use super::{Incident, Store, Waiting};
 use crate::delta::{Cause, Replacement, Undecodable};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
-use crate::off_arbiter::OffArbiter;
-use crate::snapshot::{Held, Put, Snapshot};
+use crate::snapshot::Put;
 use crate::tree::Sources;
-
-pub(super) struct Replacing<S> {
-    source: SourceId,
-    kind: Kind,
-    cause: Cause,
-    /// The frame before it.
-    base: Snapshot<S>,
-    /// The number of this Replace in the frame; undecodable entries of this list carry it.
-    round: u64,
-    undecodable: OffArbiter<Chunks<Undecodable>>,
-    undecodable_stored: usize,
-    /// All listed objects, kept to the end so that their addresses stay unique, and how many of them are stored.
-    objects: OffArbiter<Chunks<Object<S>>>,
-    stored: usize,
-    listed: Listed,
-    /// The source, if what it held before is of a former history.
-    was_outdated: Option<SourceId>,
-    pub(super) walk: Walk,
-}
-
-/// What is done with the source.
-enum Kind {
-    /// It has listed everything, at this version.
-    List(ResourceVersion),
-    /// It is removed, and hands over to these.
-    Removal(Successors),
-    /// What others have told before it is settled.
-    Settlement,
-}
-
-/// Which stored objects this Replace has listed.
-enum Listed {
-    /// The source's first list: every object that the source holds is listed.
-    All,
-    /// The addresses of listed objects that the `Release` walk has not visited.
-    Addresses(BTreeSet<usize>),
-}
-
-/// The present walk; keys up to the one held here are done.
-pub(super) enum Walk {
-    /// The other sources of each exchange whose server went back, up to this one.
-    Outdate(usize, Option<SourceId>),
-    Store,
-    Release(Option<ObjectKey>),
-    DropUndecodable(Option<ObjectKey>),
-    Settle,
-}
-
-impl<S> Replacing<S> {
-    fn new(base: Snapshot<S>, waiting: Waiting<S>) -> Self {
-        let nothing = || (OffArbiter::in_place(Chunks::new()), OffArbiter::in_place(Chunks::new()));
-        let (source, kind, cause, (objects, undecodable), walk) = match waiting {
-            Waiting::List(source, list) => {
-                let is_rewind = list.cause == Cause::Rewind;
-                let walk = if is_rewind { Walk::Outdate(0, None) } else { Walk::Store };
-                (source, Kind::List(list.version), list.cause, (list.objects, list.undecodable), walk)
-            }
-            Waiting::Remove(source, successors) => {
-                (source, Kind::Removal(successors), Cause::Relist, nothing(), Walk::Store)
-            }
-            Waiting::Settle(source) => (source, Kind::Settlement, Cause::Relist, nothing(), Walk::Settle),
-        };
-        let is_first = base.newest_version(&source).is_none() && matches!(kind, Kind::List(_));
-        Self {
-            round: base.frame().replaces() + 1,
-            listed: if is_first { Listed::All } else { Listed::Addresses(BTreeSet::new()) },
-            base,
-            source,
-            kind,
-            cause,
-            undecodable,
-            undecodable_stored: 0,
-            objects,
-            stored: 0,
-            was_outdated: None,
-            walk,
-        }
-    }
-
-    pub(super) fn source(&self) -> &SourceId {
-        &self.source
-    }
-
-    /// The version of the list; `None` if there is none.
-    pub(super) fn version(&self) -> Option<&ResourceVersion> {
-        match &self.kind {
-            Kind::List(version) => Some(version),
-            Kind::Removal(_) | Kind::Settlement => None,
-        }
-    }
-
-    fn is_listed(&self, held: &Held<S>) -> bool {
-        match &self.listed {
-            Listed::All => held.is_held_by(&self.source),
-            Listed::Addresses(addresses) => addresses.contains(&held.object().address()),
-        }
-    }
-
-    fn list(&mut self, stored: &Object<S>) {
-        if let Listed::Addresses(addresses) = &mut self.listed {
-            addresses.insert(stored.address());
-        }
-    }
-
-    /// Whether the source holds this object and has not listed it. Removes the address of a listed one.
-    fn lacks(&mut self, held: &Held<S>) -> bool {
-        match &mut self.listed {
-            Listed::All => false,
-            Listed::Addresses(addresses) => {
-                !addresses.remove(&held.object().address()) && held.is_held_by(&self.source)
-            }
-        }
-    }
-
-    /// Whether the stored object is newer than the list: it was fetched, and is newer than the list and than all that
-    /// the source had sent; or another source that holds it has sent a newer state.
-    fn is_behind(&self, held: &Held<S>, listed: &Object<S>) -> bool {
-        let stored = held.object();
-        let reached = self.base.version(&self.source);
-        let is_fetched = self.version().is_some_and(|listed| stored.version() > listed)
-            && reached.is_some_and(|reached| reached < stored.version());
-        let is_own = held.is_held_by(&self.source);
-        let is_of_other = !is_own || (stored.source() != &self.source && held.is_held_by(stored.source()));
-        is_fetched || (is_of_other && listed.version() < stored.version())
-    }
-
-    fn is_rewind(&self) -> bool {
-        self.cause == Cause::Rewind
-    }
-}
 
 impl<S> Store<S> {
     /// Continues the Replace that is under way, or begins the next one; true when it is ready to be published.
@@ -196,7 +63,7 @@ impl<S> Store<S> {
                 Walk::Store => self.store_listed(&mut replacing, &mut left),
                 Walk::Release(_) => self.release_missing(&mut replacing, &mut left),
                 Walk::DropUndecodable(_) => self.drop_undecodable(&mut replacing, &mut left),
-                Walk::Settle => self.advance_settle(&mut replacing, &mut left),
+                Walk::Settle => self.settle_told(&replacing.source, &mut left),
             };
             if is_over {
                 self.end_replace(replacing);
@@ -253,20 +120,24 @@ impl<S> Store<S> {
     fn store_unread(&mut self, replacing: &mut Replacing<S>, object: Undecodable) {
         let source = &replacing.source;
         self.hold_unread(source, &object.key, replacing.version().unwrap_or(&object.version));
-        let is_newer = |newest: &ResourceVersion| *newest > object.version && !replacing.is_rewind();
+        let is_newer = |newest: &ResourceVersion, by: &SourceId| {
+            *newest > object.version && (!replacing.is_rewind() || self.is_present(source, &object.key, by))
+        };
         let stored = self.working.get(&object.key).filter(|stored| stored.source() != source);
-        if let Some(newer) = stored.filter(|stored| is_newer(stored.version())) {
-            return replacing.list(newer);
+        if let Some(newer) = stored.filter(|stored| is_newer(stored.version(), stored.source())) {
+            let newer = newer.clone();
+            return replacing.list(&newer);
         }
         let entry = self.working.undecodable().get(&object.key);
-        let known = entry.filter(|one| one.is_held_by_others(source) && is_newer(&one.object.version));
+        let known =
+            entry.filter(|one| one.is_held_by_others(source) && is_newer(&one.object.version, one.by()));
         let newest = known.map_or(object, |known| known.object.clone());
         self.working.insert_undecodable(source, replacing.round, newest);
     }
 
     fn store_one(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
         self.end_undecodable(object.key(), object.version());
-        let listed_at = replacing.version().filter(|_| !replacing.is_rewind());
+        let listed_at = replacing.version();
         let Some(object) = self.unless_old_news(&replacing.source, object, listed_at) else { return };
         let Some(held) = self.working.objects().held(object.key()) else {
             return self.store_new(replacing, object);
@@ -275,9 +146,9 @@ impl<S> Store<S> {
         if replacing.is_listed(held) {
             return self.store_duplicate(replacing, &stored, object);
         }
-        let is_former = self.is_former(object.key(), replacing.was_outdated.as_ref());
-        let is_known = !is_former && (stored.is_same_as(&object) || replacing.is_behind(held, &object));
-        if is_known && !replacing.is_rewind() {
+        let is_known = !self.is_replaced(replacing, object.key(), stored.source())
+            && (stored.is_same_as(&object) || replacing.is_behind(held, &object));
+        if is_known {
             replacing.list(&stored);
             if !held.is_held_by(&replacing.source) {
                 self.working.objects_mut().put(&replacing.source, &stored, |_| false);
@@ -291,6 +162,12 @@ impl<S> Store<S> {
             self.draft.report(&replacing.source, Incident::OlderListed { key, stored, listed });
         }
         self.store_new(replacing, object);
+    }
+
+    /// Whether this list replaces what is stored of this key, brought by this source, whatever its version is.
+    fn is_replaced(&self, replacing: &Replacing<S>, key: &ObjectKey, by: &SourceId) -> bool {
+        let is_former = replacing.is_rewind() || self.is_former(key, replacing.was_outdated.as_ref());
+        is_former && !self.is_present(&replacing.source, key, by)
     }
 
     fn store_new(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
@@ -361,9 +238,11 @@ impl<S> Store<S> {
     /// The source does not hold this object any more: it did not list it, or is removed.
     fn let_go(&mut self, replacing: &Replacing<S>, key: &ObjectKey) {
         let source = &replacing.source;
+        let stored = self.working.get(key);
+        let is_replaced = stored.is_some_and(|stored| self.is_replaced(replacing, key, stored.source()));
         match &replacing.kind {
             Kind::Removal(successors) => self.pass_on(key, source, successors),
-            Kind::List(version) if self.lends(source, key, version) => return,
+            Kind::List(version) if !is_replaced && self.lends(source, key, version) => return,
             Kind::List(version) => self.tell_deleted(source, key, version),
             Kind::Settlement => {}
         }

@@ -5,6 +5,7 @@
 //! 1. A source has one scope: a namespace of a cluster, or all of it.
 //! 2. The round of a source grows when it is asked for its first list again: what was told before that request is in
 //!    the list.
+//! 3. Who had delivered a newer version than that of a list before it was asked for, has brought a former history.
 //!
 //! Read next: `hand_over.rs`, which asks.
 
@@ -12,7 +13,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::meta::{ClusterName, ObjectKey, SourceId};
+use crate::meta::{ClusterName, ObjectKey, ResourceVersion, SourceId};
 use crate::tree::{Key, SortedMap};
 
 /// What a source may bring: the objects of a namespace, or of all, of one cluster.
@@ -46,17 +47,24 @@ pub(crate) struct Successor {
     pub(crate) round: u64,
 }
 
+/// How often each has noticed that its server went back, and the version that it has delivered.
+type Delivered = SortedMap<SourceId, (u64, ResourceVersion)>;
+
 /// Sources by their scope, and the scope of each.
 #[derive(Clone)]
 pub struct Successors {
     by_scope: SortedMap<Scope, Arc<[Successor]>>,
     scopes: SortedMap<SourceId, Scope>,
+    delivered: Delivered,
+    /// What that was when a source was asked for a list that is not published, after its server went back.
+    asked: SortedMap<SourceId, Delivered>,
 }
 
 impl Successors {
     /// None.
     pub fn none() -> Self {
-        Self { by_scope: SortedMap::new(), scopes: SortedMap::new() }
+        let (by_scope, scopes) = (SortedMap::new(), SortedMap::new());
+        Self { by_scope, scopes, delivered: SortedMap::new(), asked: SortedMap::new() }
     }
 
     /// Whether there is none.
@@ -73,6 +81,8 @@ impl Successors {
     /// Removes a source; one that is not there changes nothing.
     pub fn remove(&mut self, scope: &Scope, source: &SourceId) {
         self.scopes.remove(source);
+        self.delivered.remove(source);
+        self.asked.remove(source);
         self.change(scope.clone(), |others| others.retain(|other| other.source != *source));
     }
 
@@ -81,6 +91,32 @@ impl Successors {
         self.change(scope.clone(), |others| {
             others.iter_mut().filter(|other| other.source == *source).for_each(|other| other.round += 1);
         });
+    }
+
+    /// The source delivers this version.
+    pub fn deliver(&mut self, source: &SourceId, version: &ResourceVersion) {
+        let rewinds = self.delivered.get(source).map_or(0, |(rewinds, _)| *rewinds);
+        self.delivered.insert(source.clone(), (rewinds, version.clone()));
+    }
+
+    /// The source is asked for a list, since its server went back.
+    pub fn ask_after_rewind(&mut self, source: &SourceId) {
+        self.asked.insert(source.clone(), self.delivered.clone());
+    }
+
+    /// The list that it was asked for after a rewind is published.
+    pub fn end_rewind(&mut self, source: &SourceId) {
+        self.asked.remove(source);
+        if let Some((rewinds, _)) = self.delivered.get_mut(source) {
+            *rewinds += 1;
+        }
+    }
+
+    /// Whether another one had delivered a newer version than this before the source was asked for its list after a rewind,
+    /// and has not noticed that since; none if the source was not asked for one.
+    pub fn is_former(&self, other: &SourceId, source: &SourceId, version: &ResourceVersion) -> Option<bool> {
+        let (then, now) = (self.asked.get(source)?.get(other), self.delivered.get(other));
+        Some(then.zip(now).is_some_and(|(then, now)| then.1 > *version && then.0 == now.0))
     }
 
     fn change(&mut self, scope: Scope, change: impl FnOnce(&mut Vec<Successor>)) {

@@ -74,6 +74,11 @@ impl<S> ListWatchMachine<S> {
         self.relist_unless_repeated(RelistReason::Rewind, error, at);
     }
 
+    /// Whether the next list is asked for because the server went back.
+    pub const fn is_rewinding(&self) -> bool {
+        self.hints.rewinding
+    }
+
     /// Whether objects that are already published must be decoded again. That ends with the second list after a
     /// rewind: until the first is published, an equal version may name an object of the old history.
     pub(super) fn decodes_everything(&self) -> bool {

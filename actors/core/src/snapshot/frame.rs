@@ -45,6 +45,10 @@ impl UndecodableEntry {
         &self.object
     }
 
+    pub(crate) fn by(&self) -> &SourceId {
+        &self.by
+    }
+
     pub(crate) fn is_held_by(&self, source: &SourceId) -> bool {
         self.sources.contains(source)
     }

@@ -38,6 +38,7 @@ use super::happened::{Happened, at_last, next_listed, next_watched, settled};
 use super::questions;
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
+use crate::pipeline::sources::AskedFor;
 use crate::pipeline::status::{Came, RepairCounters};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
@@ -222,8 +223,11 @@ impl<S: Body> Session<S> {
 
     /// Begins the list that is permitted: not older than what the sources have delivered from which this one takes over.
     fn open_list(&mut self) {
-        let is_first = self.machine.resource_version().is_none();
-        self.machine.not_older_than(super::succession::begin(&self.spec, is_first));
+        let asked = AskedFor {
+            is_first: self.machine.resource_version().is_none(),
+            is_after_rewind: self.machine.is_rewinding(),
+        };
+        self.machine.not_older_than(super::succession::begin(&self.spec, asked));
         let now = self.moment();
         self.machine.handle_list_permit(now);
     }

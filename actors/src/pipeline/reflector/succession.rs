@@ -13,10 +13,11 @@ use informer_core::reflector::Delivery;
 
 use super::ReflectorSpec;
 use crate::pipeline::messages::Body;
+use crate::pipeline::sources::AskedFor;
 
-/// Notes that the source is asked for a list; `is_first` if it has none yet. Gives the version that the list is to reach.
-pub(super) fn begin<S: Body>(of: &ReflectorSpec<S>, is_first: bool) -> Option<ResourceVersion> {
-    of.shared.sources.begin_list(&of.source, is_first)
+/// Notes that the source is asked for a list. Gives the version that the list is to reach.
+pub(super) fn begin<S: Body>(of: &ReflectorSpec<S>, asked: AskedFor) -> Option<ResourceVersion> {
+    of.shared.sources.begin_list(&of.source, asked)
 }
 
 /// Notes what the source is about to deliver. A list after a rewind counts when it is published: whoever lists before

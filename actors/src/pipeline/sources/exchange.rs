@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use informer_core::indexer::{Scope, Successors};
 use informer_core::meta::{ClusterName, ResourceVersion, SourceId};
 
-use super::Sources;
+use super::{Sources, State};
 use crate::pipeline::source_spec::{Member, SourceSpec};
 
 /// The exchanges of one informer.
@@ -53,6 +53,7 @@ impl Members {
 
     /// One of them has moved from one version to another.
     fn moved(&mut self, id: &SourceId, from: Option<ResourceVersion>, to: &ResourceVersion) {
+        self.successors.deliver(id, to);
         self.delivered.extend([(to.clone(), id.clone())]);
         if let Some(from) = from.filter(|from| from != to) {
             self.delivered.remove(&(from, id.clone()));
@@ -60,14 +61,19 @@ impl Members {
     }
 
     /// The server of one went back to this version. The others count until they notice it, too, unless they take part in an
-    /// exchange of which the store knew, `seen` changes of exchanges ago: then it knows that they are outdated.
-    fn went_back(&mut self, to: &ResourceVersion, seen: u64) {
+    /// exchange of which the store knew, `seen` changes of exchanges ago: then it knows which are outdated, and those are
+    /// given. Walks over all that are ahead.
+    fn went_back(&mut self, one: &SourceId, to: &ResourceVersion, seen: u64) -> Vec<SourceId> {
         self.left.take_if(|left| *left > *to);
+        let mut outdated = Vec::new();
         if self.is_exchanging() && self.since <= seen {
-            while self.delivered.last().is_some_and(|(version, _)| version > to) {
-                self.delivered.pop_last();
-            }
+            let ahead = self.delivered.iter().rev().take_while(|(version, _)| version > to);
+            let former = ahead.filter(|(_, id)| self.successors.is_former(id, one, to).unwrap_or(true));
+            outdated.extend(former.cloned());
         }
+        self.successors.end_rewind(one);
+        outdated.iter().for_each(|of| _ = self.delivered.remove(of));
+        outdated.into_iter().map(|(_, id)| id).collect()
     }
 }
 
@@ -78,6 +84,26 @@ struct HandOver {
     both: Successors,
     /// The newest version that any of them has delivered, in each cluster.
     delivered: BTreeMap<Option<ClusterName>, ResourceVersion>,
+}
+
+/// What a list is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AskedFor {
+    /// The source has none yet.
+    pub(crate) is_first: bool,
+    /// Its server went back.
+    pub(crate) is_after_rewind: bool,
+}
+
+impl AskedFor {
+    fn note(self, successors: &mut Successors, scope: &Scope, id: &SourceId) {
+        if self.is_first {
+            successors.begin_round(scope, id);
+        }
+        if self.is_after_rewind {
+            successors.ask_after_rewind(id);
+        }
+    }
 }
 
 /// A hand-over, until it is dropped.
@@ -91,7 +117,10 @@ pub(crate) struct HandingOver<'a> {
 
 impl Drop for HandingOver<'_> {
     fn drop(&mut self) {
-        self.sources.state().exchanges.end(self.number);
+        let mut state = self.sources.state();
+        let State { exchanges, entries, .. } = &mut *state;
+        exchanges.end(self.number, |id| entries.contains_key(id));
+        drop(state);
         self.sources.exchanged.fetch_add(1, Ordering::AcqRel);
     }
 }
@@ -153,10 +182,10 @@ impl Exchanges {
         self.sets.get(&set).into_iter().flat_map(|members| members.all.iter().chain(members.each.keys()))
     }
 
-    /// What those that come have yet to bring counts as delivered by them.
-    fn end(&mut self, number: u64) {
+    /// What those that have come and are there have yet to bring counts as delivered by them.
+    fn end(&mut self, number: u64, is_there: impl Fn(&SourceId) -> bool) {
         let Some(HandOver { add, delivered, .. }) = self.hand_overs.remove(&number) else { return };
-        for (id, scope) in add {
+        for (id, scope) in add.into_iter().filter(|(id, _)| is_there(id)) {
             let version = delivered.get(&scope.cluster).cloned().max(self.delivered.remove(&id));
             self.delivered.extend(version.map(|version| (id, version)));
         }
@@ -180,10 +209,15 @@ impl Exchanges {
         raise(own);
         if let Some(members) = member.and_then(|member| self.sets.get_mut(&member.set)) {
             members.moved(id, before, own);
-            rewind.into_iter().for_each(|seen| members.went_back(version, seen));
+            let outdated = rewind.map(|seen| members.went_back(id, version, seen));
+            outdated.iter().flatten().for_each(|other| _ = self.delivered.remove(other));
         }
         for one in self.hand_overs.values_mut().filter(|one| one.both.has(id)) {
             raise(one.delivered.entry(scope.cluster.clone()).or_insert_with(|| version.clone()));
+            one.both.deliver(id, version);
+            if is_rewind {
+                one.both.end_rewind(id);
+            }
         }
     }
 
@@ -198,7 +232,9 @@ impl Sources {
     /// Begins a hand-over. To be called before those that come are asked for anything.
     pub(crate) fn hand_over<S>(&self, remove: &[SourceId], add: &[SourceSpec<S>]) -> HandingOver<'_> {
         let mut state = self.state();
-        let coming: BTreeMap<SourceId, Scope> = add.iter().map(|one| (one.id.clone(), one.scope())).collect();
+        // A name that is taken is refused afterwards.
+        let coming = add.iter().filter(|one| !state.entries.contains_key(&one.id));
+        let coming: BTreeMap<SourceId, Scope> = coming.map(|one| (one.id.clone(), one.scope())).collect();
         let mut successors = Successors::none();
         coming.iter().for_each(|(id, scope)| successors.add(scope.clone(), id.clone()));
         let (mut both, mut delivered) = (successors.clone(), BTreeMap::new());
@@ -211,6 +247,7 @@ impl Sources {
                 }
             }
             both.add(scope, id.clone());
+            state.exchanges.delivered.get(id).iter().for_each(|newest| both.deliver(id, newest));
         }
         let number = state.next;
         state.next += 1;
@@ -229,9 +266,9 @@ impl Sources {
         Some(self.state().exchanges.current())
     }
 
-    /// The source is asked for a list; `is_first` if it has none yet. If it takes over from others, gives the newest version
+    /// The source is asked for a list. If it takes over from others, gives the newest version
     /// that they have delivered: the list must not be below it.
-    pub(crate) fn begin_list(&self, id: &SourceId, is_first: bool) -> Option<ResourceVersion> {
+    pub(crate) fn begin_list(&self, id: &SourceId, asked: AskedFor) -> Option<ResourceVersion> {
         let mut state = self.state();
         let state = &mut *state;
         let entry = state.entries.get(id)?;
@@ -240,20 +277,16 @@ impl Sources {
             && let Some(members) = state.exchanges.sets.get_mut(&member.set)
             && members.is_exchanging()
         {
-            if is_first {
-                members.successors.begin_round(&entry.scope, id);
-            }
+            asked.note(&mut members.successors, &entry.scope, id);
             takes_over = true;
             newest = members.newest();
         }
         for one in state.exchanges.hand_overs.values_mut().filter(|one| one.add.contains_key(id)) {
-            if is_first {
-                one.both.begin_round(&entry.scope, id);
-            }
+            asked.note(&mut one.both, &entry.scope, id);
             takes_over = true;
             newest = newest.max(one.delivered.get(&entry.scope.cluster).cloned());
         }
-        if is_first && takes_over {
+        if takes_over && (asked.is_first || asked.is_after_rewind) {
             self.exchanged.fetch_add(1, Ordering::AcqRel);
         }
         newest
@@ -275,6 +308,9 @@ impl Sources {
         let state = &mut *state;
         if let Some(entry) = state.entries.get(id) {
             state.exchanges.deliver(entry.member.as_ref(), (id, &entry.scope), version, rewind);
+            if rewind.is_some() {
+                self.exchanged.fetch_add(1, Ordering::AcqRel);
+            }
         }
     }
 

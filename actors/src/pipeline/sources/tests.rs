@@ -7,10 +7,13 @@ use informer_core::meta::{ObjectKey, ResourceVersion, SourceId};
 use informer_core::namespaces::Names;
 use informer_core::reflector::ReflectorConfig;
 
-use super::{NotRemoved, Refusal, Refused, Selected, Sources};
+use super::{AskedFor, NotRemoved, Refusal, Refused, Selected, Sources};
 use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::source_spec::{Coverage, Member, SelectorInput, SourceSpec};
 use crate::testing::Server;
+
+const FIRST: AskedFor = AskedFor { is_first: true, is_after_rewind: false };
+const AFTER_REWIND: AskedFor = AskedFor { is_first: false, is_after_rewind: true };
 
 fn spec(name: &str) -> SourceSpec<String> {
     let connect = Server::named(SourceId::new(name)).connect();
@@ -179,17 +182,20 @@ fn who_takes_over_lists_from_the_newest_version_that_its_exchange_has_delivered_
     deliver(&SourceId::new("other"), 900, false);
     let first = sources.hand_over(std::slice::from_ref(&a), &[spec("b")]);
     sources.join([&spec("b")], true).expect("it takes over");
-    assert_eq!((sources.begin_list(&a, false), sources.begin_list(&b, true)), (None, version(7)));
+    assert_eq!(
+        (sources.begin_list(&a, AskedFor::default()), sources.begin_list(&b, FIRST)),
+        (None, version(7))
+    );
     deliver(&a, 9, false);
     deliver(&b, 8, false);
-    assert_eq!(sources.begin_list(&b, false), version(9));
+    assert_eq!(sources.begin_list(&b, AskedFor::default()), version(9));
     drop(first);
-    assert_eq!(sources.begin_list(&b, false), None, "the hand-over has ended");
+    assert_eq!(sources.begin_list(&b, AskedFor::default()), None, "the hand-over has ended");
     let _second = sources.hand_over(std::slice::from_ref(&b), &[spec("c")]);
     sources.join([&spec("c")], true).expect("it takes over");
-    assert_eq!(sources.begin_list(&c, true), version(9), "b may have yet to bring what a has delivered");
+    assert_eq!(sources.begin_list(&c, FIRST), version(9), "b may have yet to bring what a has delivered");
     deliver(&b, 3, true);
-    assert_eq!(sources.begin_list(&c, false), version(3), "the server went back");
+    assert_eq!(sources.begin_list(&c, AskedFor::default()), version(3), "the server went back");
     sources.state().remove(&b, &sources.exchanged);
     assert!(
         !sources.state().exchanges.delivered.contains_key(&b),
@@ -213,18 +219,76 @@ fn who_takes_over_in_a_set_lists_from_what_each_of_it_has_delivered_until_the_st
     sources.note_rewind(&a, &known(3), 0);
     sources.join([&member(&all)], true).expect("it takes over");
     assert_eq!(
-        sources.begin_list(&all, true),
+        sources.begin_list(&all, FIRST),
         version(7),
         "b has yet to notice that, and the store knows nothing of it"
     );
     sources.note_rewind(&all, &known(4), 0);
-    assert_eq!(sources.begin_list(&a, false), version(7), "the store did not know of the exchange");
+    assert_eq!(
+        sources.begin_list(&a, AskedFor::default()),
+        version(7),
+        "the store did not know of the exchange"
+    );
     let mut seen = 0;
     sources.exchanged_since(&mut seen).expect("it has begun");
     sources.note_rewind(&all, &known(4), seen);
-    assert_eq!(sources.begin_list(&a, false), version(4), "the store knows that b is outdated");
+    assert_eq!(sources.begin_list(&a, AskedFor::default()), version(4), "the store knows that b is outdated");
     sources.note_delivered(&all, &known(6));
     sources.state().remove(&all, &sources.exchanged);
     sources.join([&member(&all)], true).expect("again");
-    assert_eq!(sources.begin_list(&all, true), version(6), "what has left has delivered it");
+    assert_eq!(sources.begin_list(&all, FIRST), version(6), "what has left has delivered it");
+    sources.exchanged_since(&mut seen).expect("it has begun again");
+    sources.note_delivered(&a, &known(9));
+    sources.note_rewind(&all, &known(5), seen);
+    sources.note_delivered(&a, &known(4));
+    assert_eq!(
+        sources.begin_list(&all, AskedFor::default()),
+        version(5),
+        "what it had delivered before is outdated"
+    );
+    sources.state().remove(&a, &sources.exchanged);
+    sources.state().remove(&b, &sources.exchanged);
+    sources.join([&member(&a)], true).expect("again");
+    assert_eq!(sources.begin_list(&a, FIRST), version(5), "also when it has left");
+}
+
+#[test]
+fn who_has_moved_on_since_the_list_after_a_rewind_was_asked_for_is_not_outdated_by_it() {
+    let sources = Sources::default();
+    let [all, a, b] = ["all", "a", "b"].map(SourceId::new);
+    let member = |id: &SourceId| {
+        let namespace = (*id != all).then(|| id.as_str().into());
+        SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
+    };
+    let known = |number| ResourceVersion::from_number(number).expect("not zero");
+    sources.join([&member(&a), &member(&b), &member(&all)], true).expect("three names");
+    [(&a, 2), (&b, 9), (&all, 9)].iter().for_each(|(id, number)| sources.note_delivered(id, &known(*number)));
+    let mut seen = 0;
+    assert!(sources.begin_list(&all, AFTER_REWIND).is_some());
+    sources.note_delivered(&a, &known(6));
+    let [among] = &*sources.exchanged_since(&mut seen).expect("it has begun") else { panic!("one set") };
+    assert_eq!(among.is_former(&a, &all, &known(5)), Some(false));
+    assert_eq!(among.is_former(&b, &all, &known(5)), Some(true));
+    sources.note_rewind(&all, &known(5), seen);
+    assert_eq!(sources.begin_list(&all, AskedFor::default()), Some(known(6)), "b is outdated, a is not");
+}
+
+#[test]
+fn a_hand_over_that_fails_leaves_nothing_under_the_names_of_those_that_did_not_come() {
+    let sources = Sources::default();
+    let [a, b, c] = ["a", "b", "c"].map(SourceId::new);
+    let known = |number| ResourceVersion::from_number(number).expect("not zero");
+    sources.join([&spec("a"), &spec("b")], false).expect("two names");
+    sources.note_delivered(&a, &known(9));
+    sources.note_delivered(&b, &known(2));
+    let refused = sources.hand_over(std::slice::from_ref(&a), &[spec("b"), spec("c")]);
+    sources.join([&spec("b"), &spec("c")], true).expect_err("the name is taken");
+    drop(refused);
+    let delivered = sources.state().exchanges.delivered.clone();
+    assert_eq!(delivered, BTreeMap::from([(a.clone(), known(9)), (b, known(2))]));
+    let handing_over = sources.hand_over(&[a], &[spec("c")]);
+    sources.join([&spec("c")], true).expect("it takes over");
+    sources.state().remove(&c, &sources.exchanged);
+    drop(handing_over);
+    assert!(!sources.state().exchanges.delivered.contains_key(&c), "it has left before the end");
 }

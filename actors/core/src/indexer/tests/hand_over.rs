@@ -1,4 +1,4 @@
-//! One source takes over from another, in each window. `model.rs` plays any history.
+//! One source takes over from another, in each window. `model.rs` plays any history, `rewinds.rs` those of a restored server.
 
 use super::{Play, bookmark, gone, is_busy, put, reported, texts, undecodable};
 use crate::delta::{Cause, Replacement, WatchPart};
@@ -8,6 +8,7 @@ use crate::snapshot::MOST_TOLD;
 use crate::snapshot::fixture::{brought_by, version};
 
 mod model;
+mod rewinds;
 
 const ALL: &str = "all";
 const EACH: [&str; 2] = ["n0", "n1"];

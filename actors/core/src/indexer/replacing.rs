@@ -1,0 +1,147 @@
+//! A list of one source, or its removal, while it changes the store.
+//!
+//! Answers "which of its objects are stored, which stored ones has it listed, and which walk is it in?". `replace.rs`
+//! carries it out, and says what each walk does.
+
+use std::collections::BTreeSet;
+
+use super::{Successors, Waiting};
+use crate::chunks::Chunks;
+use crate::delta::{Cause, Undecodable};
+use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::off_arbiter::OffArbiter;
+use crate::snapshot::{Held, Snapshot};
+
+pub(super) struct Replacing<S> {
+    pub(super) source: SourceId,
+    pub(super) kind: Kind,
+    pub(super) cause: Cause,
+    /// The frame before it.
+    pub(super) base: Snapshot<S>,
+    /// The number of this Replace in the frame; undecodable entries of this list carry it.
+    pub(super) round: u64,
+    pub(super) undecodable: OffArbiter<Chunks<Undecodable>>,
+    pub(super) undecodable_stored: usize,
+    /// All listed objects, kept to the end so that their addresses stay unique, and how many of them are stored.
+    pub(super) objects: OffArbiter<Chunks<Object<S>>>,
+    pub(super) stored: usize,
+    pub(super) listed: Listed,
+    /// The source, if what it held before is of a former history.
+    pub(super) was_outdated: Option<SourceId>,
+    /// After a rewind: what was told before is of the former history.
+    pub(super) ends_told: bool,
+    pub(super) walk: Walk,
+}
+
+/// What is done with the source.
+pub(super) enum Kind {
+    /// It has listed everything, at this version.
+    List(ResourceVersion),
+    /// It is removed, and hands over to these.
+    Removal(Successors),
+    /// What others have told before it is settled.
+    Settlement,
+}
+
+/// Which stored objects this Replace has listed.
+pub(super) enum Listed {
+    /// The source's first list: every object that the source holds is listed.
+    All,
+    /// The addresses of listed objects that the `Release` walk has not visited.
+    Addresses(BTreeSet<usize>),
+}
+
+/// The present walk; keys up to the one held here are done.
+pub(super) enum Walk {
+    /// The other sources of each exchange whose server went back, up to this one.
+    Outdate(usize, Option<SourceId>),
+    Store,
+    Release(Option<ObjectKey>),
+    DropUndecodable(Option<ObjectKey>),
+    Settle,
+}
+
+impl<S> Replacing<S> {
+    pub(super) fn new(base: Snapshot<S>, waiting: Waiting<S>) -> Self {
+        let nothing = || (OffArbiter::in_place(Chunks::new()), OffArbiter::in_place(Chunks::new()));
+        let (source, kind, cause, (objects, undecodable), walk) = match waiting {
+            Waiting::List(source, list) => {
+                let is_rewind = list.cause == Cause::Rewind;
+                let walk = if is_rewind { Walk::Outdate(0, None) } else { Walk::Store };
+                (source, Kind::List(list.version), list.cause, (list.objects, list.undecodable), walk)
+            }
+            Waiting::Remove(source, successors) => {
+                (source, Kind::Removal(successors), Cause::Relist, nothing(), Walk::Store)
+            }
+            Waiting::Settle(source) => (source, Kind::Settlement, Cause::Relist, nothing(), Walk::Settle),
+        };
+        let is_first = base.newest_version(&source).is_none() && matches!(kind, Kind::List(_));
+        Self {
+            // Before the first list of a source others may have noticed, and told it since.
+            ends_told: base.version(&source).is_some(),
+            round: base.frame().replaces() + 1,
+            listed: if is_first { Listed::All } else { Listed::Addresses(BTreeSet::new()) },
+            base,
+            source,
+            kind,
+            cause,
+            undecodable,
+            undecodable_stored: 0,
+            objects,
+            stored: 0,
+            was_outdated: None,
+            walk,
+        }
+    }
+
+    pub(super) fn source(&self) -> &SourceId {
+        &self.source
+    }
+
+    /// The version of the list; `None` if there is none.
+    pub(super) fn version(&self) -> Option<&ResourceVersion> {
+        match &self.kind {
+            Kind::List(version) => Some(version),
+            Kind::Removal(_) | Kind::Settlement => None,
+        }
+    }
+
+    pub(super) fn is_listed(&self, held: &Held<S>) -> bool {
+        match &self.listed {
+            Listed::All => held.is_held_by(&self.source),
+            Listed::Addresses(addresses) => addresses.contains(&held.object().address()),
+        }
+    }
+
+    pub(super) fn list(&mut self, stored: &Object<S>) {
+        if let Listed::Addresses(addresses) = &mut self.listed {
+            addresses.insert(stored.address());
+        }
+    }
+
+    /// Whether the source holds this object and has not listed it. Removes the address of a listed one.
+    pub(super) fn lacks(&mut self, held: &Held<S>) -> bool {
+        match &mut self.listed {
+            Listed::All => false,
+            Listed::Addresses(addresses) => {
+                !addresses.remove(&held.object().address()) && held.is_held_by(&self.source)
+            }
+        }
+    }
+
+    /// Whether the stored object is newer than the list: it was fetched, and is newer than the list and than all that
+    /// the source had sent; or another source that holds it has sent a newer state.
+    pub(super) fn is_behind(&self, held: &Held<S>, listed: &Object<S>) -> bool {
+        let stored = held.object();
+        let reached = self.base.version(&self.source);
+        let is_fetched = self.version().is_some_and(|listed| stored.version() > listed)
+            && reached.is_some_and(|reached| self.was_outdated.is_some() || reached < stored.version());
+        let is_own = held.is_held_by(&self.source);
+        let is_of_other = !is_own || (stored.source() != &self.source && held.is_held_by(stored.source()));
+        is_fetched || (is_of_other && listed.version() < stored.version())
+    }
+
+    pub(super) fn is_rewind(&self) -> bool {
+        self.cause == Cause::Rewind
+    }
+}
