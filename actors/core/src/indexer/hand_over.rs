@@ -10,9 +10,10 @@
 //!    again since. What its source holds is lent to it then.
 //! 3. An object of the source that goes, newer than all that its successor has brought, is lent to it. What is lent ends
 //!    when its source has reached the version told without bringing it: then it does not follow it.
-//! 4. A rewind ends what was told before it. It is told as one by the first source that notices it; what the others have
-//!    brought above that version is outdated until they list: it passes to nobody, and any part of one that is not outdated
-//!    replaces what outdated ones alone hold, as another state.
+//! 4. A rewind ends what was told before it. It is told as one by the first source that notices it; what the others had
+//!    brought above that version when it asked for its list is outdated until they list: it passes to nobody, replaces
+//!    nothing that others hold, and any part of one that is not outdated replaces what outdated ones alone hold, as another
+//!    state. What is told since is kept for the outdated, whatever version they have reached, until they have listed.
 //!
 //! Cost: nothing while nothing is handed over. What is kept ends with the successor's own parts, at the latest when it has
 //! reached the newest version told; before its first list, each request for that list begins anew.
