@@ -19,13 +19,12 @@ use informer_core::meta::{Object, ObjectKey};
 use kube_core::ObjectMeta;
 use serde_json::Value;
 
-use super::kinds::kind_name;
-use super::memory::{Place, State};
+use super::error::{is_immutable, is_lost_race, is_of_managers};
+use super::memory::Place;
 use super::policy::ChildPolicy;
 use super::prune::{Clearing, json_patch};
-use super::refusals::{is_immutable, is_lost_race, is_of_managers};
 use super::shown::{Cache, Shown};
-use super::{Applied, ChildBody, ChildError, ChildPass};
+use super::{Applied, ChildBody, ChildError, ChildPass, State, kind_name};
 use crate::client::Error;
 use crate::client::api::chance::chance;
 use crate::client::api::{Api, Patch, PatchParams};

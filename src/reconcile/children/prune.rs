@@ -20,9 +20,7 @@ use kube_core::ObjectMeta;
 use kube_core::metadata::PartialObjectMetaExt;
 use serde_json::json;
 
-use super::kinds::kind_name;
-use super::memory::State;
-use super::{ChildBody, ChildError, ChildPass};
+use super::{ChildBody, ChildError, ChildPass, State, kind_name};
 use crate::client::Error;
 use crate::client::api::chance::chance;
 use crate::client::api::{Api, DeleteParams, Deleted, Patch, PatchParams, Preconditions};
