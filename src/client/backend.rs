@@ -18,8 +18,9 @@ use http::Request;
 use informer_actors::leader_election::Validity;
 
 use super::config::Config;
-use super::endpoint::ConnectionSettings;
+use super::connection_settings::ConnectionSettings;
 use super::error::{Error, TransportError};
+use super::identity::oidc::Issuers;
 use super::layers::{Guards, LayerSettings, Layers};
 use super::transport::Transport;
 use super::transport::awc::AwcTransport;
@@ -58,12 +59,12 @@ thread_local! {
 }
 
 impl Backend {
-    /// A backend that makes its own connections. Blocking: reads certificates.
+    /// A backend that makes its own connections; `issuers` asks those of an OpenID Connect login. Blocking: reads certificates.
     ///
     /// # Errors
     /// When the configuration cannot be used.
-    pub(crate) fn new(config: &Config) -> Result<Arc<Self>, Error> {
-        let (connections, config) = ConnectionSettings::new(config)?;
+    pub(crate) fn new(config: &Config, issuers: Issuers) -> Result<Arc<Self>, Error> {
+        let (connections, config) = ConnectionSettings::new(config, issuers)?;
         let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(&config)?));
         let (carrier, guards) = (Carrier::Awc(Arc::new(connections)), Guards::default());
         Ok(Arc::new(Self { carrier, settings, name, guards }))
@@ -177,10 +178,12 @@ impl fmt::Debug for Backend {
 
 #[cfg(test)]
 mod tests {
+    use super::super::client::Client;
     use super::*;
 
     fn backend() -> Arc<Backend> {
-        Backend::new(&Config::new("http://127.0.0.1:1").expect("a URL")).expect("a configuration")
+        let config = Config::new("http://127.0.0.1:1").expect("a URL");
+        Backend::new(&config, Client::to_issuer).expect("a configuration")
     }
 
     #[test]

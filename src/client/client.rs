@@ -31,13 +31,14 @@ use super::config::Config;
 use super::discovery::memory::Memory;
 use super::error::{Error, TransportError};
 use super::layers::CallersSpan;
+use super::request::RequestKind;
 use super::resource::ResourceSource;
 use super::scope::Scope;
+use super::transport::Connection;
 #[cfg(feature = "testing")]
 use super::transport::in_process::service;
 #[cfg(feature = "kube")]
 use super::transport::kube::KubeTransport;
-use super::transport::{Connection, RequestKind};
 use super::worker::{BodyStream, Worker};
 use crate::representation::{ControllerOnly, Dynamic, MetadataOnly, Typed};
 
@@ -60,7 +61,7 @@ impl Client {
     /// # Errors
     /// When a certificate, key, name or token cannot be used.
     pub fn new(config: Config) -> Result<Self, Error> {
-        let backend = Backend::new(&config)?;
+        let backend = Backend::new(&config, Self::to_issuer)?;
         let worker = Arc::new(Worker::new(Arc::clone(&backend)));
         Ok(Self::of(backend, config.default_namespace.into(), worker))
     }

@@ -24,9 +24,9 @@ use super::config::Config;
 use super::config::limits::Limits as AnswerLimits;
 use super::error::{Error, TransportError};
 use super::identity::Identities;
-use super::options::RequestOptions;
+use super::request::{RequestKind, RequestOptions};
 use super::transport::send_check::SendCheck;
-use super::transport::{Body, RequestKind, Transport};
+use super::transport::{Body, Transport};
 use deadline::{Deadlines, is_slow};
 use headers::Headers;
 pub(crate) use lease::Guards;
@@ -176,7 +176,8 @@ mod tests {
     use futures_util::StreamExt as _;
     use http::header;
 
-    use super::super::endpoint::ConnectionSettings;
+    use super::super::client::Client;
+    use super::super::connection_settings::ConnectionSettings;
     use super::*;
 
     /// Answers at once with the Authorization header that it was sent.
@@ -214,7 +215,8 @@ mod tests {
         });
         let config = Config::from_kubeconfig_text(&kubeconfig.to_string(), None).unwrap();
         let (connections, config) =
-            ConnectionSettings::new(&config.plugin_limit(Duration::from_secs(120))).unwrap();
+            ConnectionSettings::new(&config.plugin_limit(Duration::from_secs(120)), Client::to_issuer)
+                .unwrap();
         let settings = Arc::new(LayerSettings::new(&config).unwrap());
         let layers = Layers::new(settings, Some(connections.identities), Rc::new(Repeating));
         let sending = layers.send(Request::new(Bytes::new()), RequestKind::Unary);

@@ -22,7 +22,7 @@ mod log;
 mod pipes;
 mod port_forward;
 
-pub use super::stream_error::StreamError;
+pub use super::error::StreamError;
 pub(crate) use attached::attached;
 pub use attached::{Attached, ExitStatus};
 pub use channels::Protocol;

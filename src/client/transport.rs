@@ -16,12 +16,11 @@
 //! Read next: `transport/awc.rs`.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) mod awc;
@@ -32,23 +31,10 @@ pub(crate) mod kube;
 pub(crate) mod send_check;
 
 use super::error::TransportError;
+use super::request::RequestKind;
 
 /// A body as it arrives.
 pub type Body = LocalBoxStream<'static, Result<Bytes, TransportError>>;
-
-/// How long the head of an answer may take.
-pub const HEAD_DEADLINE: Duration = Duration::from_secs(30);
-/// How long a read of the body may take, except for watches.
-pub const READ_DEADLINE: Duration = Duration::from_secs(30);
-
-/// The Authorization header of a refused request, attached to the answer. The server may have repeated the header in
-/// its answer, and our error must not. It is kept in the extensions of the answer, which Debug does not show.
-#[derive(Clone)]
-pub(crate) struct SentAuthorization(pub(crate) HeaderValue);
-
-/// With which kind of credentials a request was sent that was answered with 401, attached to the answer.
-#[derive(Clone)]
-pub(crate) struct SentCredentials(pub(crate) Arc<str>);
 
 /// A connection that speaks another protocol now: bytes in both directions.
 pub type Connection = Box<dyn Duplex>;
@@ -77,36 +63,6 @@ impl Switched {
 /// An answer, and its connection if it is 101.
 pub type Upgraded = (Response<Body>, Option<Connection>);
 
-/// The kind of a request. The kinds share no connections and differ in deadlines and encoding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequestKind {
-    /// An answer that ends by itself, such as a list: gzip is accepted, each read has [`READ_DEADLINE`].
-    Unary,
-    /// A watch, which may be silent for long: no gzip, and it ends after `total` at the latest. It may end cleanly before,
-    /// when the client's certificate is renewed: whoever watches goes on with a new one.
-    Watch {
-        /// The longest time from the request to the last byte.
-        total: Duration,
-    },
-    /// Any other answer that may be silent for long, such as a log that is followed: no gzip, and it ends after `total` at
-    /// the latest. Its end says that it is complete, so nothing ends it cleanly but the server.
-    Stream {
-        /// The longest time from the request to the last byte.
-        total: Duration,
-    },
-    /// A request that asks for another protocol: it is not sent twice when its connection breaks, because the server may
-    /// have begun what it asks for. What follows the head has no deadline.
-    Upgrade,
-}
-
-impl RequestKind {
-    /// Whether the body may bring nothing for long.
-    pub(crate) fn may_be_silent(self) -> bool {
-        matches!(self, Self::Watch { .. } | Self::Stream { .. })
-    }
-}
-
 /// Sends requests to one API server. Used by one thread only; the sources of a thread share it.
 pub trait Transport {
     /// Sends one request; its URI is the path and query below the endpoint. Resolves when the head of the answer has
@@ -134,22 +90,4 @@ pub trait Transport {
 
     /// An answer was not that of its request: answers of other connections in the pool may not be either, so they close.
     fn distrust(&self) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn watches_and_streams_may_be_silent_and_the_others_may_not() {
-        let total = Duration::from_secs(300);
-        for (kind, expected) in [
-            (RequestKind::Unary, false),
-            (RequestKind::Upgrade, false),
-            (RequestKind::Watch { total }, true),
-            (RequestKind::Stream { total }, true),
-        ] {
-            assert_eq!(kind.may_be_silent(), expected, "{kind:?}");
-        }
-    }
 }

@@ -5,12 +5,11 @@
 //! 2. What a server or a connection does is final only where waiting changes nothing: the server refuses the request
 //!    itself, the caller's rights or the kind.
 //!
-//! Read next: `../status.rs`, which classifies answers.
+//! Read next: `../error/status.rs`, which classifies answers.
 
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 
-use crate::client::error::Error;
-use crate::client::status;
+use crate::client::error::{Error, status};
 
 /// The class of a failed request.
 pub(super) fn class_of(error: &Error) -> ErrorClass {

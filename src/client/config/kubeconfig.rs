@@ -17,11 +17,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Config;
-use crate::client::credentials::{Way, sent};
+use crate::client::credentials::sent;
 use crate::client::error::Error;
 use crate::client::identity::material::{Material, Trust};
 use crate::client::identity::provider::Provider;
 use crate::client::proxy::ProxySetting;
+use crate::client::way::Way;
 use crate::text::quoted;
 
 mod file;

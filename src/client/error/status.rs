@@ -21,8 +21,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube_core::response::{Status, StatusCause, StatusDetails, StatusSummary, reason};
 use serde::Deserialize;
 
-use super::transport::SentAuthorization;
-use super::{negotiation, retry_after};
+use crate::client::request::SentAuthorization;
+use crate::client::{negotiation, retry_after};
 use crate::text::shortened;
 
 /// At most this many characters of a server's message and reason are kept.

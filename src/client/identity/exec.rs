@@ -20,6 +20,7 @@ use secrecy::{SecretSlice, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::client::error::PluginError;
 use crate::text;
 
 mod config;
@@ -121,54 +122,6 @@ pub(crate) struct PluginCredentials {
     /// Certificates and key, both PEM.
     pub(crate) certificate: Option<(Vec<u8>, SecretSlice<u8>)>,
     pub(crate) expires: Option<Timestamp>,
-}
-
-/// Why a credential plugin gave no credentials.
-#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PluginError {
-    /// The description of the plugin is incomplete, or contradicts itself.
-    #[error("its description is invalid: {0}")]
-    Invalid(String),
-    /// The policy does not allow it.
-    #[error("the plugin policy does not allow it")]
-    NotAllowed,
-    /// It needs a terminal, and standard input is not one.
-    #[error("it always asks a person (interactiveMode: Always), and standard input is not a terminal")]
-    NotATerminal,
-    /// It could not be started.
-    #[error("it cannot be started: {reason}{}", hinted(.hint))]
-    NotStarted {
-        /// The system's reason.
-        reason: String,
-        /// What the kubeconfig says about its installation.
-        hint: Option<String>,
-    },
-    /// It did not end in time, and was killed with all processes of its group.
-    #[error("it did not end within {0:?} and was killed")]
-    TimedOut(Duration),
-    /// It ended without success.
-    #[error("it ended with {status}{}", quoted(.stderr))]
-    Failed {
-        /// Exit code or signal.
-        status: String,
-        /// The end of what it printed to stderr.
-        stderr: String,
-    },
-    /// It printed more than credentials can be.
-    #[error("it printed more than {0} bytes and was killed")]
-    TooLarge(usize),
-    /// What it printed is not an `ExecCredential` that can be used.
-    #[error("its output cannot be used: {0}")]
-    Malformed(String),
-}
-
-fn hinted(hint: &Option<String>) -> String {
-    hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default()
-}
-
-fn quoted(stderr: &str) -> String {
-    if stderr.is_empty() { String::new() } else { format!(": {stderr}") }
 }
 
 impl Plugin {

@@ -22,8 +22,9 @@ use http::{Request, Response};
 use informer_actors::leader_election::Validity;
 
 use super::super::error::TransportError;
+use super::super::request::RequestKind;
 use super::super::transport::send_check::SendCheck;
-use super::super::transport::{Body, RequestKind, Transport};
+use super::super::transport::{Body, Transport};
 
 /// The guards of a client, the newest one first. Each is asked.
 #[derive(Clone, Default)]

@@ -19,7 +19,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::ResourceVersion;
 
 use super::decode::{Decoding, Observed, unreadable};
-use crate::client::status;
+use crate::client::error::status;
 use crate::representation::{Encoded, Representation};
 use crate::text::shortened;
 use crate::wire::{Event, EventType, Frame};

@@ -31,7 +31,7 @@ use super::connector;
 use super::read_ahead::ReadAhead;
 use super::socket::is_orderly_end;
 use super::{broken, header_of};
-use crate::client::endpoint::ConnectionSettings;
+use crate::client::connection_settings::ConnectionSettings;
 use crate::client::identity::Identity;
 
 /// Sends the request; with the answer 101 the connection is attached to it.
