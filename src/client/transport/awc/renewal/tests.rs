@@ -20,10 +20,10 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use super::super::AwcTransport;
-use crate::client::{Client, Config};
 use crate::client::connection_settings::ConnectionSettings;
 use crate::client::request::RequestKind;
 use crate::client::transport::Transport;
+use crate::client::{Client, Config};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
