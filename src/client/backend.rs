@@ -15,13 +15,12 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::Request;
-use informer_actors::leader_election::Validity;
 
 use super::config::Config;
 use super::connection_settings::ConnectionSettings;
 use super::error::{Error, TransportError};
 use super::identity::oidc::Issuers;
-use super::layers::{Guards, LayerSettings, Layers};
+use super::layers::{Guards, LayerSettings, Layers, SendGuard};
 use super::transport::Transport;
 use super::transport::awc::AwcTransport;
 #[cfg(feature = "testing")]
@@ -70,14 +69,14 @@ impl Backend {
         Ok(Arc::new(Self { carrier, settings, name, guards }))
     }
 
-    /// The same backend, which sends only while this process leads.
-    pub(crate) fn while_leading(self: &Arc<Self>, validity: Validity) -> Arc<Self> {
+    /// The same backend, which sends only what this guard lets begin.
+    pub(crate) fn guarded(self: &Arc<Self>, guard: Arc<dyn SendGuard>) -> Arc<Self> {
         let (settings, name) = (Arc::clone(&self.settings), self.name.clone());
         let carrier = match &self.carrier {
             Carrier::Guarded(base) => Carrier::Guarded(Arc::clone(base)),
             _ => Carrier::Guarded(Arc::clone(self)),
         };
-        Arc::new(Self { carrier, settings, name, guards: self.guards.and(validity) })
+        Arc::new(Self { carrier, settings, name, guards: self.guards.and(guard) })
     }
 
     /// The same backend without the client's limits, for the few requests of an election: a rate that others have used up

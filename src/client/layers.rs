@@ -29,7 +29,7 @@ use super::transport::send_check::SendCheck;
 use super::transport::{Body, Transport};
 use deadline::{Deadlines, is_slow};
 use headers::Headers;
-pub(crate) use lease::Guards;
+pub(crate) use lease::{Guards, SendGuard};
 use limit::Limits;
 pub(crate) use measure::CallersSpan;
 use warn::Warnings;

@@ -60,6 +60,7 @@ pub use identity::exec::PluginPolicy;
 pub(crate) use identity::exec::parse as plugin_answer;
 pub use informer_key::InformerKey;
 pub use kube_core::response::Status;
+pub(crate) use layers::SendGuard;
 pub(crate) use namespaces::Sources;
 #[cfg(feature = "unstable")]
 pub(crate) use proxy::environment::proxy_of as proxy_of_environment;
