@@ -3,18 +3,16 @@
 //! Answers "how do I change an object that others change too?" Invariants:
 //! 1. Only a conflict (409 Conflict) leads to another attempt; every other error is given at once.
 //! 2. Each attempt works on what the server has then: nothing that was read before an attempt is written by the next.
-//! 3. When to try again, and how often, is decided by `informer_core::conflict`.
 //!
-//! Read next: `entry.rs`, for objects that may not be there yet.
+//! Read next: `retry.rs`, which decides when; `entry.rs`, for objects that may not be there yet.
 
-use informer_core::conflict::{ConflictPolicy, Conflicts};
 use kube_core::Resource;
 use kube_core::params::PostParams;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Api;
-use super::chance::chance;
+use super::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::client::Client;
 use crate::client::error::Error;
 

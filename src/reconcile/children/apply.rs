@@ -14,7 +14,6 @@
 use std::any::TypeId;
 
 use informer_core::children::{Adoption, Child, Claim};
-use informer_core::conflict::{ConflictPolicy, Conflicts};
 use informer_core::meta::{Object, ObjectKey};
 use kube_core::ObjectMeta;
 use serde_json::Value;
@@ -26,7 +25,7 @@ use super::prune::{Clearing, json_patch};
 use super::shown::{Cache, Shown};
 use super::{Applied, ChildBody, ChildError, ChildPass, State, kind_name};
 use crate::client::Error;
-use crate::client::api::chance::chance;
+use crate::client::api::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::api::{Api, Patch, PatchParams};
 use crate::object::{key_of, meta_of};
 use crate::reconcile::owner::{controlling, described};

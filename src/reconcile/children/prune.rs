@@ -14,7 +14,6 @@
 use std::fmt;
 
 use informer_core::children::{Child, Verdict};
-use informer_core::conflict::{ConflictPolicy, Conflicts};
 use informer_core::meta::ObjectKey;
 use kube_core::ObjectMeta;
 use kube_core::metadata::PartialObjectMetaExt;
@@ -22,7 +21,7 @@ use serde_json::json;
 
 use super::{ChildBody, ChildError, ChildPass, State, kind_name};
 use crate::client::Error;
-use crate::client::api::chance::chance;
+use crate::client::api::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::api::{Api, DeleteParams, Deleted, Patch, PatchParams, Preconditions};
 use crate::overlay::remains;
 use crate::reconcile::owner::controlling;
