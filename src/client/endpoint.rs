@@ -11,8 +11,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use informer_core::words::shortened;
+
 use super::error::Error;
-use crate::text::shortened;
 
 /// At most this many characters of a refused endpoint, and of its scheme, are shown in the error.
 const MAX_ENDPOINT_CHARS: usize = 200;

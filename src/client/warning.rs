@@ -10,7 +10,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::text::shortened;
+use informer_core::words::shortened;
 
 const MISCELLANEOUS_PERSISTENT: &str = "299";
 const MAX_CHARS: usize = 1024;

@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use informer_core::words::quoted;
 use jiff::Timestamp;
 use secrecy::{SecretSlice, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::client::error::PluginError;
-use crate::text;
 
 mod config;
 mod process;
@@ -145,7 +145,7 @@ impl Plugin {
             V1BETA1 => V1BETA1,
             "" => return Err(invalid("it has no apiVersion")),
             other => {
-                return Err(invalid(&format!("apiVersion {} is not {V1} or {V1BETA1}", text::quoted(other))));
+                return Err(invalid(&format!("apiVersion {} is not {V1} or {V1BETA1}", quoted(other))));
             }
         };
         let mode = match (&*config.interactive_mode, api_version) {

@@ -23,6 +23,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Request, Response, header};
+use informer_core::words::quoted;
 use jiff::{SignedDuration, Timestamp};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
@@ -33,7 +34,6 @@ use crate::client::endpoint::Endpoint;
 use crate::client::error::{Error, OidcError};
 use crate::client::proxy::ProxySetting;
 use crate::client::way::Way;
-use crate::text::quoted;
 
 /// Clocks differ: a token that expires within this time counts as expired.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);

@@ -25,11 +25,10 @@ use std::sync::Arc;
 use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
-use informer_core::words::panic_text;
+use informer_core::words::{panic_text, shortened};
 
 use super::scopes::Scopes;
 use crate::representation::{DecodeError, Encoded, Prune, Representation};
-use crate::text::shortened;
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
 /// At most this many characters of the error of a frame are kept.

@@ -12,11 +12,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::words::shortened;
 use kube_core::response::Status;
 
 use crate::client::error::{advice, status};
 use crate::client::scope::Scope;
-use crate::text::shortened;
 use crate::wire::RequestedContent;
 
 /// At most this many characters of the server's words are kept beside ours.
