@@ -53,7 +53,6 @@ use super::client::Client;
 use super::scope::Scope;
 
 pub mod conditions;
-mod conflicts;
 mod entry;
 mod exchange;
 mod kinds;

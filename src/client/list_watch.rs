@@ -46,7 +46,6 @@ mod chunks;
 pub(crate) mod decode;
 mod event;
 mod list;
-mod passed;
 mod place;
 mod refusal;
 pub(crate) mod scopes;

@@ -8,8 +8,9 @@
 //! 3. Making a connection has a deadline here. The others (the head, each read, a watch as a whole) are
 //!    `layers/deadline.rs`'s.
 //! 4. Redirects are not followed: they are returned as answers.
-//! 5. A request that carries a `SendCheck` (`transport/send_check.rs`) is begun only if that allows it, asked when the
-//!    connection is ready, last thing before the first byte.
+//! 5. A request that carries a `SendCheck` is begun only if that allows it, asked when the connection is ready, last thing
+//!    before the first byte: only a transport knows when that is. It is asked anew for each sending, also when a request is
+//!    sent again after its connection broke. A request whose first byte may have been written is under way.
 //! 6. A request that asks for another protocol is sent on a connection of its own, once. With the answer 101 that
 //!    connection becomes the caller's; any other answer is an answer like others.
 //!
@@ -28,7 +29,6 @@ pub(crate) mod awc;
 pub(crate) mod in_process;
 #[cfg(feature = "kube")]
 pub(crate) mod kube;
-pub(crate) mod send_check;
 
 use super::error::TransportError;
 use super::request::RequestKind;
@@ -90,4 +90,36 @@ pub trait Transport {
 
     /// An answer was not that of its request: answers of other connections in the pool may not be either, so they close.
     fn distrust(&self) {}
+}
+
+/// Whether a request may still begin. Cheap to clone and to ask; it does not block.
+#[derive(Clone)]
+pub(crate) struct SendCheck(Arc<dyn Fn() -> Result<(), TransportError> + Send + Sync>);
+
+impl SendCheck {
+    /// A check by this function, which gives the error of a request that may not begin.
+    pub(crate) fn new(ask: impl Fn() -> Result<(), TransportError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ask))
+    }
+
+    /// The check that this request carries, if it has one.
+    pub(crate) fn of<B>(request: &Request<B>) -> Option<Self> {
+        request.extensions().get().cloned()
+    }
+
+    /// Asks the check that this request carries. A request without one may begin.
+    ///
+    /// # Errors
+    /// When the request may not begin.
+    pub(crate) fn ask_of<B>(request: &Request<B>) -> Result<(), TransportError> {
+        request.extensions().get().map_or(Ok(()), Self::ask)
+    }
+
+    /// Asks.
+    ///
+    /// # Errors
+    /// When the request may not begin.
+    pub(crate) fn ask(&self) -> Result<(), TransportError> {
+        (self.0)()
+    }
 }

@@ -11,7 +11,7 @@
 //!    may arrive.
 //! 4. The connections are those of the client that was guarded.
 //!
-//! Who knows the lease is asked by a trait, [`SendGuard`]: the client knows no election. Read next: `../transport/send_check.rs`,
+//! Who knows the lease is asked by a trait, [`SendGuard`]: the client knows no election. Read next: `../transport.rs`,
 //! by whom it is asked.
 
 use std::rc::Rc;
@@ -23,8 +23,7 @@ use http::{Request, Response};
 
 use super::super::error::TransportError;
 use super::super::request::RequestKind;
-use super::super::transport::send_check::SendCheck;
-use super::super::transport::{Body, Transport};
+use super::super::transport::{Body, SendCheck, Transport};
 
 /// Says whether requests of a client may begin. Asking is cheap and does not block.
 pub(crate) trait SendGuard: Send + Sync {

@@ -24,8 +24,7 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{Method, Request, Response, header};
 
-use super::send_check::SendCheck;
-use super::{Body, Transport};
+use super::{Body, SendCheck, Transport};
 use crate::client::connection_settings::ConnectionSettings;
 use crate::client::error::TransportError;
 use crate::client::identity::Identity;
@@ -39,7 +38,6 @@ use target::Target;
 mod answer;
 mod attempt;
 mod connector;
-mod happy_eyeballs;
 mod heads;
 mod read_ahead;
 mod renewal;

@@ -24,8 +24,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::super::error::TransportError;
 use super::super::request::RequestKind;
-use super::send_check::SendCheck;
-use super::{Body, Switched, Transport};
+use super::{Body, SendCheck, Switched, Transport};
 
 /// So many bytes wait on their way to the server and from it.
 const PIPE: usize = 16 << 10;

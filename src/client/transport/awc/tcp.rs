@@ -1,22 +1,30 @@
 //! TCP connections, and the limit of each step of a connection.
 //!
-//! Answers "how is a host reached, and how soon is a dead peer noticed?" Invariants:
+//! Answers "how is a host reached, in which order are its addresses tried (RFC 8305, "happy eyeballs"), and how soon is a dead
+//! peer noticed?" Invariants:
 //! 1. Every connection has TCP_NODELAY, keepalive probes (first after 15 s, then each 5 s, dead after 3) and, on Linux,
 //!    TCP_USER_TIMEOUT 30 s: a peer that is unreachable is noticed within 30 s also in the middle of a write.
 //! 2. The lookup of a name and the connection have a limit each; a step whose limit passes is an error that
 //!    [`passed_deadline`] recognizes.
+//! 3. Addresses of the two families take turns, beginning with the family that the resolver puts first. The next attempt
+//!    begins when the one before has failed, or after 250 ms without an answer; earlier attempts go on. A family or a server
+//!    that drops packets costs a quarter of a second and not a deadline.
+//! 4. The first connection wins, and the other attempts end.
 //!
-//! Read next: `happy_eyeballs.rs`, which address is tried when; `connector.rs` and `tunnel.rs`, which connect.
+//! Read next: `connector.rs` and `tunnel.rs`, which connect.
 
+use std::collections::VecDeque;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use super::happy_eyeballs;
 use crate::client::config::limits::Limits;
 
 const KEEPALIVE_TIME: Duration = Duration::from_secs(15);
@@ -24,6 +32,8 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 #[cfg(target_os = "linux")]
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+/// RFC 8305's recommended connection attempt delay.
+const DELAY: Duration = Duration::from_millis(250);
 
 /// A limit has passed. awc carries it inside an `io::Error`.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +77,7 @@ pub(super) async fn connected<T, F: Future<Output = io::Result<T>>>(
     connect: impl Fn(SocketAddr) -> F,
 ) -> io::Result<T> {
     let addresses = within(limits.lookup, "the lookup of the name", looking).await?;
-    within(limits.connect, "connecting", happy_eyeballs::first_connected(addresses, connect)).await
+    within(limits.connect, "connecting", first_connected(addresses, connect)).await
 }
 
 pub(super) fn configure(stream: TcpStream) -> io::Result<TcpStream> {
@@ -83,8 +93,60 @@ pub(super) fn configure(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// The first connection that `connect` makes to one of the addresses.
+///
+/// # Errors
+/// When there is no address, or no attempt has succeeded: then what was wrong with each.
+async fn first_connected<T, F>(addresses: Vec<SocketAddr>, connect: impl Fn(SocketAddr) -> F) -> io::Result<T>
+where
+    F: Future<Output = io::Result<T>>,
+{
+    let mut left = in_turns(addresses);
+    let (mut attempts, mut failed) = (FuturesUnordered::new(), Vec::new());
+    loop {
+        if let Some(address) = left.pop_front() {
+            let attempt = connect(address);
+            attempts.push(async move { (address, attempt.await) });
+        }
+        let ended = tokio::select! {
+            ended = attempts.next() => ended,
+            () = sleep(DELAY), if !left.is_empty() => continue,
+        };
+        match ended {
+            Some((_, Ok(connected))) => return Ok(connected),
+            Some((address, Err(error))) => failed.push((address, error)),
+            None => return Err(all(failed)),
+        }
+    }
+}
+
+/// The addresses, their families by turns.
+fn in_turns(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
+    let is_first_family = addresses.first().map(SocketAddr::is_ipv6);
+    let (first, second): (VecDeque<_>, VecDeque<_>) =
+        addresses.into_iter().partition(|address| Some(address.is_ipv6()) == is_first_family);
+    let longest = first.len().max(second.len());
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    (0..longest).flat_map(|_| [first.next(), second.next()]).flatten().collect()
+}
+
+/// One error for all that failed; of one attempt, its own.
+fn all(mut failed: Vec<(SocketAddr, io::Error)>) -> io::Error {
+    if failed.len() <= 1 {
+        let only = failed.pop().map(|(_, error)| error);
+        return only.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+    }
+    let kind = failed[0].1.kind();
+    let each: Vec<_> = failed.iter().map(|(address, error)| format!("{address}: {error}")).collect();
+    io::Error::new(kind, each.join("; "))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
+    use tokio::time::Instant;
+
     use super::*;
 
     #[tokio::test]
@@ -106,11 +168,11 @@ mod tests {
     async fn client_p7_a_lookup_of_six_seconds_connects_and_each_step_has_its_own_limit() {
         let connect = async |lookup: u64, connecting: u64, limits: &Limits| {
             let looking = async {
-                tokio::time::sleep(Duration::from_secs(lookup)).await;
+                sleep(Duration::from_secs(lookup)).await;
                 Ok(vec!["192.0.2.1:1".parse().unwrap()])
             };
             connected(limits, looking, |_| async {
-                tokio::time::sleep(Duration::from_secs(connecting)).await;
+                sleep(Duration::from_secs(connecting)).await;
                 Ok(())
             })
             .await
@@ -127,5 +189,81 @@ mod tests {
         }
         let limits = Limits { lookup: Duration::from_secs(60), connect: Duration::from_secs(9), ..limits };
         connect(59, 8, &limits).await.unwrap();
+    }
+
+    /// What an address does: connects after so many milliseconds, refuses after so many, or never answers.
+    #[derive(Clone, Copy)]
+    enum Does {
+        Connects(u64),
+        Refuses(u64),
+        Nothing,
+    }
+    use Does::{Connects, Nothing, Refuses};
+
+    /// Who was connected, or why nobody; who was tried when; and how long it took, in milliseconds.
+    async fn tried(hosts: &[(&str, Does)]) -> (io::Result<SocketAddr>, Vec<(String, u128)>, u128) {
+        let began = Instant::now();
+        let tried = RefCell::new(Vec::new());
+        let addresses = hosts.iter().map(|(address, _)| address.parse().expect("an address")).collect();
+        let connect = |address: SocketAddr| {
+            tried.borrow_mut().push((address.to_string(), began.elapsed().as_millis()));
+            let does = hosts.iter().find(|(of, _)| *of == address.to_string()).map(|(_, does)| *does);
+            async move {
+                match does.expect("a host") {
+                    Connects(after) => {
+                        sleep(Duration::from_millis(after)).await;
+                        Ok(address)
+                    }
+                    Refuses(after) => {
+                        sleep(Duration::from_millis(after)).await;
+                        Err(io::ErrorKind::ConnectionRefused.into())
+                    }
+                    Nothing => std::future::pending().await,
+                }
+            }
+        };
+        let connected = first_connected(addresses, connect).await;
+        (connected, tried.into_inner(), began.elapsed().as_millis())
+    }
+
+    const SIX: &str = "[2001:db8::1]:1";
+    const SIX_TOO: &str = "[2001:db8::2]:1";
+    const FOUR: &str = "192.0.2.1:1";
+    const FOUR_TOO: &str = "192.0.2.2:1";
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_drops_packets_costs_a_quarter_of_a_second_and_a_refusal_nothing() {
+        for (hosts, expected, at_most) in [
+            (vec![(SIX, Connects(20)), (FOUR, Connects(5))], SIX, 30),
+            (vec![(SIX, Nothing), (FOUR, Connects(5))], FOUR, 270),
+            (vec![(FOUR, Nothing), (SIX, Connects(5))], SIX, 270),
+            (vec![(SIX, Refuses(1)), (FOUR, Connects(5))], FOUR, 20),
+            (vec![(SIX, Connects(300)), (FOUR, Nothing)], SIX, 310),
+            (vec![(FOUR, Nothing), (FOUR_TOO, Connects(1))], FOUR_TOO, 260),
+        ] {
+            let (connected, _, took) = tried(&hosts).await;
+            assert_eq!(connected.expect("a connection").to_string(), expected);
+            assert!(took <= at_most, "{expected} after {took} ms");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn families_take_turns_beginning_with_the_first_of_the_resolver() {
+        let hosts = [(SIX, Nothing), (SIX_TOO, Nothing), (FOUR, Nothing), (FOUR_TOO, Connects(1))];
+        let (_, tried, _) = tried(&hosts).await;
+        let order: Vec<_> = tried.iter().map(|(address, _)| address.as_str()).collect();
+        assert_eq!(order, [SIX, FOUR, SIX_TOO, FOUR_TOO]);
+        for ((_, at), expected) in tried.iter().zip([0, 250, 500, 750]) {
+            assert!((expected..expected + 5).contains(at), "{tried:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_names_what_was_wrong_with_each_address() {
+        let (connected, ..) = tried(&[(SIX, Refuses(1)), (FOUR, Refuses(1))]).await;
+        let error = connected.expect_err("both refuse");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(error.to_string().contains(SIX) && error.to_string().contains(FOUR), "{error}");
+        assert_eq!(tried(&[]).await.0.expect_err("nobody").kind(), io::ErrorKind::NotFound);
     }
 }

@@ -24,8 +24,7 @@ use futures_util::{StreamExt, stream};
 use http::{Request, Response, header};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::super::send_check::SendCheck;
-use super::super::{Body, Switched, TransportError};
+use super::super::{Body, SendCheck, Switched, TransportError};
 use super::answer::Answer;
 use super::connector;
 use super::read_ahead::ReadAhead;
