@@ -58,7 +58,7 @@ pub use informer_actors::leader_election::{
 };
 use informer_actors::runtime::Runtime;
 
-use crate::client::{Client, Error as ClientError};
+use crate::client::{Client, Error as ClientError, SendGuard};
 use lease::Names;
 use lock::ServerLock;
 
@@ -134,7 +134,21 @@ impl LeaderElection {
     ///
     /// It shares the connections and the thread of `client`. Informers that are made of it are refused requests, too.
     pub fn guard(&self, client: &Client) -> Client {
-        client.while_leading(self.0.validity())
+        client.guarded(self.0.validity())
+    }
+}
+
+impl SendGuard for Validity {
+    fn lease(&self) -> &Arc<str> {
+        Self::lease(self)
+    }
+
+    fn bound(&self) -> Option<Arc<dyn SendGuard>> {
+        Self::bound(self).map(|bound| Arc::new(bound) as _)
+    }
+
+    fn may_begin(&self) -> bool {
+        Self::may_begin(self)
     }
 }
 
@@ -162,7 +176,7 @@ impl Client {
     /// ```
     #[must_use = "the client that it is called on stays as it is"]
     pub fn for_term(&self, term: &Term) -> Self {
-        self.while_leading(term.validity())
+        self.guarded(term.validity())
     }
 }
 

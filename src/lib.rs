@@ -102,8 +102,6 @@ pub mod status;
 pub mod subscription;
 #[cfg(feature = "testing")]
 pub mod testing;
-#[cfg(feature = "client")]
-mod text;
 #[cfg(feature = "unstable")]
 #[doc(hidden)]
 pub mod unstable;

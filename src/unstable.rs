@@ -12,15 +12,14 @@ use informer_core::list_watch_error::ListWatchError;
 use kube_core::response::Status;
 
 pub use crate::client::list_watch::KubeListWatch;
+pub use crate::client::request::RequestKind;
 pub use crate::client::streams::{Channels, Event, Frames, LogLines, MAX_FRAME};
-pub use crate::client::transport::{
-    Body, Connection, Duplex, HEAD_DEADLINE, READ_DEADLINE, RequestKind, Transport, Upgraded,
-};
+pub use crate::client::transport::{Body, Connection, Duplex, Transport, Upgraded};
 pub use crate::wire::{Frame, ListHead, SplitError, Splitter};
 
 pub use crate::client::discovery::inner as discovery;
 
-use crate::client::status;
+use crate::client::error::status;
 use crate::client::{Error, PluginError, ResourceSource};
 use crate::representation::Representation;
 use crate::wire::{MetaScan, WireKind};

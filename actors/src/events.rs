@@ -33,7 +33,6 @@ mod content;
 mod messages;
 mod registered;
 mod shared;
-mod start;
 #[cfg(test)]
 mod tests;
 
@@ -102,7 +101,7 @@ impl Recorder {
         config: RecorderConfig,
         sink: impl EventSink,
     ) -> Self {
-        let shared = start::start(runtime, name.into(), config, Arc::new(sink));
+        let shared = shared::start(runtime, name.into(), config, Arc::new(sink));
         Self { shared: Arc::new(shared), spam_key: None }
     }
 

@@ -8,6 +8,8 @@
 //! 4. No part runs on a thread of ours if there is another one: each is a task of the tokio runtime in which
 //!    [`OperatorBuilder::start`] was called, else of the runtime's thread for async callbacks.
 //! 5. Nothing installs a signal handler.
+//! 6. At most one `Look` is in the actor's mailbox, and one more for each restart: the actor takes the mark away before it
+//!    looks. Whoever waits for a status is woken by each change.
 //!
 //! ```text
 //!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election, events ─▶ (the lease is acquired) ─▶ the leader's work
@@ -18,18 +20,25 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use actix::Recipient;
+use informer_core::operator::Lifecycle;
+use tokio_util::sync::CancellationToken;
 
 pub use builder::{OperatorBuilder, StartOperatorError};
 pub use controller::{ControllerPart, controller};
 pub use informer_core::operator::{DrainLimits, PartState, Phase, Stage};
-pub use part::{Part, PartContext, PartError, Stale, Task, task};
-pub use stale::StaleLimit;
+pub use part::{Part, PartContext, PartError, Stale, StaleLimit, Task, task};
 pub use status::{OperatorReport, OperatorStatus, PartEnd, PartStatus};
 
-use crate::runtime::{Runtime, within};
-pub(crate) use registered::RegisteredOperator;
-use shared::Shared;
+use crate::pipeline::signal::Signal;
+use crate::runtime::{Registrant, Runtime, within};
+use actor::Look;
+use content::Content;
+use run::Executor;
+use status::Named;
 
 mod actor;
 mod builder;
@@ -37,11 +46,7 @@ mod cache;
 mod content;
 mod controller;
 mod part;
-mod registered;
 mod run;
-mod shared;
-mod stale;
-mod start;
 mod status;
 
 /// How often a wait asks parts for what they do not tell by themselves.
@@ -98,6 +103,28 @@ pub struct NotReady {
     /// What is missing, each with the reason.
     pub missing: Vec<String>,
 }
+
+/// What the handles, the parts and the actor share.
+struct Shared {
+    name: Arc<str>,
+    runtime: Runtime,
+    /// In the order in which they start.
+    parts: Vec<Named>,
+    executor: Executor,
+    content: Content,
+    actor: Recipient<Look>,
+    changed: Signal,
+    is_told: AtomicBool,
+    /// The parts were told to end what they hold.
+    has_ended: AtomicBool,
+    /// Ends the actor.
+    stop: CancellationToken,
+    /// Cancelled when nothing of the actor exists any more.
+    over: CancellationToken,
+}
+
+/// An operator as its runtime knows it, until nothing of its actor exists any more.
+pub(crate) struct RegisteredOperator(Arc<Shared>);
 
 /// Its drop ends the operator at once.
 struct LastHandle(Arc<Shared>);
@@ -212,6 +239,70 @@ impl OperatorView {
     }
 }
 
+impl Shared {
+    /// Changes what is known of the parts, and tells the actor and whoever waits.
+    fn change<R>(&self, call: impl FnOnce(&mut Lifecycle, Duration) -> R) -> R {
+        let result = self.content.with(call);
+        self.tell();
+        result
+    }
+
+    /// Tells the actor and whoever waits that something has changed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "bounded: one Look is in the mailbox at most, and one more for each restart"
+    )]
+    fn tell(&self) {
+        self.changed.raise();
+        if !self.is_told.swap(true, Ordering::AcqRel) {
+            self.actor.do_send(Look);
+        }
+    }
+
+    /// Drops every part, with what it holds, and ends the actor.
+    fn end(&self) {
+        self.content.end();
+        if !self.has_ended.swap(true, Ordering::AcqRel) {
+            self.parts.iter().for_each(Named::end);
+        }
+        self.stop.cancel();
+        self.changed.raise();
+    }
+
+    async fn wait_until(&self, mut enough: impl FnMut(&OperatorStatus) -> bool) -> OperatorStatus {
+        loop {
+            let seen = self.changed.count();
+            let status = self.status();
+            if enough(&status) || status.stage == Stage::Stopped {
+                return status;
+            }
+            self.changed.since(seen).await;
+        }
+    }
+}
+
+impl RegisteredOperator {
+    /// How it is doing.
+    pub(crate) fn status(&self) -> OperatorStatus {
+        self.0.status()
+    }
+}
+
+impl Registrant for RegisteredOperator {
+    fn stop(&self) {
+        self.0.end();
+    }
+
+    fn abandon(&self) {
+        self.0.end();
+        self.0.over.cancel();
+    }
+
+    fn over(&self) -> CancellationToken {
+        self.0.over.clone()
+    }
+}
+
 impl Drop for LastHandle {
     fn drop(&mut self) {
         self.0.end();
@@ -227,5 +318,11 @@ impl fmt::Debug for Operator {
 impl fmt::Debug for OperatorView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OperatorView").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RegisteredOperator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RegisteredOperator").field(&self.0.name).finish()
     }
 }

@@ -41,7 +41,7 @@ pub use arbiter::ArbiterHealth;
 pub(crate) use arbiter::{ArbiterHandle, OwnArbiter};
 pub(crate) use callbacks::{CallbackPool, PooledValue, drop_payload};
 pub(crate) use clock::{Clock, RandomNumbers, sleep, sleep_until, within};
-pub use errors::{RuntimeError, StillRunning};
+pub use errors::{RuntimeError, StillRunning, Stuck, StuckKind};
 pub(crate) use freeing::Freeing;
 pub(crate) use informer_core::words::panic_text;
 pub(crate) use labels::{Label, Labelled};
@@ -49,7 +49,6 @@ pub(crate) use list_budget::ListBudget;
 pub(crate) use on_arbiter::OnArbiter;
 pub use pool::{DecodePool, JobPanicked};
 pub(crate) use registry::{Named, Registrant, Registration, Registry};
-pub use watchdog::{Stuck, StuckKind};
 pub(crate) use watchdog::{Watchdog, Watched};
 
 use crate::runtime::faults::Faults;

@@ -31,19 +31,16 @@ pub use worker::Handing;
 
 use crate::runtime::mailbox::{Closed, ask_with};
 use crate::runtime::{ArbiterHandle, Runtime, within};
-use item::Offer;
+use actor::{Drained, Next, Shared};
+use item::{Home, Offer};
 use limiter::Limiter;
-use messages::{Drained, Next};
-use shared::Shared;
 
 mod actor;
 mod content;
 mod feed;
 mod item;
 mod limiter;
-mod messages;
 mod report;
-mod shared;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -278,7 +275,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         self.end(core::WorkQueue::shut_down);
     }
 
-    /// Refuses adds, and discards what waits; what is being processed goes on. Gives how many keys were discarded.
+    /// Refuses adds, and discards what waits; what is being processed goes on. Returns how many keys were discarded.
     pub fn force_shut_down(&self) -> usize {
         self.end(core::WorkQueue::force)
     }

@@ -52,14 +52,12 @@ use kube_core::{DynamicObject, NamespaceResourceScope, NamespaceScope, PartialOb
 use super::client::Client;
 use super::scope::Scope;
 
-pub(crate) mod chance;
-mod class;
 pub mod conditions;
-mod conflicts;
 mod entry;
 mod exchange;
 mod kinds;
 mod pages;
+pub(crate) mod retry;
 mod streams;
 mod subresources;
 mod until;
@@ -68,7 +66,6 @@ mod watch;
 
 pub use entry::{CommitError, Entry, OccupiedEntry, VacantEntry};
 pub use informer_core::backoff::BackoffPolicy;
-pub use informer_core::conflict::ConflictPolicy;
 pub use k8s_openapi::api::autoscaling::v1::Scale;
 pub use kube_core::params::{
     DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
@@ -77,6 +74,7 @@ pub use kube_core::params::{
 pub use kube_core::subresource::{AttachParams, LogParams};
 pub use kube_core::{ObjectList, WatchEvent};
 pub use pages::{Items, Pages, WhenExpired};
+pub use retry::ConflictPolicy;
 pub use until::{LastSeen, UntilError, Verdict};
 pub use verbs::Deleted;
 pub use watch::Watch;

@@ -15,12 +15,12 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::Request;
-use informer_actors::leader_election::Validity;
 
 use super::config::Config;
-use super::endpoint::ConnectionSettings;
+use super::connection_settings::ConnectionSettings;
 use super::error::{Error, TransportError};
-use super::layers::{Guards, LayerSettings, Layers};
+use super::identity::oidc::Issuers;
+use super::layers::{Guards, LayerSettings, Layers, SendGuard};
 use super::transport::Transport;
 use super::transport::awc::AwcTransport;
 #[cfg(feature = "testing")]
@@ -58,25 +58,25 @@ thread_local! {
 }
 
 impl Backend {
-    /// A backend that makes its own connections. Blocking: reads certificates.
+    /// A backend that makes its own connections; `issuers` asks those of an OpenID Connect login. Blocking: reads certificates.
     ///
     /// # Errors
     /// When the configuration cannot be used.
-    pub(crate) fn new(config: &Config) -> Result<Arc<Self>, Error> {
-        let (connections, config) = ConnectionSettings::new(config)?;
+    pub(crate) fn new(config: &Config, issuers: Issuers) -> Result<Arc<Self>, Error> {
+        let (connections, config) = ConnectionSettings::new(config, issuers)?;
         let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(&config)?));
         let (carrier, guards) = (Carrier::Awc(Arc::new(connections)), Guards::default());
         Ok(Arc::new(Self { carrier, settings, name, guards }))
     }
 
-    /// The same backend, which sends only while this process leads.
-    pub(crate) fn while_leading(self: &Arc<Self>, validity: Validity) -> Arc<Self> {
+    /// The same backend, which sends only what this guard lets begin.
+    pub(crate) fn guarded(self: &Arc<Self>, guard: Arc<dyn SendGuard>) -> Arc<Self> {
         let (settings, name) = (Arc::clone(&self.settings), self.name.clone());
         let carrier = match &self.carrier {
             Carrier::Guarded(base) => Carrier::Guarded(Arc::clone(base)),
             _ => Carrier::Guarded(Arc::clone(self)),
         };
-        Arc::new(Self { carrier, settings, name, guards: self.guards.and(validity) })
+        Arc::new(Self { carrier, settings, name, guards: self.guards.and(guard) })
     }
 
     /// The same backend without the client's limits, for the few requests of an election: a rate that others have used up
@@ -177,10 +177,12 @@ impl fmt::Debug for Backend {
 
 #[cfg(test)]
 mod tests {
+    use super::super::client::Client;
     use super::*;
 
     fn backend() -> Arc<Backend> {
-        Backend::new(&Config::new("http://127.0.0.1:1").expect("a URL")).expect("a configuration")
+        let config = Config::new("http://127.0.0.1:1").expect("a URL");
+        Backend::new(&config, Client::to_issuer).expect("a configuration")
     }
 
     #[test]

@@ -19,7 +19,6 @@ use bytes::Bytes;
 #[cfg(feature = "testing")]
 use futures_util::Stream;
 use http::{HeaderMap, Method, Request, Response, header};
-use informer_actors::leader_election::Validity;
 use informer_actors::runtime::Runtime;
 #[cfg(feature = "testing")]
 use informer_actors::testing::RandomNumbers;
@@ -30,14 +29,15 @@ use super::backend::Backend;
 use super::config::Config;
 use super::discovery::memory::Memory;
 use super::error::{Error, TransportError};
-use super::layers::CallersSpan;
+use super::layers::{CallersSpan, SendGuard};
+use super::request::RequestKind;
 use super::resource::ResourceSource;
 use super::scope::Scope;
+use super::transport::Connection;
 #[cfg(feature = "testing")]
 use super::transport::in_process::service;
 #[cfg(feature = "kube")]
 use super::transport::kube::KubeTransport;
-use super::transport::{Connection, RequestKind};
 use super::worker::{BodyStream, Worker};
 use crate::representation::{ControllerOnly, Dynamic, MetadataOnly, Typed};
 
@@ -60,7 +60,7 @@ impl Client {
     /// # Errors
     /// When a certificate, key, name or token cannot be used.
     pub fn new(config: Config) -> Result<Self, Error> {
-        let backend = Backend::new(&config)?;
+        let backend = Backend::new(&config, Self::to_issuer)?;
         let worker = Arc::new(Worker::new(Arc::clone(&backend)));
         Ok(Self::of(backend, config.default_namespace.into(), worker))
     }
@@ -199,9 +199,9 @@ impl Client {
         Self { worker, ..self.clone() }
     }
 
-    /// The same client, whose requests are refused while this process does not lead.
-    pub(crate) fn while_leading(&self, validity: Validity) -> Self {
-        let backend = self.backend.while_leading(validity);
+    /// The same client, whose requests are refused unless this guard lets them begin.
+    pub(crate) fn guarded(&self, guard: impl SendGuard + 'static) -> Self {
+        let backend = self.backend.guarded(Arc::new(guard));
         let worker = Arc::new(self.worker.by(Arc::clone(&backend)));
         Self { backend, worker, ..self.clone() }
     }

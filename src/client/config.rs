@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use secrecy::{SecretSlice, SecretString};
 
-use super::credentials;
 use super::endpoint::Endpoint;
 use super::error::Error;
 use super::identity::exec::{self, ClusterInfo, PluginConfig, PluginPolicy};
@@ -119,17 +118,6 @@ impl Config {
     /// The namespace to use when none is named; `default` unless configured.
     pub fn namespace(&self) -> &str {
         &self.default_namespace
-    }
-
-    /// What of the kubeconfig is not used, one sentence each, for the person who starts the program. Empty unless a
-    /// kubeconfig has credentials for a plain http endpoint. Its credentials are sent only over TLS; a token is also sent
-    /// to a server on this machine, unless a proxy leads there.
-    pub fn warnings(&self) -> Vec<String> {
-        let endpoint = Endpoint::parse(&self.endpoint).ok();
-        let way = endpoint.and_then(|endpoint| Some((self.proxy.of(&endpoint).ok()?, endpoint)));
-        let left_out =
-            way.and_then(|(proxy, endpoint)| credentials::explained(self, &endpoint, proxy.as_deref()));
-        self.warnings.iter().cloned().chain(left_out).collect()
     }
 
     /// Sets the namespace to use when none is named.

@@ -1,95 +1,18 @@
-//! Decides which credentials of a configuration go to its server, by the way that leads there.
+//! Leaves out of a configuration the credentials that must not go to its server.
 //!
-//! Answers "may this be sent?" in one place ([`fate`]), where endpoint, proxy and identity are known: when a client is
-//! made, and each time that its kubeconfig is read again. Invariants:
-//! 1. Over TLS with the server everything is sent: a proxy on the way passes on what it cannot read.
-//! 2. In plain text, what a kubeconfig holds goes only to this machine, and not through a proxy. What is left out is named
-//!    once. client-go sends a token in plain text to any server; we do not.
-//! 3. In plain text, what the program itself has set for this endpoint (a token, a password) is sent: it has chosen so.
-//! 4. A client certificate is part of TLS: a kubeconfig's is left out without it, the program's is refused.
-//! 5. The secrets of an OpenID Connect login go to its issuer over TLS, or to this machine and not through a proxy.
+//! Answers "which credentials are sent, and what is said of the others?": when a client is made, and each time that its
+//! kubeconfig is read again. What may be sent is decided in `way.rs`. Invariants:
+//! 1. What is left out is named once.
+//! 2. What the program itself has set, and the way cannot carry, is refused.
 //!
-//! Read next: `endpoint.rs`, which asks when a client is made; `config/kubeconfig.rs`, when files are read again.
+//! Read next: `connection_settings.rs`, which asks when a client is made; `config/kubeconfig.rs`, when files are read again.
 
 use super::config::Config;
 use super::endpoint::Endpoint;
 use super::error::Error;
 use super::identity::material::Login;
 use super::proxy::Proxy;
-
-/// Who can read what is sent, on the way to a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// The server only.
-    Tls,
-    /// Programs of this machine.
-    ThisMachine,
-    /// Anybody on the network, or a proxy.
-    PlainText,
-}
-
-impl Way {
-    /// The way to this endpoint through this proxy. What a proxy takes for a loopback address or for `x.localhost` is on
-    /// its own machine, so no way through one stays here.
-    pub(crate) fn to(endpoint: &Endpoint, proxy: Option<&Proxy>) -> Self {
-        match (endpoint.tls, proxy) {
-            (true, _) => Self::Tls,
-            (false, None) if endpoint.is_loopback() => Self::ThisMachine,
-            (false, _) => Self::PlainText,
-        }
-    }
-
-    /// Whether the secrets of a login may be sent to the issuer that this way leads to.
-    pub(crate) fn carries_secrets_of_logins(self) -> bool {
-        fate(self, Credential::Provider, true) == Fate::Sent
-    }
-}
-
-/// The kinds of credentials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Credential {
-    Token,
-    TokenFile,
-    Password,
-    Certificate,
-    /// A plugin or an OpenID Connect login.
-    Provider,
-    Impersonation,
-}
-
-impl Credential {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Token => "the token",
-            Self::TokenFile => "the token file",
-            Self::Password => "the password",
-            Self::Certificate => "the client certificate",
-            Self::Provider => "the credential plugin",
-            Self::Impersonation => "the impersonation",
-        }
-    }
-}
-
-/// What becomes of a credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Sent,
-    /// Not sent, and named.
-    LeftOut,
-    /// The client cannot be made.
-    Refused,
-}
-
-/// The one decision.
-fn fate(way: Way, credential: Credential, is_of_kubeconfig: bool) -> Fate {
-    match (way, credential, is_of_kubeconfig) {
-        (Way::Tls, ..) => Fate::Sent,
-        (_, Credential::Certificate, true) => Fate::LeftOut,
-        (_, Credential::Certificate, false) => Fate::Refused,
-        (Way::ThisMachine, ..) | (Way::PlainText, _, false) => Fate::Sent,
-        (Way::PlainText, _, true) => Fate::LeftOut,
-    }
-}
+use super::way::{Credential, Fate, Way, fate};
 
 /// A configuration without the credentials that must not be sent, and the names of these.
 pub(crate) struct Sent {
@@ -139,8 +62,20 @@ pub(crate) fn sent(mut config: Config, way: Way) -> Result<Sent, Error> {
     Ok(Sent { config, left_out })
 }
 
+impl Config {
+    /// What of the kubeconfig is not used, one sentence each, for the person who starts the program. Empty unless a
+    /// kubeconfig has credentials for a plain http endpoint. Its credentials are sent only over TLS; a token is also sent
+    /// to a server on this machine, unless a proxy leads there.
+    pub fn warnings(&self) -> Vec<String> {
+        let endpoint = Endpoint::parse(&self.endpoint).ok();
+        let way = endpoint.and_then(|endpoint| Some((self.proxy.of(&endpoint).ok()?, endpoint)));
+        let left_out = way.and_then(|(proxy, endpoint)| explained(self, &endpoint, proxy.as_deref()));
+        self.warnings.iter().cloned().chain(left_out).collect()
+    }
+}
+
 /// The sentence about what is left out of a configuration; nothing if all is sent.
-pub(crate) fn explained(config: &Config, endpoint: &Endpoint, proxy: Option<&Proxy>) -> Option<String> {
+fn explained(config: &Config, endpoint: &Endpoint, proxy: Option<&Proxy>) -> Option<String> {
     let left_out = sent(config.clone(), Way::to(endpoint, proxy)).ok()?.left_out;
     let cluster = &config.written.as_ref().filter(|_| !left_out.is_empty())?.cluster;
     let through = proxy.map(|proxy| format!(" through the proxy {}", proxy.name())).unwrap_or_default();

@@ -1,11 +1,15 @@
-//! Clients of the cluster that a process finds around it: by its environment, or in its home directory.
+//! Clients that nobody has configured: of the cluster that a process finds around it, by its environment or in its home
+//! directory, and of the issuer of its tokens.
 //!
 //! Answers "which cluster is meant if none is named?". A program in a cluster and a person's program mean different ones, so
-//! each says which it means. Read next: `config/kubeconfig.rs`, which reads the files.
+//! each says which it means. Read next: `config/kubeconfig.rs`, which reads the files; `identity/oidc.rs`, which asks issuers.
+
+use futures_util::FutureExt as _;
 
 use super::client::Client;
 use super::config::Config;
 use super::error::Error;
+use super::identity::oidc::AskIssuer;
 
 impl Client {
     /// The client of the cluster that the environment names: that of `KUBECONFIG`, or of the service account of the pod.
@@ -40,5 +44,16 @@ impl Client {
     /// As [`Config::from_home`].
     pub fn from_home() -> Result<Self, Error> {
         Self::new(Config::from_home(None)?)
+    }
+
+    /// What asks the issuer at this URL, without credentials; this authority must have signed its certificate.
+    pub(super) fn to_issuer(url: &str, authority: Option<&[u8]>) -> Result<AskIssuer, Error> {
+        let config = Config::new(url)?;
+        let client =
+            Self::new(authority.into_iter().fold(config, |config, pem| config.certificate_authority(pem)))?;
+        Ok(Box::new(move |request| {
+            let client = client.clone();
+            async move { client.send(request).await }.boxed()
+        }))
     }
 }

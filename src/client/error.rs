@@ -8,7 +8,7 @@
 //!    not ours is the server's message in a refusal: of a refused write it may quote what was written.
 //! 2. A timeout is never reported as a broken connection, nor the other way round.
 //!
-//! Read next: `transport.rs`, where most of these begin.
+//! Read next: `error/refused.rs`, `error/causes.rs`; `transport.rs`, where most of these begin.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,12 +17,14 @@ use std::time::Duration;
 
 use informer_core::list_watch_error::ListWatchError;
 
-use super::identity::exec::PluginError;
-use super::identity::oidc::OidcError;
-use super::proxy::failure::ProxyError;
-use super::refused::Refused;
-use super::stream_error::StreamError;
 use crate::wire::JsonError;
+pub use causes::{OidcError, PluginError, ProxyError, StreamError};
+pub use refused::Refused;
+
+pub(crate) mod advice;
+mod causes;
+mod refused;
+pub(crate) mod status;
 
 /// A failure of the client.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! What happens to every request between its caller and the connections, one layer after another.
 //!
 //! Answers "what is added to a request, what does it wait for, and what is tried again?" Each layer is a plain async
-//! function around the next one's `send`, in a file of its own. From the caller to the connection:
+//! function around the next one's `send`, in a file of its own (`warn` is `warning.rs`). From the caller to the connection:
 //! `headers`, `measure`, `deadline` (of the whole request), `retry`, `limit`, `warn`, `authorize`, `deadline` (of the
 //! answer). The client of a leader asks `lease` before the first and behind the last. Invariants:
 //! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the rate.
@@ -24,15 +24,14 @@ use super::config::Config;
 use super::config::limits::Limits as AnswerLimits;
 use super::error::{Error, TransportError};
 use super::identity::Identities;
-use super::options::RequestOptions;
-use super::transport::send_check::SendCheck;
-use super::transport::{Body, RequestKind, Transport};
+use super::request::{RequestKind, RequestOptions};
+use super::transport::{Body, SendCheck, Transport};
+use super::warning::Warnings;
 use deadline::{Deadlines, is_slow};
 use headers::Headers;
-pub(crate) use lease::Guards;
+pub(crate) use lease::{Guards, SendGuard};
 use limit::Limits;
 pub(crate) use measure::CallersSpan;
-use warn::Warnings;
 
 mod authorize;
 mod deadline;
@@ -41,7 +40,6 @@ mod lease;
 mod limit;
 mod measure;
 mod retry;
-mod warn;
 
 /// The settings of a client's layers, and what its threads share. Shared by all threads.
 pub(crate) struct LayerSettings {
@@ -176,7 +174,8 @@ mod tests {
     use futures_util::StreamExt as _;
     use http::header;
 
-    use super::super::endpoint::ConnectionSettings;
+    use super::super::client::Client;
+    use super::super::connection_settings::ConnectionSettings;
     use super::*;
 
     /// Answers at once with the Authorization header that it was sent.
@@ -214,7 +213,8 @@ mod tests {
         });
         let config = Config::from_kubeconfig_text(&kubeconfig.to_string(), None).unwrap();
         let (connections, config) =
-            ConnectionSettings::new(&config.plugin_limit(Duration::from_secs(120))).unwrap();
+            ConnectionSettings::new(&config.plugin_limit(Duration::from_secs(120)), Client::to_issuer)
+                .unwrap();
         let settings = Arc::new(LayerSettings::new(&config).unwrap());
         let layers = Layers::new(settings, Some(connections.identities), Rc::new(Repeating));
         let sending = layers.send(Request::new(Bytes::new()), RequestKind::Unary);

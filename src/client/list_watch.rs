@@ -30,14 +30,12 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
-use super::audit;
 use super::body::collect;
-use super::error::TransportError;
+use super::error::{TransportError, status};
 use super::negotiation::Asked;
-use super::options::RequestOptions;
+use super::request::{RequestKind, RequestOptions, SentCredentials, audit_id};
 use super::scope::Scope;
-use super::status;
-use super::transport::{Body, RequestKind, SentCredentials, Transport};
+use super::transport::{Body, Transport};
 use crate::representation::{Encoded, Representation};
 use crate::wire::{Form, WireKind};
 use decode::{Decoder, Observed};
@@ -48,7 +46,6 @@ mod chunks;
 pub(crate) mod decode;
 mod event;
 mod list;
-mod passed;
 mod place;
 mod refusal;
 pub(crate) mod scopes;
@@ -294,7 +291,7 @@ async fn refusal_of(answer: Response<Body>) -> Refusal {
     }
     let status = status::of_parts(&head, &text);
     let credentials = head.extensions.get::<SentCredentials>().map(|sent| Arc::clone(&sent.0));
-    let audit_id = audit::id_of(&head.headers).map(str::to_owned);
+    let audit_id = audit_id(&head.headers).map(str::to_owned);
     Refusal { status, credentials, audit_id }
 }
 

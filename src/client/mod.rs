@@ -10,9 +10,7 @@
 //! Read next: `resource.rs` for the description of a source, `list_watch.rs` for its requests, `api.rs` for reads and
 //! writes.
 
-mod advice;
 pub mod api;
-mod audit;
 mod backend;
 mod body;
 mod body_channel;
@@ -23,52 +21,50 @@ mod body_channel;
 mod client;
 mod cluster_scoped;
 mod config;
+mod connection_settings;
 mod credentials;
 pub mod discovery;
 mod endpoint;
 mod environment;
-mod error;
+pub(crate) mod error;
 mod identity;
 mod informer_key;
 mod layers;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 pub(crate) mod list_watch;
-mod named;
 mod namespaces;
 mod negotiation;
 mod once_in_a_while;
-mod options;
 mod proxy;
-mod refused;
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+pub(crate) mod request;
 mod resource;
 mod retry_after;
 pub(crate) mod scope;
 pub(crate) mod selector;
-pub(crate) mod status;
-mod stream_error;
 pub mod streams;
 mod tls;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 pub(crate) mod transport;
 mod warning;
+mod way;
 pub(crate) mod worker;
 
 pub use api::Api;
 pub use client::Client;
 pub use config::Config;
 pub use discovery::{Discovery, DiscoveryError, NamedResource};
-pub use error::{Error, TransportError};
+pub use error::{Error, OidcError, PluginError, ProxyError, Refused, TransportError};
+pub use identity::exec::PluginPolicy;
 #[cfg(feature = "unstable")]
 pub(crate) use identity::exec::parse as plugin_answer;
-pub use identity::exec::{PluginError, PluginPolicy};
-pub use identity::oidc::OidcError;
 pub use informer_key::InformerKey;
 pub use kube_core::response::Status;
-pub use options::RequestOptions;
+pub(crate) use layers::SendGuard;
+pub(crate) use namespaces::Sources;
 #[cfg(feature = "unstable")]
 pub(crate) use proxy::environment::proxy_of as proxy_of_environment;
-pub use proxy::failure::ProxyError;
-pub use refused::Refused;
+pub use request::RequestOptions;
 pub(crate) use resource::OutsideKey;
 pub use resource::ResourceSource;
 pub use warning::Warning;

@@ -1,14 +1,16 @@
-//! Namespaces that come and go, of a resource.
+//! From a description to the builder of an informer: with one source, or one for each of its namespaces, which come and go.
 //!
-//! Answers "which namespaces does an informer of this description follow, and how is a source for each made?". Invariants:
-//! 1. Each namespace has a source that is named after it; in an informer of several clusters also after its cluster. The
+//! Answers "how does a `ResourceSource` become an informer, which namespaces does that follow, and how is a source for each
+//! made?". Invariants:
+//! 1. An informer over several namespaces is one store and several sources; if one of them fails, the others are still
+//!    followed.
+//! 2. Each namespace has a source that is named after it; in an informer of several clusters also after its cluster. The
 //!    cluster-wide source is named `*`, the one that selects namespaces `namespaces/`: no namespace has such a name.
-//! 2. What cannot be requested is refused when the informer is built, before any request; a namespace that is added
+//! 3. What cannot be requested is refused when the informer is built, before any request; a namespace that is added
 //!    later is refused when it is added.
 //!
 //! Read next: `resource.rs`, the description; `informer_actors`' `Informer::set_namespaces`, which changes them.
 
-use std::fmt;
 use std::sync::Arc;
 
 use informer_actors::informer::{
@@ -22,21 +24,50 @@ use kube_core::metadata::PartialObjectMeta;
 use kube_core::{NamespaceScope, Resource};
 
 use super::error::Error;
-use super::resource::ResourceSource;
+use super::resource::{ResourceSource, SelectedBy};
 use super::scope::Scope;
-use super::selector;
 use crate::representation::{MetadataOnly, Representation};
 
-/// Who selects the namespaces of a description.
-#[derive(Clone)]
-pub(crate) enum SelectedBy {
-    /// This label selector on the Namespaces.
-    Labels(String),
-    /// An informer of the program: makes a source of this name, whose objects are named after the namespaces.
-    Informer(Arc<dyn Fn(SourceId) -> SourceSpec<()> + Send + Sync>),
-}
-
 impl<K, R: Representation> ResourceSource<K, R> {
+    /// The builder of an informer of this description on `runtime`. Indices and settings can be added before its
+    /// start.
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let pods = client
+    ///     .resource::<Pod>()
+    ///     .namespaces(["shop", "web"])
+    ///     .labels("app in (cart, pay)")
+    ///     .informer(&runtime)?
+    ///     .index("node", |pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()))
+    ///     .start()?;
+    /// # drop(pods); Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Name`] when no path can be made of the resource or a namespace, such as an empty namespace;
+    /// [`Error::Selector`] when a selector cannot be parsed. Nothing has been sent then.
+    pub fn informer(self, runtime: &Runtime) -> Result<InformerBuilder<R::Body>, Error> {
+        let builder = Informer::builder(runtime, self.informer_name());
+        self.join(builder, runtime)
+    }
+
+    /// This description as one source of an informer: to be joined with others by
+    /// [`InformerBuilder::source_with`], or to a running informer by [`Informer::add_source`]. One that certainly
+    /// has objects in common with another source of the informer is refused there: the same namespace twice, or all
+    /// namespaces and one of them.
+    ///
+    /// # Errors
+    /// As [`Self::informer`]; and [`Error::Unsupported`] when it describes several namespaces, which are several
+    /// sources.
+    pub fn source(self, runtime: &Runtime) -> Result<SourceSpec<R::Body>, Error> {
+        self.spec(runtime.decode_pool())
+    }
+
     /// Only objects of the namespaces that this label selector matches, as they come and go: a namespace that begins to
     /// match is listed and followed, and the objects of one that ceases to match leave the cache. It is a selector as
     /// `kubectl get namespaces -l` takes it; an empty one matches all.
@@ -132,37 +163,13 @@ impl<K, R: Representation> ResourceSource<K, R> {
         builder: InformerBuilder<R::Body>,
         runtime: &Runtime,
     ) -> Result<InformerBuilder<R::Body>, Error> {
-        Ok(match self.parts(runtime)? {
-            Parts::One(source) => builder.source_with(*source),
-            Parts::Namespaces(sources) => builder.namespaces(sources),
+        Ok(match self.sources(runtime)? {
+            Sources::One(source) => builder.source_with(*source),
+            Sources::Namespaces(sources) => builder.namespaces(sources),
         })
     }
 
-    /// Adds the sources of this description to an informer that runs: one ([`Informer::add_source`]), or one for each of its
-    /// namespaces ([`Informer::add_namespaces`]). To add a cluster of which only some namespaces are followed:
-    ///
-    /// ```no_run
-    /// # use actix_informer::prelude::*;
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # async fn demo(af: Client, pods: Informer<Pod>) -> Result<(), actix_informer::Error> {
-    /// let shops = af.resource::<Pod>().namespaces(["shop", "web"]);
-    /// shops.in_cluster("af", &af)?.add_to(&pods)?; // two sources: af|shop and af|web
-    /// pods.namespaces_synced().await?;
-    /// pods.remove_cluster(&"af".parse()?).await?;
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Self::informer`], and as [`Informer::add_source`] and [`Informer::add_namespaces`]. Nothing changes then.
-    pub fn add_to(self, informer: &Informer<R::Body>) -> Result<(), crate::Error> {
-        match self.parts(informer.runtime())? {
-            Parts::One(source) => informer.add_source(*source)?,
-            Parts::Namespaces(sources) => informer.add_namespaces(sources)?,
-        }
-        Ok(())
-    }
-
-    fn parts(self, runtime: &Runtime) -> Result<Parts<R::Body>, Error> {
+    pub(crate) fn sources(self, runtime: &Runtime) -> Result<Sources<R::Body>, Error> {
         let cluster = self.cluster_name().cloned();
         let each = self.each(runtime);
         let sources = match self.several() {
@@ -179,14 +186,14 @@ impl<K, R: Representation> ResourceSource<K, R> {
                 let spec = cluster.iter().cloned().fold(spec, SourceSpec::in_cluster);
                 NamespaceSources::selected(each, Selection::watching(spec))
             }
-            (None, None) => return Ok(Parts::One(Box::new(self.source(runtime)?))),
+            (None, None) => return Ok(Sources::One(Box::new(self.source(runtime)?))),
         };
         let sources = cluster.into_iter().fold(sources, NamespaceSources::in_cluster);
         let (policy, all) = (*self.clone().cluster_wide_policy(), self.all(runtime));
         let sources = policy
             .into_iter()
             .fold(sources, |sources, policy| sources.cluster_wide(policy, Arc::clone(&all)));
-        Ok(Parts::Namespaces(sources))
+        Ok(Sources::Namespaces(sources))
     }
 
     /// This description of one namespace, or of all.
@@ -236,7 +243,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
 }
 
 /// The sources of a description.
-enum Parts<S: Body> {
+pub(crate) enum Sources<S: Body> {
     One(Box<SourceSpec<S>>),
     Namespaces(NamespaceSources<S>),
 }
@@ -244,13 +251,4 @@ enum Parts<S: Body> {
 /// The name of a source; in an informer of several clusters it begins with the cluster's.
 fn named(cluster: Option<&ClusterName>, name: &str) -> SourceId {
     SourceId::new(cluster.map_or_else(|| name.to_owned(), |cluster| format!("{cluster}|{name}")))
-}
-
-impl fmt::Display for SelectedBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Labels(text) => write!(f, "({})", selector::labels(text).unwrap_or_else(|_| text.clone())),
-            Self::Informer(_) => f.write_str("(of an informer)"),
-        }
-    }
 }

@@ -12,8 +12,8 @@
 use std::fmt;
 
 use http::{HeaderMap, header};
+use informer_core::words::shortened;
 
-use crate::text::shortened;
 use crate::wire::{Form, RequestedContent, WireKind};
 
 /// At most this many characters of a Content-Type are shown in an error.

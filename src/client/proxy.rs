@@ -21,7 +21,6 @@ use environment::Environment;
 
 pub(crate) mod connect;
 pub(crate) mod environment;
-pub(crate) mod failure;
 pub(crate) mod socks5;
 
 /// The longest user and the longest password that SOCKS5 can carry (RFC 1929).

@@ -7,7 +7,7 @@
 //! 3. The informer's default name says which part it sees: two descriptions of different parts have different names,
 //!    except when they differ only after the fourth of their namespaces, or only in the server, the version or the kind of body.
 //!
-//! Read next: `../informer.rs`, what is made of it; `list_watch.rs`, which asks the server.
+//! Read next: `namespaces.rs`, what is made of it; `list_watch.rs`, which asks the server.
 
 mod followed_name;
 mod named;
@@ -30,13 +30,13 @@ use kube_core::{NamespaceScope, Resource};
 
 use self::named::Named;
 pub(crate) use self::named::{FindResource, FoundResource};
+pub(crate) use self::several::SelectedBy;
 pub(crate) use self::shared::OutsideKey;
 use super::backend::Backend;
 use super::error::Error;
 use super::list_watch::decode::Decoder;
 use super::list_watch::scopes::Scopes;
 use super::list_watch::{KubeListWatch, Parts};
-use super::namespaces::SelectedBy;
 use super::scope::Scope;
 use super::transport::Transport;
 use crate::representation::{Prune, Representation, RequestedContent, Typed};

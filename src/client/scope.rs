@@ -16,13 +16,13 @@ use std::fmt::Write as _;
 use informer_actors::list_watch::{Coverage, SelectorInput};
 use informer_core::meta::ObjectKey;
 use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
+use informer_core::words::shortened;
 use kube_core::discovery::ApiResource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
 use super::cluster_scoped::is_cluster_scoped;
 use super::error::Error;
 use super::selector::{self, FieldTerms, LabelSelector};
-use crate::text::shortened;
 
 /// What a query value may contain unescaped: RFC 3986's unreserved characters.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

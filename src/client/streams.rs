@@ -15,14 +15,13 @@ mod attached;
 mod channels;
 mod engine;
 mod handshake;
-#[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
-mod lines;
 mod liveness;
+#[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
 mod log;
 mod pipes;
 mod port_forward;
 
-pub use super::stream_error::StreamError;
+pub use super::error::StreamError;
 pub(crate) use attached::attached;
 pub use attached::{Attached, ExitStatus};
 pub use channels::Protocol;
@@ -32,9 +31,8 @@ pub use channels::{Channels, Event, Frames, MAX_FRAME};
 pub(crate) use handshake::{accepted, offer};
 #[cfg(feature = "unstable")]
 #[doc(hidden)]
-pub use lines::LogLines;
-pub use lines::{LogLine, MAX_LINE};
-pub use log::LogStream;
+pub use log::LogLines;
+pub use log::{LogLine, LogStream, MAX_LINE};
 pub use pipes::{Input, Output, PortStream};
 pub use port_forward::PortForward;
 pub(crate) use port_forward::forwarded;

@@ -8,20 +8,20 @@
 //! 3. Making a connection has a deadline here. The others (the head, each read, a watch as a whole) are
 //!    `layers/deadline.rs`'s.
 //! 4. Redirects are not followed: they are returned as answers.
-//! 5. A request that carries a `SendCheck` (`transport/send_check.rs`) is begun only if that allows it, asked when the
-//!    connection is ready, last thing before the first byte.
+//! 5. A request that carries a `SendCheck` is begun only if that allows it, asked when the connection is ready, last thing
+//!    before the first byte: only a transport knows when that is. It is asked anew for each sending, also when a request is
+//!    sent again after its connection broke. A request whose first byte may have been written is under way.
 //! 6. A request that asks for another protocol is sent on a connection of its own, once. With the answer 101 that
 //!    connection becomes the caller's; any other answer is an answer like others.
 //!
 //! Read next: `transport/awc.rs`.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) mod awc;
@@ -29,26 +29,12 @@ pub(crate) mod awc;
 pub(crate) mod in_process;
 #[cfg(feature = "kube")]
 pub(crate) mod kube;
-pub(crate) mod send_check;
 
 use super::error::TransportError;
+use super::request::RequestKind;
 
 /// A body as it arrives.
 pub type Body = LocalBoxStream<'static, Result<Bytes, TransportError>>;
-
-/// How long the head of an answer may take.
-pub const HEAD_DEADLINE: Duration = Duration::from_secs(30);
-/// How long a read of the body may take, except for watches.
-pub const READ_DEADLINE: Duration = Duration::from_secs(30);
-
-/// The Authorization header of a refused request, attached to the answer. The server may have repeated the header in
-/// its answer, and our error must not. It is kept in the extensions of the answer, which Debug does not show.
-#[derive(Clone)]
-pub(crate) struct SentAuthorization(pub(crate) HeaderValue);
-
-/// With which kind of credentials a request was sent that was answered with 401, attached to the answer.
-#[derive(Clone)]
-pub(crate) struct SentCredentials(pub(crate) Arc<str>);
 
 /// A connection that speaks another protocol now: bytes in both directions.
 pub type Connection = Box<dyn Duplex>;
@@ -76,36 +62,6 @@ impl Switched {
 
 /// An answer, and its connection if it is 101.
 pub type Upgraded = (Response<Body>, Option<Connection>);
-
-/// The kind of a request. The kinds share no connections and differ in deadlines and encoding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RequestKind {
-    /// An answer that ends by itself, such as a list: gzip is accepted, each read has [`READ_DEADLINE`].
-    Unary,
-    /// A watch, which may be silent for long: no gzip, and it ends after `total` at the latest. It may end cleanly before,
-    /// when the client's certificate is renewed: whoever watches goes on with a new one.
-    Watch {
-        /// The longest time from the request to the last byte.
-        total: Duration,
-    },
-    /// Any other answer that may be silent for long, such as a log that is followed: no gzip, and it ends after `total` at
-    /// the latest. Its end says that it is complete, so nothing ends it cleanly but the server.
-    Stream {
-        /// The longest time from the request to the last byte.
-        total: Duration,
-    },
-    /// A request that asks for another protocol: it is not sent twice when its connection breaks, because the server may
-    /// have begun what it asks for. What follows the head has no deadline.
-    Upgrade,
-}
-
-impl RequestKind {
-    /// Whether the body may bring nothing for long.
-    pub(crate) fn may_be_silent(self) -> bool {
-        matches!(self, Self::Watch { .. } | Self::Stream { .. })
-    }
-}
 
 /// Sends requests to one API server. Used by one thread only; the sources of a thread share it.
 pub trait Transport {
@@ -136,20 +92,34 @@ pub trait Transport {
     fn distrust(&self) {}
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Whether a request may still begin. Cheap to clone and to ask; it does not block.
+#[derive(Clone)]
+pub(crate) struct SendCheck(Arc<dyn Fn() -> Result<(), TransportError> + Send + Sync>);
 
-    #[test]
-    fn watches_and_streams_may_be_silent_and_the_others_may_not() {
-        let total = Duration::from_secs(300);
-        for (kind, expected) in [
-            (RequestKind::Unary, false),
-            (RequestKind::Upgrade, false),
-            (RequestKind::Watch { total }, true),
-            (RequestKind::Stream { total }, true),
-        ] {
-            assert_eq!(kind.may_be_silent(), expected, "{kind:?}");
-        }
+impl SendCheck {
+    /// A check by this function, which gives the error of a request that may not begin.
+    pub(crate) fn new(ask: impl Fn() -> Result<(), TransportError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ask))
+    }
+
+    /// The check that this request carries, if it has one.
+    pub(crate) fn of<B>(request: &Request<B>) -> Option<Self> {
+        request.extensions().get().cloned()
+    }
+
+    /// Asks the check that this request carries. A request without one may begin.
+    ///
+    /// # Errors
+    /// When the request may not begin.
+    pub(crate) fn ask_of<B>(request: &Request<B>) -> Result<(), TransportError> {
+        request.extensions().get().map_or(Ok(()), Self::ask)
+    }
+
+    /// Asks.
+    ///
+    /// # Errors
+    /// When the request may not begin.
+    pub(crate) fn ask(&self) -> Result<(), TransportError> {
+        (self.0)()
     }
 }

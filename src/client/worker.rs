@@ -27,15 +27,13 @@ use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
-use super::audit;
 use super::backend::Backend;
 use super::body::{collect, length_of};
 use super::body_channel::{BodyReceiver, body_channel};
-use super::error::{Error, TransportError};
-use super::refused::Refused;
-use super::status;
-use super::stream_error::StreamError;
-use super::transport::{Body, Connection, HEAD_DEADLINE, RequestKind, SentCredentials, Transport};
+use super::config::limits::HEAD_DEADLINE;
+use super::error::{Error, Refused, StreamError, TransportError, status};
+use super::request::{RequestKind, SentCredentials, audit_id};
+use super::transport::{Body, Connection, Transport};
 
 /// The largest answer to a single request, in bytes.
 const ANSWER_LIMIT: usize = 64 << 20;
@@ -296,7 +294,7 @@ async fn switch(
 }
 
 fn refused((method, uri): (Method, &Uri), head: &Parts, body: &[u8]) -> Error {
-    let audit_id = audit::id_of(&head.headers).map(str::to_owned);
+    let audit_id = audit_id(&head.headers).map(str::to_owned);
     let credentials = head.extensions.get::<SentCredentials>().map(|sent| Arc::clone(&sent.0));
     let refused = Refused::new(method, uri.path(), status::of_parts(head, body));
     Error::Refused(Box::new(refused.audited(audit_id).sent_with(credentials)))

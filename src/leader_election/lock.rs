@@ -205,7 +205,8 @@ mod tests {
 
     use super::*;
     use crate::client::TransportError;
-    use crate::client::transport::{Body, RequestKind};
+    use crate::client::request::RequestKind;
+    use crate::client::transport::Body;
 
     /// A server of LeaseCandidates in one version, which tells of each request.
     struct Candidates {

@@ -13,14 +13,15 @@
 //! Read next: `children/apply.rs`, how a child is made; `children/prune.rs`, how it is deleted; `children/kinds.rs`, where
 //! children are looked for; `children/memory.rs`, which applies can be left out; `children/policy.rs`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use informer_actors::informer::{Body, Lister};
-use informer_core::meta::{ClusterName, Object, ObjectKey};
-use kube_core::Resource;
+use informer_core::meta::{ClusterName, Object, ObjectKey, Uid};
+use kube_core::{ObjectMeta, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -43,7 +44,6 @@ mod owner_check;
 mod passes;
 mod policy;
 mod prune;
-mod refusals;
 mod shown;
 
 pub use error::ChildError;
@@ -60,6 +60,33 @@ pub trait ChildBody:
 impl<K> ChildBody for K where
     K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned + Clone + fmt::Debug + Body
 {
+}
+
+/// Group and kind.
+type KindName = (Cow<'static, str>, Cow<'static, str>);
+
+fn kind_name<K: ChildBody>() -> KindName {
+    (K::group(&()), K::kind(&()))
+}
+
+/// A state of an object: its uid and its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    uid: Box<str>,
+    version: Box<str>,
+}
+
+impl State {
+    /// `None` for what comes from no server.
+    fn of(meta: &ObjectMeta) -> Option<Self> {
+        let (uid, version) = (meta.uid.as_deref()?.into(), meta.resource_version.as_deref()?.into());
+        Some(Self { uid, version })
+    }
+
+    /// Whether it is one of the object with this uid.
+    fn is_of(&self, uid: Option<&Uid>) -> bool {
+        uid.is_some_and(|uid| *uid == *self.uid)
+    }
 }
 
 /// Which children a reconciler makes, and as whom it writes them.

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use informer_core::words::shortened;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::config::InformerConfig;
-use crate::text::shortened;
 
 mod dynamic;
 mod pod;

@@ -4,12 +4,6 @@
 //! hidden line `use informer_core::face as actix_informer;`. That `actix-informer` has each of the names is checked by
 //! `tests/documentation`, which compiles the examples without that line. Nothing else may use this module.
 
-pub mod client {
-    pub mod api {
-        pub use crate::conflict::ConflictPolicy;
-    }
-}
-
 pub mod informer {
     pub use crate::index::{Index, UnknownIndex};
 }

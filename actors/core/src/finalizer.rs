@@ -9,7 +9,7 @@
 //! 4. A list that may have been cut is not taken for an empty one: a change tests that it is empty, and the server is
 //!    asked before an object that is being deleted is left alone.
 //!
-//! Read next: `conflict.rs`, how often a refused change is tried again.
+//! A refused change is tried again as the client does it with every write.
 
 /// What one observation of an object says of its finalizers.
 ///

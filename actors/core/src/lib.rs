@@ -12,7 +12,7 @@
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] is the supervisor's decision, [`stall`]
 //! the watchdog's. [`namespaces`] decides which sources follow a set of them.
-//! [`resume`], [`pager`] and [`conflict`] decide for the client's own watches, lists and writes, [`until`] for
+//! [`resume`] and [`pager`] decide for the client's own watches and lists, [`until`] for
 //! waits on a condition, [`leader_election`] whether this process leads, [`overlay`] which answers to writes a reader sees
 //! before the watch brings them. [`work_queue`] is the queue of keys that a controller works on, [`controller`] what it knows
 //! of them, [`operator`] the order in which the parts of an operator start and stop; [`finalizer`] and [`children`] decide for
@@ -21,7 +21,6 @@
 pub mod backoff;
 pub mod children;
 pub mod chunks;
-pub mod conflict;
 pub mod controller;
 pub mod delta;
 pub mod delta_fifo;

@@ -43,8 +43,7 @@ pub use state::{RelistCounters, SourceCounters, SourceState};
 use early_retry::EarlyRetries;
 use freeing::ListFreeing;
 use log::SourceLog;
-use phase::{Phase, RetryHints, StreamRole};
-use retry::Next;
+use phase::{Next, Phase, RetryHints, StreamRole};
 
 mod config;
 mod early_retry;

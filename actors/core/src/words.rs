@@ -1,9 +1,9 @@
-//! How durations and foreign texts are written in log lines.
+//! How durations and foreign texts are written in log lines and errors.
 //!
-//! Answers "how is this value written for people?": durations in one or two units, texts of servers and panics on one
-//! line of bounded length. Invariants:
+//! Answers "how is this value written for people?": durations in one or two units, texts of servers, files and panics with
+//! bounded length. Where a text comes from is decided whether it may be shown at all. Invariants:
 //! 1. Equal values give equal text; nothing depends on a locale.
-//! 2. A shortened text has no control character, and at most `most` characters and three dots.
+//! 2. A shortened text has at most `most` characters and three dots; one on one line has no control character.
 
 use std::any::Any;
 use std::fmt;
@@ -70,6 +70,30 @@ impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.as_secs() == 0 { write!(f, "{}ms", self.0.as_millis()) } else { Brief(self.0).fmt(f) }
     }
+}
+
+/// At most `most` characters of a text, and three dots if there was more.
+///
+/// ```
+/// # use informer_core::words::shortened;
+/// assert_eq!(shortened("éàè", 2), "éà...");
+/// assert_eq!(shortened("éà", 2), "éà");
+/// ```
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A name in quotes, at most a hundred characters of it.
+///
+/// ```
+/// # use informer_core::words::quoted;
+/// assert_eq!(quoted("a\"b"), r#""a\"b""#);
+/// ```
+pub fn quoted(name: &str) -> String {
+    format!("{:?}", shortened(name, 100))
 }
 
 /// A foreign text on one line, cut after `most` characters.

@@ -21,8 +21,8 @@ use futures_util::FutureExt;
 use informer_core::events::{Answer, Request};
 use informer_core::words::{QUOTED, one_line};
 
+use super::content::Inside;
 use super::messages::{Flushed, Look};
-use super::shared::Inside;
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::{drop_payload, panic_text, sleep_until};
 use crate::supervision::child::Child;

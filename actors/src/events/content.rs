@@ -1,19 +1,33 @@
 //! What a recorder holds, outside of its actor: it outlives a panic of the actor.
 //!
-//! Answers "what is left to send after something has panicked?". Invariants:
+//! Answers "what is left to send after something has panicked, and what is logged of a loss?". Invariants:
 //! 1. The lock is held for one call of the core, which calls no foreign code.
 //! 2. If such a call panics, the next one finds the recorder marked. It is used on only if its check holds; else it begins
 //!    anew, and what waited is counted as forgotten.
 //!
 //! Read next: `actor.rs`; `informer_core::events`, which decides.
 
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
-use informer_core::events::{At, Recorder};
+use informer_core::events::{At, Recorder, WARN_EVERY};
+use informer_core::words::Brief;
+use tokio_util::sync::CancellationToken;
 
+use super::EventSink;
 use crate::runtime::locked::locked;
 use crate::runtime::{Clock, RandomNumbers};
+
+/// What the actor has, too.
+pub(super) struct Inside {
+    pub(super) name: Arc<str>,
+    pub(super) content: Content,
+    pub(super) sink: Arc<dyn EventSink>,
+    pub(super) is_told: AtomicBool,
+    /// Cancelled when nothing of the actor exists any more.
+    pub(super) over: CancellationToken,
+}
 
 pub(super) struct Content {
     clock: Clock,
@@ -49,5 +63,18 @@ impl Content {
 
     pub(super) fn clock(&self) -> &Clock {
         &self.clock
+    }
+}
+
+impl Inside {
+    /// Logs a loss, if the core says that it is to be logged.
+    pub(super) fn warn(&self) {
+        let Some(warning) = self.content.with(|recorder, _| recorder.take_warning()) else { return };
+        let (recorder, why, quiet) = (&self.name, &warning.why, Brief(WARN_EVERY));
+        let others = match warning.others {
+            0 => String::new(),
+            others => format!(" ({others} more since the last line)"),
+        };
+        tracing::warn!(target: "actix_informer::events", %recorder, "recorder {recorder}: an event is dropped: {why}{others}; others are counted, and logged after {quiet} at the earliest");
     }
 }

@@ -3,7 +3,7 @@
 //! Answers "which recorders run here, and how many events wait?". Invariant:
 //! 1. A recorder is registered from its start until nothing of its actor exists any more; that keeps nothing running.
 //!
-//! Read next: `start.rs`, which registers; `runtime/registry.rs`.
+//! Read next: `shared.rs`, which registers; `runtime/registry.rs`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use informer_core::events::Figures;
 use tokio_util::sync::CancellationToken;
 
-use super::shared::Inside;
+use super::content::Inside;
 use crate::runtime::Registrant;
 
 /// How one event recorder is doing.

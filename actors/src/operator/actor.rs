@@ -18,8 +18,7 @@ use actix::{
 use informer_core::operator::Stage;
 
 use super::content::Step;
-use super::run;
-use super::shared::Shared;
+use super::{Shared, run};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::sleep_until;
 use crate::supervision::child::Child;

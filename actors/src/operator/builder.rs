@@ -1,28 +1,41 @@
-//! What an operator is made of, before it starts.
+//! What an operator is made of, and how it starts.
 //!
-//! Answers "which parts, in which phase, with which limits?". Nothing runs before [`OperatorBuilder::start`]. Read
-//! next: `start.rs`.
+//! Answers "which parts, in which phase, with which limits, and what follows when the actor fails?". Nothing runs before
+//! [`OperatorBuilder::start`]. The operator is the owner of one child, its actor; when nothing of that exists any more,
+//! every part is dropped. Read next: `actor.rs`; `supervision/guard.rs`.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use informer_core::operator::{DrainLimits, Lifecycle, Phase};
-use informer_core::restart::RestartPolicy;
+use informer_core::operator::{DrainLimits, Lifecycle, PartId, Phase};
+use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::words::Brief;
+use tokio_util::sync::CancellationToken;
 
+use super::actor::{OperatorActor, OperatorSpec};
+use super::content::Content;
 use super::part::Part;
-use super::shared::Named;
-use super::{Operator, start};
-use crate::runtime::Runtime;
+use super::run::Executor;
+use super::status::Named;
+use super::{LastHandle, Operator, OperatorView, RegisteredOperator, Shared};
+use crate::runtime::{Named as Registered, Runtime};
+use crate::supervision::child::Mailbox;
+use crate::supervision::group::Group;
+use crate::supervision::owner::{ChildEvent, Ended, Owner};
+use crate::supervision::parent::Parent;
+
+const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
 
 /// An operator that is not started yet.
 #[must_use = "a builder does nothing until it is started"]
 pub struct OperatorBuilder {
-    pub(super) runtime: Runtime,
-    pub(super) name: Arc<str>,
-    pub(super) parts: Vec<Named>,
-    pub(super) limits: DrainLimits,
-    pub(super) policy: RestartPolicy,
+    runtime: Runtime,
+    name: Arc<str>,
+    parts: Vec<Named>,
+    limits: DrainLimits,
+    policy: RestartPolicy,
 }
 
 /// Why an operator did not start.
@@ -46,6 +59,9 @@ pub enum StartOperatorError {
         operator: Arc<str>,
     },
 }
+
+/// An operator as the owner of its actor.
+struct OperatorOwner(Arc<str>);
 
 impl OperatorBuilder {
     pub(super) fn new(runtime: &Runtime) -> Self {
@@ -131,7 +147,67 @@ impl OperatorBuilder {
             let (first, second) = (Arc::clone(&first.name), Arc::clone(&second.name));
             return Err(StartOperatorError::TwoElections { operator: self.name, first, second });
         }
-        start::start(self)
+        self.started()
+    }
+
+    fn started(self) -> Result<Operator, StartOperatorError> {
+        let Self { runtime, name, mut parts, limits, policy } = self;
+        let Some(registration) = runtime.register(Registered::Operator, &name) else {
+            return Err(StartOperatorError::RuntimeStopped { operator: name });
+        };
+        // A stable sort: parts of one phase stay in the order in which they were given.
+        parts.sort_by_key(|named| named.phase);
+        let phases: Vec<_> = parts.iter().map(|named| named.phase).collect();
+        let holding = parts.iter().enumerate().filter(|(_, named)| named.part.holds());
+        let lifecycle = Lifecycle::new(&phases, limits, policy);
+        let lifecycle = holding.fold(lifecycle, |lifecycle, (at, _)| lifecycle.holding(PartId(at)));
+        let (name, stop) = (Arc::clone(registration.name()), CancellationToken::new());
+        let owner = Arc::new(OperatorOwner(Arc::clone(&name)));
+        let supervised = (RestartPolicy::default(), stop.clone());
+        let parent = Parent::start(&name, owner, Group::none(), &runtime, supervised);
+        let time = (parent.arbiter.clock().clone(), runtime.chance());
+        let Mailbox(address, inbox) = Mailbox::<OperatorActor>::new();
+        let shared = Arc::new(Shared {
+            executor: Executor::here(&runtime),
+            content: Content::new(lifecycle, time),
+            over: CancellationToken::new(),
+            is_told: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            changed: Default::default(),
+            name,
+            runtime,
+            parts,
+            actor: address.recipient(),
+            stop,
+        });
+        registration.list(Arc::new(RegisteredOperator(Arc::clone(&shared))));
+        let spec = OperatorSpec { shared: Arc::clone(&shared), faults: parent.faults.clone() };
+        let ended = Arc::clone(&shared);
+        parent.context("operator", ALONE).start(inbox, spec, move |_| {
+            ended.end();
+            drop(registration);
+            ended.over.cancel();
+        });
+        let view = OperatorView(Arc::clone(&shared));
+        Ok(Operator { view, _last: Arc::new(LastHandle(shared)) })
+    }
+}
+
+impl Owner for OperatorOwner {
+    fn child_changed(&self, actor: &Arc<str>, _role: Role, event: ChildEvent<'_>) {
+        let operator = &self.0;
+        match event {
+            ChildEvent::Restarts { exit, after } => {
+                tracing::error!(target: "actix_informer::operator", %operator, %actor, "operator {operator}: its actor {}; it starts again in {}, and its parts run on", Ended(exit), Brief(after));
+            }
+            ChildEvent::Ended { exit } => {
+                tracing::debug!(target: "actix_informer::operator", %operator, %actor, "operator {operator}: its actor {}", Ended(exit));
+            }
+            ChildEvent::GivenUp { reason } => {
+                tracing::error!(target: "actix_informer::operator", %operator, %actor, "operator {operator}: its actor {reason}; it is not started again: every part is dropped");
+            }
+            ChildEvent::Revived => {}
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! 1. What is known of a life is there from its start to its end.
 //! 2. A function or a future of a part is called, polled and dropped without the lock.
 //!
-//! Read next: `shared.rs`, who is told; `informer_core::operator`, which decides.
+//! Read next: `../operator.rs`, who is told; `informer_core::operator`, which decides.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -5,6 +5,8 @@
 //! 1. A part has one future at a time. After a failure the operator waits, and asks for another one.
 //! 2. Dropping the future ends the part at once: what it has must end with it, or is told by [`PartContext::outlives`].
 //! 3. What a part holds outside of its futures is told by [`Part::holds`] and [`Part::end`]: it ends with the operator, too.
+//! 4. Without a limit a part that was ready once stays so: data that is old can still be read, and a replica that is taken
+//!    out of a service helps nobody if all replicas are ([`Part::unready_when_stale_for`]).
 //!
 //! Read next: `run.rs`, which runs it; `cache.rs`, an informer as a part.
 
@@ -18,9 +20,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use informer_core::operator::Life;
 use tokio_util::sync::CancellationToken;
 
-use super::OperatorView;
-use super::shared::Shared;
-use super::stale::StaleLimit;
+use super::{OperatorView, Shared};
 pub use crate::pipeline::status::Stale;
 use crate::runtime::Runtime;
 
@@ -127,6 +127,52 @@ impl<P: Part + ?Sized> Part for Arc<P> {
 
     fn end(&self) {
         (**self).end();
+    }
+}
+
+/// A part with a limit, by [`Part::unready_when_stale_for`].
+pub struct StaleLimit<P> {
+    part: P,
+    limit: Duration,
+}
+
+impl<P: Part> Part for StaleLimit<P> {
+    fn name(&self) -> Arc<str> {
+        self.part.name()
+    }
+
+    fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
+        self.part.run(context)
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.part.missing()
+    }
+
+    fn unhealthy(&self) -> Option<String> {
+        self.part.unhealthy()
+    }
+
+    fn stale(&self) -> Option<Stale> {
+        self.part.stale()
+    }
+
+    fn stale_limit(&self) -> Option<Duration> {
+        Some(self.limit)
+    }
+
+    fn holds(&self) -> bool {
+        self.part.holds()
+    }
+
+    fn end(&self) {
+        self.part.end();
+    }
+}
+
+impl<P> fmt::Debug for StaleLimit<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StaleLimit").field("limit", &self.limit).finish_non_exhaustive()
     }
 }
 

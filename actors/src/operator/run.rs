@@ -17,9 +17,9 @@ use informer_core::restart::Exit;
 use informer_core::words::{Brief, QUOTED, one_line};
 use tokio::runtime::Handle;
 
+use super::Shared;
 use super::content::Tokens;
 use super::part::{PartContext, PartError};
-use super::shared::Shared;
 use crate::runtime::{ArbiterHandle, Runtime, panic_text};
 
 /// Where parts run.

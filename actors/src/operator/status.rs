@@ -3,17 +3,21 @@
 //! Answers "what is missing, and why?" for people, probes and tests. It decides nothing. Invariants:
 //! 1. Each text names the part, says what it does now, and quotes its newest failure if that is the reason.
 //! 2. A replica that waits for the lease misses nothing.
+//! 3. A part that panics when it is asked is not asked again for that status, and the text says so.
 //!
 //! Read next: `informer_core::operator`, which has the states.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::operator::{PartState, Phase, Stage};
+use informer_core::operator::{PartId, PartState, Phase, Stage};
 use informer_core::words::{Brief, QUOTED, one_line};
 
-use super::part::Stale;
+use super::Shared;
+use super::content::WaitsFor;
+use super::part::{Part, Stale};
 
 /// How an operator is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +59,72 @@ pub struct PartStatus {
     pub stale_limit: Option<Duration>,
     /// Why the process should be restarted, if it says so.
     pub unhealthy: Option<String>,
+}
+
+/// A part with its phase and its name.
+pub(super) struct Named {
+    pub(super) phase: Phase,
+    pub(super) name: Arc<str>,
+    pub(super) part: Arc<dyn Part>,
+    pub(super) stale_limit: Option<Duration>,
+}
+
+impl Shared {
+    pub(super) fn status(&self) -> OperatorStatus {
+        let (at, stage, leads, known) = self.content.with(|lifecycle, now| {
+            let leads = lifecycle.has_election().then(|| lifecycle.leads());
+            let history = |at: usize| lifecycle.history(PartId(at)).unwrap_or_default();
+            let known: Vec<_> =
+                lifecycle.states().enumerate().map(|(at, state)| (state, history(at))).collect();
+            (now, lifecycle.stage(), leads, known)
+        });
+        let known = self.parts.iter().zip(known).enumerate();
+        let parts = known.map(|(at, (named, (state, (since, restarts, last_error))))| {
+            let is_missing = state == PartState::Starting;
+            let missing = || named.missing(self.content.waits_for(PartId(at)));
+            PartStatus {
+                name: Arc::clone(&named.name),
+                phase: named.phase,
+                state,
+                since,
+                restarts,
+                last_error,
+                missing: is_missing.then(missing).flatten(),
+                stale: (state == PartState::Ready).then(|| named.stale()).flatten(),
+                stale_limit: named.stale_limit,
+                unhealthy: (stage == Stage::Running).then(|| named.unhealthy()).flatten(),
+            }
+        });
+        OperatorStatus { name: Arc::clone(&self.name), at, stage, leads, parts: parts.collect() }
+    }
+}
+
+impl Named {
+    fn missing(&self, waits_for: Option<WaitsFor>) -> Option<String> {
+        let missing = || waits_for.map_or_else(|| self.part.missing(), |waits_for| waits_for());
+        catch_unwind(AssertUnwindSafe(missing)).unwrap_or_else(|_| {
+            Some("what it waits for is not known: it panicked when it was asked".to_owned())
+        })
+    }
+
+    fn stale(&self) -> Option<Stale> {
+        let stale = catch_unwind(AssertUnwindSafe(|| self.part.stale()));
+        stale.unwrap_or_else(|_| {
+            Some(Stale::new(Duration::MAX, "it panicked when it was asked how old its data is"))
+        })
+    }
+
+    fn unhealthy(&self) -> Option<String> {
+        let unhealthy = catch_unwind(AssertUnwindSafe(|| self.part.unhealthy()));
+        unhealthy.unwrap_or_else(|_| Some("it panicked when it was asked for its health".to_owned()))
+    }
+
+    /// Ends what it holds.
+    pub(super) fn end(&self) {
+        if catch_unwind(AssertUnwindSafe(|| self.part.end())).is_err() {
+            tracing::error!(target: "actix_informer::operator", part = %self.name, "{} panicked when it was told to end what it holds", self.name);
+        }
+    }
 }
 
 impl OperatorStatus {

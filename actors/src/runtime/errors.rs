@@ -1,11 +1,48 @@
-//! Why a runtime did not start, or has not ended.
+//! Why a runtime did not start, does not go on, or has not ended.
 //!
 //! Answers "what went wrong with the threads themselves?" Invariants:
-//! 1. Each error names the thread or the arbiter that it is about.
+//! 1. Each names the thread or the arbiter that it is about.
 //!
-//! Read next: `../runtime.rs`, which gives them.
+//! Read next: `../runtime.rs`, which gives them; `watchdog.rs`, which finds what is stuck.
 
-use super::Stuck;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Something that is stuck: the thread, the actor and the kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// In which way.
+    pub kind: StuckKind,
+    /// The thread's name.
+    pub arbiter: Arc<str>,
+    /// The actor that blocks the thread or makes no progress, as `informer/actor`; `None` if it is neither an actor of
+    /// this crate nor a subscriber's closure.
+    pub actor: Option<Arc<str>>,
+    /// When the thread's last heartbeat was, or the pipeline last made progress, as time since the runtime's start.
+    pub since: Duration,
+}
+
+/// In which way something is stuck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StuckKind {
+    /// The thread has no heartbeat: the code it runs does not return, and nothing else on it can run.
+    Blocked,
+    /// The thread runs, but the informer applies nothing of what its source has sent: a bug of this crate.
+    NoProgress,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let actor = self.actor.as_deref().unwrap_or("something that is not an actor");
+        match self.kind {
+            StuckKind::Blocked => write!(f, "{actor} blocks the thread {}", self.arbiter),
+            StuckKind::NoProgress => write!(f, "{actor} makes no progress on the thread {}", self.arbiter),
+        }
+    }
+}
 
 /// Why a runtime did not start.
 #[derive(Debug, thiserror::Error)]

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use informer_core::stall::StallWatch;
 
-use super::{ArbiterHandle, Clock, RuntimeError};
+use super::{ArbiterHandle, Clock, RuntimeError, Stuck, StuckKind};
 use crate::runtime::locked::locked;
 use crate::runtime::progress::Progress;
 
@@ -37,41 +37,6 @@ const BLOCKING_CLOSURE: &str =
 
 /// What to do about what blocks a thread of informers.
 const BLOCKING_PIPELINE: &str = "what an informer calls itself (an index, a filter, a source) must not block";
-
-/// Something that is stuck: the thread, the actor and the kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stuck {
-    /// In which way.
-    pub kind: StuckKind,
-    /// The thread's name.
-    pub arbiter: Arc<str>,
-    /// The actor that blocks the thread or makes no progress, as `informer/actor`; `None` if it is neither an actor of
-    /// this crate nor a subscriber's closure.
-    pub actor: Option<Arc<str>>,
-    /// When the thread's last heartbeat was, or the pipeline last made progress, as time since the runtime's start.
-    pub since: Duration,
-}
-
-/// In which way something is stuck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StuckKind {
-    /// The thread has no heartbeat: the code it runs does not return, and nothing else on it can run.
-    Blocked,
-    /// The thread runs, but the informer applies nothing of what its source has sent: a bug of this crate.
-    NoProgress,
-}
-
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let actor = self.actor.as_deref().unwrap_or("something that is not an actor");
-        match self.kind {
-            StuckKind::Blocked => write!(f, "{actor} blocks the thread {}", self.arbiter),
-            StuckKind::NoProgress => write!(f, "{actor} makes no progress on the thread {}", self.arbiter),
-        }
-    }
-}
 
 /// Shows what is stuck in an informer's status; false when the informer has stopped and is not watched any more.
 pub(crate) type Shown = Box<dyn Fn(Option<&Stuck>) -> bool + Send>;

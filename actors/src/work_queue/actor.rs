@@ -5,9 +5,17 @@
 //! 1. A key is taken only for a worker that waits. If that worker has gone, the key waits again.
 //! 2. After each turn no key waits while a worker does, and a timer runs for the next delayed add.
 //! 3. It holds nothing that is lost when it dies: the content is outside, and whoever waits asks again.
+//! 4. At most one `Look` is in the mailbox, however much has changed, and one more for each restart. The actor takes the
+//!    mark away before it looks, and when it starts: a change after that sends another one.
 //!
-//! Mailbox: see `messages.rs`. It is restarted alone. If it is given up, or its arbiter ends, the queue is over: adds
-//! are refused, and workers get no key. Read next: `content.rs`.
+//! | message | sender | answer | bound |
+//! |---|---|---|---|
+//! | `Look` | whoever changes the content | none | one |
+//! | `Next` | a worker that waits | an `Offer`, or none when the queue is over | one a worker |
+//! | `Drained` | who waits for a drain | when the drain is over | one a waiting caller |
+//!
+//! Its death answers the waiting asks with `Closed`; their senders ask again. It is restarted alone. If it is given up, or
+//! its arbiter ends, the queue is over: adds are refused, and workers get no key. Read next: `content.rs`.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,13 +24,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix::dev::OneshotSender;
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture};
-
+use actix::{
+    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, SpawnHandle, Supervised, WrapFuture,
+};
 use informer_core::work_queue::Priority;
 
-use super::item::Offer;
-use super::messages::{Drained, Look, Next};
-use super::shared::{Inside, Shared};
+use super::content::Inside;
+use super::item::{Home, Offer};
 use super::{QueueKey, QueueNote};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::sleep_until;
@@ -31,6 +39,49 @@ use crate::supervision::child::Child;
 /// How many keys are handed out in one turn: then other actors of the arbiter get theirs. Of delayed keys that are due
 /// [`MOST_DUE`](informer_core::work_queue::MOST_DUE) begin to wait in one.
 const MOST_AT_ONCE: usize = 64;
+
+/// Something has changed: look whether a key can be handed out.
+pub(super) struct Look;
+
+impl Message for Look {
+    type Result = ();
+}
+
+/// A worker waits for a key.
+pub(super) struct Next<K: QueueKey, P: QueueNote>(pub(super) OneshotSender<Option<Offer<K, P>>>);
+
+impl<K: QueueKey, P: QueueNote> Message for Next<K, P> {
+    type Result = ();
+}
+
+/// Answered when the drain is over.
+pub(super) struct Drained(pub(super) OneshotSender<()>);
+
+impl Message for Drained {
+    type Result = ();
+}
+
+/// What handles and items have.
+pub(super) struct Shared<K: QueueKey, P: QueueNote> {
+    pub(super) inside: Arc<Inside<K, P>>,
+    pub(super) address: Addr<QueueActor<K, P>>,
+}
+
+impl<K: QueueKey, P: QueueNote> Home<K, P> for Shared<K, P> {
+    fn inside(&self) -> &Inside<K, P> {
+        &self.inside
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "bounded: one Look is in the mailbox at most, and one more for each restart"
+    )]
+    fn tell(&self) {
+        if !self.inside.is_told.swap(true, Ordering::AcqRel) {
+            self.address.do_send(Look);
+        }
+    }
+}
 
 /// What the actor is built from.
 pub(super) struct QueueSpec<K: QueueKey, P: QueueNote> {

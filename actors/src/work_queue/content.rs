@@ -7,18 +7,31 @@
 //!    foreign code under it. A panic of the rate limiter is caught (`limiter.rs`).
 //! 2. If such a call panics, the next one finds the queue marked. It is used on only if its check holds; else it is
 //!    built anew from its keys. If that panics, the queue stays as it is, and the next call tries again.
+//! 3. When the actor has ended for good, adds are refused and every wait ends.
 //!
 //! Read next: `actor.rs`, which takes keys out; `informer_core::work_queue`, which decides.
 
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer_core::reflector::Moment;
 use informer_core::work_queue::{Merge, WorkQueue};
+use tokio_util::sync::CancellationToken;
 
 use super::limiter::{CaughtLimiter, Limiter};
+use super::{QueueKey, QueueNote};
 use crate::runtime::locked::locked;
 use crate::runtime::{Clock, RandomNumbers};
+
+/// What the actor has, too.
+pub(super) struct Inside<K, P> {
+    pub(super) name: Arc<str>,
+    pub(super) content: Content<K, P>,
+    pub(super) is_told: AtomicBool,
+    /// Cancelled when nothing of the actor exists any more.
+    pub(super) over: CancellationToken,
+}
 
 pub(super) struct Content<K, P> {
     clock: Clock,
@@ -78,5 +91,21 @@ impl<K: Ord + Clone, P: Merge> Content<K, P> {
 
     pub(super) fn next_due(&self) -> Option<Duration> {
         locked(&self.inner).queue.next_due()
+    }
+}
+
+impl<K: QueueKey, P: QueueNote> Inside<K, P> {
+    /// Ends every wait: nothing is added or handed out any more.
+    pub(super) fn end(&self) {
+        self.discard(WorkQueue::force);
+        self.over.cancel();
+    }
+
+    /// Shuts the queue down in this way, and discards what is not handed out any more: a part at a time, so that others get
+    /// the lock in between. Returns how many keys were discarded.
+    pub(super) fn discard(&self, how: impl FnOnce(&mut WorkQueue<K, P>)) -> usize {
+        self.content.with(|queue, _, _| how(queue));
+        let part = || self.content.with(|queue, _, _| queue.discard_some());
+        std::iter::repeat_with(part).take_while(|count| *count > 0).sum()
     }
 }

@@ -15,9 +15,18 @@ use std::time::Duration;
 use actix::Message;
 use informer_core::work_queue::{Priority, RateLimiter, Taken};
 
-use super::shared::Shared;
+use super::content::Inside;
 use super::{QueueKey, QueueNote};
 use crate::runtime::drop_payload;
+
+/// Where a key was handed out, and comes back.
+pub(super) trait Home<K: QueueKey, P: QueueNote>: Send + Sync {
+    /// The queue.
+    fn inside(&self) -> &Inside<K, P>;
+
+    /// Tells the actor that something has changed.
+    fn tell(&self);
+}
 
 /// A key to work on. No other worker gets this key until the item has come back.
 ///
@@ -26,7 +35,7 @@ use crate::runtime::drop_payload;
 pub struct WorkItem<K: QueueKey, P: QueueNote = ()> {
     /// None when it has come back.
     taken: Option<Taken<K, P>>,
-    shared: Arc<Shared<K, P>>,
+    home: Arc<dyn Home<K, P>>,
 }
 
 impl<K: QueueKey, P: QueueNote> Message for WorkItem<K, P> {
@@ -54,14 +63,14 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
 
     /// How many failures of this key are counted.
     pub fn failures(&self) -> u32 {
-        self.shared.inside.content.with(|_, limiter, _| limiter.failures(self.key()))
+        self.home.inside().content.with(|_, limiter, _| limiter.failures(self.key()))
     }
 
     /// The key is in order: its failures are forgotten, and it is not tried again for them. It is handed out again when it is
     /// added again, which may have happened already.
     pub fn done(mut self) {
-        self.back(|shared, key| {
-            shared.inside.content.with(|queue, limiter, moment| {
+        self.back(|inside, key| {
+            inside.content.with(|queue, limiter, moment| {
                 queue.done(key, moment.now);
                 limiter.forget(key);
             });
@@ -83,8 +92,8 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
 
     /// As [`Self::retry_after`], with a note that is handed out with the key then.
     pub(crate) fn retry_after_with(mut self, delay: Duration, note: P) {
-        self.back(|shared, key| {
-            shared.inside.content.with(|queue, limiter, moment| {
+        self.back(|inside, key| {
+            inside.content.with(|queue, limiter, moment| {
                 queue.retry_after_with(key, delay, note, moment.now);
                 limiter.forget(key);
             });
@@ -104,23 +113,23 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// was noted of the key, which is then not noted any more.
     pub(crate) fn begin(&mut self) -> P {
         let mut note = self.note();
-        note.merge(self.shared.inside.content.with(|queue, _, _| queue.begin(self.key())));
+        note.merge(self.home.inside().content.with(|queue, _, _| queue.begin(self.key())));
         note
     }
 
     /// Nobody has worked on the key: it waits again, and no failure is counted.
     fn put_back(&mut self) {
         let note = self.note();
-        self.back(|shared, key| {
-            shared.inside.content.with(|queue, _, moment| queue.put_back(key, note, moment.now));
+        self.back(|inside, key| {
+            inside.content.with(|queue, _, moment| queue.put_back(key, note, moment.now));
         });
     }
 
     /// As [`Self::put_back`], for a key that was offered and not accepted.
     fn take_back(&mut self) {
         let note = self.note();
-        self.back(|shared, key| {
-            shared.inside.content.with(|queue, _, moment| queue.take_back(key, note, moment.now));
+        self.back(|inside, key| {
+            inside.content.with(|queue, _, moment| queue.take_back(key, note, moment.now));
         });
     }
 
@@ -134,7 +143,7 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     pub(crate) fn again(&self, note: P) {
         let key = self.key();
         let noted = (Priority::Normal, note);
-        self.shared.inside.content.with(|queue, _, moment| queue.again(key, noted, moment.now));
+        self.home.inside().content.with(|queue, _, moment| queue.again(key, noted, moment.now));
     }
 
     /// As [`Self::retry`], with a note that is handed out with the key then.
@@ -143,17 +152,17 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     }
 
     fn fail(&mut self, note: P) -> Option<Duration> {
-        let retry = |shared: &Shared<K, P>, key: &K| {
-            shared.inside.content.with(|queue, limiter, moment| queue.retry_with(key, note, limiter, moment))
+        let retry = |inside: &Inside<K, P>, key: &K| {
+            inside.content.with(|queue, limiter, moment| queue.retry_with(key, note, limiter, moment))
         };
         self.back(retry).flatten()
     }
 
-    fn back<R>(&mut self, how: impl FnOnce(&Shared<K, P>, &K) -> R) -> Option<R> {
+    fn back<R>(&mut self, how: impl FnOnce(&Inside<K, P>, &K) -> R) -> Option<R> {
         // It is taken away when the key is back: a panic before leaves it to the drop.
-        let result = how(&self.shared, &self.taken.as_ref()?.key);
+        let result = how(self.home.inside(), &self.taken.as_ref()?.key);
         self.taken = None;
-        self.shared.tell();
+        self.home.tell();
         Some(result)
     }
 }
@@ -171,25 +180,25 @@ impl<K: QueueKey, P: QueueNote> Drop for WorkItem<K, P> {
 
 impl<K: QueueKey, P: QueueNote> fmt::Debug for WorkItem<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkItem").field("queue", &self.shared.inside.name).finish_non_exhaustive()
+        f.debug_struct("WorkItem").field("queue", &self.home.inside().name).finish_non_exhaustive()
     }
 }
 
 impl<K: QueueKey, P: QueueNote> Offer<K, P> {
-    pub(super) fn new(taken: Taken<K, P>, shared: Arc<Shared<K, P>>) -> Self {
-        Self(Some(WorkItem { taken: Some(taken), shared }))
+    pub(super) fn new(taken: Taken<K, P>, home: Arc<dyn Home<K, P>>) -> Self {
+        Self(Some(WorkItem { taken: Some(taken), home }))
     }
 
     /// The worker has it.
     pub(super) fn accept(mut self) -> Option<WorkItem<K, P>> {
         let item = self.0.take()?;
-        let is_shut_down = item.shared.inside.content.with(|queue, _, _| {
+        let is_shut_down = item.home.inside().content.with(|queue, _, _| {
             queue.accept();
             queue.is_shut_down()
         });
         if is_shut_down {
             // Others may wait to be told that it is over.
-            item.shared.tell();
+            item.home.tell();
         }
         Some(item)
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use informer_core::work_queue::Figures;
 use tokio_util::sync::CancellationToken;
 
-use super::shared::Inside;
+use super::content::Inside;
 use super::{QueueKey, QueueNote};
 use crate::runtime::Registrant;
 

@@ -12,11 +12,10 @@ use informer_core::words::Brief;
 use informer_core::work_queue::WorkQueue;
 use tokio_util::sync::CancellationToken;
 
-use super::actor::{QueueActor, QueueSpec};
-use super::content::Content;
+use super::actor::{QueueActor, QueueSpec, Shared};
+use super::content::{Content, Inside};
 use super::limiter::Limiter;
 use super::report::RegisteredQueue;
-use super::shared::{Inside, Shared};
 use super::{QueueKey, QueueNote};
 use crate::runtime::{Named, Runtime};
 use crate::supervision::child::Mailbox;

@@ -6,7 +6,7 @@
 //!    another writer was faster, it is a conflict.
 //! 3. The name and the namespace that are written are those that were asked for.
 //!
-//! Read next: `conflicts.rs`, to begin again after a conflict.
+//! Read next: `retry.rs`, to begin again after a conflict.
 
 use std::fmt;
 

@@ -13,6 +13,7 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, Uri, header};
+use informer_core::words::shortened;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use kube_core::params::ListParams;
@@ -25,7 +26,6 @@ use super::Api;
 use crate::client::error::Error;
 use crate::client::negotiation::{Asked, Unexpected};
 use crate::client::scope::{check_selectors, encoded_name, segment};
-use crate::text::shortened;
 use crate::wire::{Form, JsonError, RequestedContent, WireKind};
 
 /// At most this many characters of a name that a server made up are shown.

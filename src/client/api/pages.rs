@@ -26,8 +26,7 @@ use serde::de::DeserializeOwned;
 
 use super::Api;
 use super::exchange::Question;
-use crate::client::error::Error;
-use crate::client::refused::Refused;
+use crate::client::error::{Error, Refused};
 
 pub use informer_core::pager::WhenExpired;
 

@@ -23,8 +23,7 @@ use kube_core::{Resource, WatchEvent};
 use serde::de::DeserializeOwned;
 
 use super::Api;
-use super::chance::chance;
-use super::class::{class_of, is_final};
+use super::retry::{chance, class_of, is_final};
 use crate::client::error::Error;
 use crate::client::scope::selector_value;
 

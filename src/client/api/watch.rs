@@ -27,14 +27,11 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Api;
-use super::chance::chance;
-use super::class::class_of;
 use super::exchange::{accepting, asked_by, checked, decoded, not_made, unexpected_answer};
-use crate::client::error::Error;
+use super::retry::{chance, class_of};
+use crate::client::error::{Error, Refused, status};
 use crate::client::negotiation::Asked;
-use crate::client::refused::Refused;
 use crate::client::scope::check_selectors;
-use crate::client::status;
 use crate::client::worker::BodyStream;
 use crate::wire::{Event, EventType, Form, Frame, INITIAL_EVENTS_END, Splitter, WireKind};
 

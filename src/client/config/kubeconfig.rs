@@ -24,12 +24,13 @@ use crate::client::identity::exec::PluginConfig;
 use crate::client::identity::material::{Material, Trust};
 use crate::client::identity::provider::Provider;
 use crate::client::proxy::ProxySetting;
-use crate::text::quoted;
+use crate::client::way::Way;
 
 mod file;
 mod user;
 
 use file::File;
+use informer_core::words::quoted;
 
 /// Where the credentials of a configuration are written, and which of them are taken from there.
 #[derive(Clone)]

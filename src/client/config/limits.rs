@@ -10,7 +10,11 @@
 use std::time::Duration;
 
 use super::Config;
-use crate::client::transport::{HEAD_DEADLINE, READ_DEADLINE};
+
+/// How long the head of an answer may take.
+pub(crate) const HEAD_DEADLINE: Duration = Duration::from_secs(30);
+/// How long a read of the body may take, except for watches.
+pub(crate) const READ_DEADLINE: Duration = Duration::from_secs(30);
 
 /// The limits of a client.
 #[derive(Debug, Clone, Copy)]

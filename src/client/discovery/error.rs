@@ -9,9 +9,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use informer_core::words::{quoted, shortened};
+
 use super::model::{FailedGroupVersion, IncompleteDiscovery};
 use crate::client::error::Error;
-use crate::text::{quoted, shortened};
 
 /// A failure of discovery.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -22,7 +22,7 @@ use super::memory::{Begun, Memory, Roots, Tagged};
 use super::model::{DiscoveredGroup, FailedGroupVersion, ServerResources, group_version};
 use crate::client::client::Client;
 use crate::client::error::Error;
-use crate::client::options::RequestOptions;
+use crate::client::request::RequestOptions;
 use crate::client::scope::segment;
 
 /// The forms of an answer that are understood, the best first: v2 since Kubernetes 1.30, v2beta1 since 1.26. It is

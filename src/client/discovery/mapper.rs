@@ -18,9 +18,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use informer_core::words::shortened;
+
 use super::error::{DiscoveryError, UnknownName};
 use super::model::{DiscoveredGroup, DiscoveredResource, ServerResources};
-use crate::text::shortened;
 
 /// What a name means.
 #[derive(Debug, Clone)]

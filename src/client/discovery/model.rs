@@ -11,9 +11,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use informer_core::words::shortened;
 use kube_core::discovery::{ApiCapabilities, ApiResource, Scope};
-
-use crate::text::shortened;
 
 /// All that a server serves, as discovery says it.
 #[derive(Debug, Clone, Default)]

@@ -1,10 +1,12 @@
 //! Credential plugins: programs named by a kubeconfig that print credentials, as most cloud providers use them.
 //!
 //! Answers "what is asked of the plugin, and what does its answer mean?" `exec/process.rs` runs the program. The rules
-//! are client-go's (`plugin/pkg/client/auth/exec`, KEP-541, KEP-3331). Invariants:
+//! are client-go's (`plugin/pkg/client/auth/exec`, KEP-541, KEP-3331), and so are the names of the fields
+//! (`clientcmd/api/v1.ExecConfig`, `pkg/apis/clientauthentication.Cluster`). Invariants:
 //! 1. A plugin whose policy, terminal or version is refused never starts. What runs is the file that the policy allows.
 //! 2. Token and key stand in no Debug, error or log; an error quotes only what the plugin printed to stderr, shortened.
-//! 3. [`Plugin::run`] blocks no longer than the plugin's limit and the second that its pipes may outlive it.
+//! 3. Reading never fails because of a missing field; what is missing is empty.
+//! 4. [`Plugin::run`] blocks no longer than the plugin's limit and the second that its pipes may outlive it.
 //!
 //! Read next: `exec/process.rs`, then `identity.rs`, which calls this.
 
@@ -15,17 +17,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use informer_core::words::quoted;
 use jiff::Timestamp;
 use secrecy::{SecretSlice, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
-use crate::text;
+use crate::client::error::PluginError;
 
-mod config;
 mod process;
-
-pub(crate) use config::{ClusterInfo, PluginConfig};
 
 /// How long a plugin may run unless configured: a person may have to answer it in a browser.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -91,6 +93,46 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|found| found.is_file() && may_run(&found))
 }
 
+/// The `exec` of a kubeconfig's user.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct PluginConfig {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<Variable>,
+    pub(crate) api_version: String,
+    pub(crate) install_hint: String,
+    pub(crate) provide_cluster_info: bool,
+    pub(crate) interactive_mode: String,
+}
+
+/// A variable for the environment of a plugin.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+/// What a plugin that asks for it receives about the cluster.
+#[derive(Clone, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ClusterInfo {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) server: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) tls_server_name: String,
+    /// With user and password, if it has them: the plugin has to use it, too.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) proxy_url: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) insecure_skip_tls_verify: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_base64")]
+    pub(crate) certificate_authority_data: Vec<u8>,
+    /// The cluster's extension for plugins, as it is; null if there is none.
+    pub(crate) config: serde_json::Value,
+}
+
 /// A credential plugin as a kubeconfig describes it, checked.
 #[derive(Clone)]
 pub(crate) struct Plugin {
@@ -123,54 +165,6 @@ pub(crate) struct PluginCredentials {
     pub(crate) expires: Option<Timestamp>,
 }
 
-/// Why a credential plugin gave no credentials.
-#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PluginError {
-    /// The description of the plugin is incomplete, or contradicts itself.
-    #[error("its description is invalid: {0}")]
-    Invalid(String),
-    /// The policy does not allow it.
-    #[error("the plugin policy does not allow it")]
-    NotAllowed,
-    /// It needs a terminal, and standard input is not one.
-    #[error("it always asks a person (interactiveMode: Always), and standard input is not a terminal")]
-    NotATerminal,
-    /// It could not be started.
-    #[error("it cannot be started: {reason}{}", hinted(.hint))]
-    NotStarted {
-        /// The system's reason.
-        reason: String,
-        /// What the kubeconfig says about its installation.
-        hint: Option<String>,
-    },
-    /// It did not end in time, and was killed with all processes of its group.
-    #[error("it did not end within {0:?} and was killed")]
-    TimedOut(Duration),
-    /// It ended without success.
-    #[error("it ended with {status}{}", quoted(.stderr))]
-    Failed {
-        /// Exit code or signal.
-        status: String,
-        /// The end of what it printed to stderr.
-        stderr: String,
-    },
-    /// It printed more than credentials can be.
-    #[error("it printed more than {0} bytes and was killed")]
-    TooLarge(usize),
-    /// What it printed is not an `ExecCredential` that can be used.
-    #[error("its output cannot be used: {0}")]
-    Malformed(String),
-}
-
-fn hinted(hint: &Option<String>) -> String {
-    hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default()
-}
-
-fn quoted(stderr: &str) -> String {
-    if stderr.is_empty() { String::new() } else { format!(": {stderr}") }
-}
-
 impl Plugin {
     /// Checks a kubeconfig's description; `cluster` is given to a plugin that asks for it.
     ///
@@ -192,7 +186,7 @@ impl Plugin {
             V1BETA1 => V1BETA1,
             "" => return Err(invalid("it has no apiVersion")),
             other => {
-                return Err(invalid(&format!("apiVersion {} is not {V1} or {V1BETA1}", text::quoted(other))));
+                return Err(invalid(&format!("apiVersion {} is not {V1} or {V1BETA1}", quoted(other))));
             }
         };
         let mode = match (&*config.interactive_mode, api_version) {
@@ -258,6 +252,17 @@ impl Plugin {
             spec["cluster"] = cluster.clone();
         }
         json!({ "apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec })
+    }
+}
+
+fn as_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&STANDARD.encode(bytes))
+}
+
+impl fmt::Debug for PluginConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments and variables may be secrets.
+        f.debug_struct("PluginConfig").field("command", &self.command).finish_non_exhaustive()
     }
 }
 

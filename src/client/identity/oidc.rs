@@ -20,17 +20,20 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use http::{Request, header};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{Request, Response, header};
+use informer_core::words::quoted;
 use jiff::{SignedDuration, Timestamp};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::exec::PluginCredentials;
-use crate::client::credentials::Way;
 use crate::client::endpoint::Endpoint;
-use crate::client::{Client, Config, Error};
-use crate::text::quoted;
+use crate::client::error::{Error, OidcError};
+use crate::client::proxy::ProxySetting;
+use crate::client::way::Way;
 
 /// Clocks differ: a token that expires within this time counts as expired.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
@@ -44,6 +47,14 @@ enum Shown {
     InHeader,
     InForm,
 }
+
+/// Sends a request to an issuer.
+pub(crate) type AskIssuer =
+    Box<dyn Fn(Request<Vec<u8>>) -> BoxFuture<'static, Result<Response<Bytes>, Error>> + Send + Sync>;
+
+/// Makes what asks the issuer at this URL, whose certificate this authority has signed. It is a client without credentials,
+/// which stands above all identities: so it is handed in.
+pub(crate) type Issuers = fn(&str, Option<&[u8]>) -> Result<AskIssuer, Error>;
 
 /// A login by OpenID Connect as a kubeconfig describes it.
 pub(crate) struct Oidc {
@@ -74,54 +85,6 @@ impl Tokens {
         };
         texts(self) == texts(other)
     }
-}
-
-/// Why there is no id token.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OidcError {
-    /// A key of the `auth-provider` is missing or wrong.
-    #[error("its configuration is invalid: {0}")]
-    Invalid(String),
-    /// The id token has expired, and nothing can renew it.
-    #[error("the id-token has expired and there is no refresh-token; log in again")]
-    Expired,
-    /// The issuer could not be asked.
-    #[error("the issuer {issuer} cannot be asked: {source}")]
-    Issuer {
-        /// Its URL.
-        issuer: String,
-        /// Why.
-        #[source]
-        source: Box<Error>,
-    },
-    /// The issuer, or the host that it names for tokens, is reached in plain text: nothing was sent there.
-    #[error(
-        "the issuer {issuer} is not asked: tokens and the client's secret are sent over https or to this machine only, \
-         and {host} is reached over http"
-    )]
-    Insecure {
-        /// Its URL.
-        issuer: String,
-        /// The host.
-        host: String,
-    },
-    /// The issuer did not answer in time.
-    #[error("the issuer {issuer} did not answer within {after:?}")]
-    TimedOut {
-        /// Its URL.
-        issuer: String,
-        /// The limit.
-        after: Duration,
-    },
-    /// The issuer's answer cannot be used.
-    #[error("the answer of the issuer {issuer} cannot be used: {reason}")]
-    Malformed {
-        /// Its URL.
-        issuer: String,
-        /// Why, without a word of the answer.
-        reason: &'static str,
-    },
 }
 
 #[derive(Deserialize)]
@@ -205,6 +168,7 @@ impl Oidc {
         &self,
         now: Timestamp,
         force: bool,
+        issuers: Issuers,
     ) -> Result<PluginCredentials, OidcError> {
         let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let lasting = |token: &SecretString| {
@@ -218,7 +182,7 @@ impl Oidc {
             return Ok(credentials(token.clone(), Some(expires)));
         }
         let refresh = known.refresh.ok_or(OidcError::Expired)?;
-        let renewed = self.refresh(&refresh).await?;
+        let renewed = self.refresh(&refresh, issuers).await?;
         let id =
             renewed.id_token.map(SecretString::from).ok_or_else(|| self.malformed("it has no id_token"))?;
         let refresh = renewed.refresh_token.map(SecretString::from).unwrap_or(refresh);
@@ -228,11 +192,12 @@ impl Oidc {
         Ok(credentials(id, expires))
     }
 
-    async fn refresh(&self, refresh: &SecretString) -> Result<Answer, OidcError> {
-        let (client, path) = self.at(&format!("{}/.well-known/openid-configuration", self.issuer))?;
+    async fn refresh(&self, refresh: &SecretString, issuers: Issuers) -> Result<Answer, OidcError> {
+        let configuration = format!("{}/.well-known/openid-configuration", self.issuer);
+        let (issuer, path) = self.at(&configuration, issuers)?;
         let request = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
-        let discovery: Discovery = self.ask(&client, request).await?;
-        let (client, path) = self.at(&discovery.token_endpoint)?;
+        let discovery: Discovery = self.ask(&issuer, request).await?;
+        let (issuer, path) = self.at(&discovery.token_endpoint, issuers)?;
         let shown = match (&self.client_secret, self.takes_form.load(Ordering::Relaxed)) {
             (None, _) => &[Shown::InForm][..],
             (Some(_), false) => &[Shown::InHeader, Shown::InForm],
@@ -240,7 +205,7 @@ impl Oidc {
         };
         let mut refused = None;
         for shown in shown {
-            match client.send(self.renewing(&path, refresh, *shown)?).await {
+            match issuer(self.renewing(&path, refresh, *shown)?).await {
                 Ok(answer) => {
                     self.takes_form.store(*shown == Shown::InForm, Ordering::Relaxed);
                     return self.read(answer.body());
@@ -286,36 +251,31 @@ impl Oidc {
         request.map_err(|_| self.malformed("a header cannot be made of the client-id"))
     }
 
-    /// A client for the host of a URL, and the URL's path and query. The issuer may name another host for tokens.
-    fn at(&self, url: &str) -> Result<(Client, String), OidcError> {
+    /// What asks the host of a URL, and the URL's path and query. The issuer may name another host for tokens.
+    fn at(&self, url: &str, issuers: Issuers) -> Result<(AskIssuer, String), OidcError> {
         let uri: http::Uri = url.parse().map_err(|_| self.malformed("a URL in it cannot be read"))?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(self.malformed("a URL in it has no host"));
         };
         let failed = |source| self.failed(source);
         let base = format!("{scheme}://{authority}");
-        let config = Config::new(&*base).map_err(failed)?;
         let endpoint = Endpoint::parse(&base).map_err(failed)?;
-        let proxy = config.proxy.of(&endpoint).map_err(failed)?;
+        let proxy = ProxySetting::default().of(&endpoint).map_err(failed)?;
         if !Way::to(&endpoint, proxy.as_deref()).carries_secrets_of_logins() {
             let host = quoted(&endpoint.authority);
             return Err(OidcError::Insecure { issuer: self.issuer.clone(), host });
         }
-        let config = match &self.authority {
-            Some(pem) => config.certificate_authority(pem.clone()),
-            None => config,
-        };
-        let client = Client::new(config).map_err(failed)?;
-        Ok((client, uri.path_and_query().map_or("/", |path| path.as_str()).to_owned()))
+        let issuer = issuers(&base, self.authority.as_deref()).map_err(failed)?;
+        Ok((issuer, uri.path_and_query().map_or("/", |path| path.as_str()).to_owned()))
     }
 
     async fn ask<T: serde::de::DeserializeOwned>(
         &self,
-        client: &Client,
+        issuer: &AskIssuer,
         request: Result<Request<Vec<u8>>, http::Error>,
     ) -> Result<T, OidcError> {
         let request = request.map_err(|_| self.malformed("its URL cannot be asked for"))?;
-        let answer = client.send(request).await.map_err(|error| self.refused(error))?;
+        let answer = issuer(request).await.map_err(|error| self.refused(error))?;
         self.read(answer.body())
     }
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::exec::{Plugin, PluginCredentials, PluginError};
-use super::oidc::Oidc;
-use crate::client::error::Error;
+use super::exec::{Plugin, PluginCredentials};
+use super::oidc::{Issuers, Oidc};
+use crate::client::error::{Error, PluginError};
 
 /// What gives credentials that expire.
 pub(crate) enum Provider {
@@ -22,6 +22,7 @@ pub(crate) enum Provider {
     Oidc {
         login: Arc<Oidc>,
         limit: Duration,
+        issuers: Issuers,
     },
 }
 
@@ -29,8 +30,9 @@ impl Provider {
     /// Other credentials than those that the server has refused, if it has.
     pub(crate) async fn obtain(&self, is_refused: bool) -> Result<PluginCredentials, Error> {
         match self {
-            Self::Oidc { login, limit } => {
-                let obtaining = timeout(*limit, login.credentials(super::wall_time(), is_refused)).await;
+            Self::Oidc { login, limit, issuers } => {
+                let obtaining = login.credentials(super::wall_time(), is_refused, *issuers);
+                let obtaining = timeout(*limit, obtaining).await;
                 Ok(obtaining.unwrap_or_else(|_| Err(login.late(*limit)))?)
             }
             Self::Plugin(plugin) => run(plugin.clone()).await,

@@ -14,11 +14,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
 
-use super::super::error::TransportError;
+use super::super::error::{ProxyError, TransportError};
 use super::super::identity::{Identities, Identity};
-use super::super::proxy::failure::ProxyError;
+use super::super::request::{SentAuthorization, SentCredentials};
 use super::super::tls;
-use super::super::transport::{Body, SentAuthorization, SentCredentials};
+use super::super::transport::Body;
 
 type Answer = Result<Response<Body>, TransportError>;
 

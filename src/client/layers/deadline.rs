@@ -22,7 +22,8 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout, timeout_at};
 
 use super::super::config::limits::Limits;
 use super::super::error::TransportError;
-use super::super::transport::{Body, RequestKind, Transport};
+use super::super::request::RequestKind;
+use super::super::transport::{Body, Transport};
 
 type Answer = Result<Response<Body>, TransportError>;
 

@@ -11,7 +11,8 @@
 //!    may arrive.
 //! 4. The connections are those of the client that was guarded.
 //!
-//! Read next: `informer_actors::leader_election::Validity`, which is asked; `../transport/send_check.rs`, by whom.
+//! Who knows the lease is asked by a trait, [`SendGuard`]: the client knows no election. Read next: `../transport.rs`,
+//! by whom it is asked.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,23 +20,35 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{Request, Response};
-use informer_actors::leader_election::Validity;
 
 use super::super::error::TransportError;
-use super::super::transport::send_check::SendCheck;
-use super::super::transport::{Body, RequestKind, Transport};
+use super::super::request::RequestKind;
+use super::super::transport::{Body, SendCheck, Transport};
+
+/// Says whether requests of a client may begin. Asking is cheap and does not block.
+pub(crate) trait SendGuard: Send + Sync {
+    /// The lease that has to be held, as `namespace/name`.
+    fn lease(&self) -> &Arc<str>;
+
+    /// The same for the term that lasts now: it says no when that has ended, also if the next one has begun. `None` if nothing
+    /// may begin now.
+    fn bound(&self) -> Option<Arc<dyn SendGuard>>;
+
+    /// Whether a request may begin now, by a clock that also runs while the machine is suspended.
+    fn may_begin(&self) -> bool;
+}
 
 /// The guards of a client, the newest one first. Each is asked.
 #[derive(Clone, Default)]
-pub(crate) struct Guards(Vec<Validity>);
+pub(crate) struct Guards(Vec<Arc<dyn SendGuard>>);
 
 /// A transport that is given nothing that may not begin.
 struct Asking(Rc<dyn Transport>);
 
 impl Guards {
     /// These guards after one more.
-    pub(crate) fn and(&self, validity: Validity) -> Self {
-        Self(std::iter::once(validity).chain(self.0.iter().cloned()).collect())
+    pub(crate) fn and(&self, guard: Arc<dyn SendGuard>) -> Self {
+        Self(std::iter::once(guard).chain(self.0.iter().cloned()).collect())
     }
 
     /// The same transport, which asks what [`Self::begin`] has added to a request.
@@ -53,17 +66,17 @@ impl Guards {
             return Ok(());
         }
         let before = SendCheck::of(request);
-        let bound = |guard: &Validity| guard.bound().ok_or_else(|| refused(guard));
-        let terms: Vec<Validity> = self.0.iter().map(bound).collect::<Result<_, _>>()?;
+        let bound = |guard: &Arc<dyn SendGuard>| guard.bound().ok_or_else(|| refused(&**guard));
+        let terms: Vec<_> = self.0.iter().map(bound).collect::<Result<_, _>>()?;
         request.extensions_mut().insert(SendCheck::new(move || {
             before.as_ref().map_or(Ok(()), SendCheck::ask)?;
-            terms.iter().find(|term| !term.may_begin()).map_or(Ok(()), |ended| Err(refused(ended)))
+            terms.iter().find(|term| !term.may_begin()).map_or(Ok(()), |ended| Err(refused(&**ended)))
         }));
         Ok(())
     }
 }
 
-fn refused(guard: &Validity) -> TransportError {
+fn refused(guard: &dyn SendGuard) -> TransportError {
     TransportError::NotLeading { lease: Arc::clone(guard.lease()) }
 }
 

@@ -19,7 +19,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::super::error::TransportError;
-use super::super::transport::{Body, RequestKind};
+use super::super::request::RequestKind;
+use super::super::transport::Body;
 
 /// A wait from this length on is logged: shorter ones are what a limit is for.
 const LONG: Duration = Duration::from_secs(1);

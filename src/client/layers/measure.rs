@@ -18,10 +18,9 @@ use tokio::time::Instant;
 use tracing::field::{Empty, display};
 use tracing::{Instrument, Level, Span};
 
-use super::super::audit;
 use super::super::error::TransportError;
-use super::super::named::Named;
-use super::super::transport::{Body, RequestKind};
+use super::super::request::{RequestKind, RequestTarget, audit_id};
+use super::super::transport::Body;
 use super::retry::Attempts;
 
 type Answer = Result<Response<Body>, TransportError>;
@@ -47,7 +46,7 @@ pub(super) fn span(request: &Request<Bytes>, kind: RequestKind) -> Span {
     }
     let _of_caller = request.extensions().get::<CallersSpan>().map(|CallersSpan(span)| span.enter());
     let path = request.uri().path();
-    let named = Named::of(path);
+    let named = RequestTarget::of(path);
     let verb = named.verb(request.method(), kind);
     tracing::debug_span!(
         target: "actix_informer::client",
@@ -75,7 +74,7 @@ pub(super) async fn send(span: Span, sending: impl Future<Output = Answer>) -> A
             span.record("status", answer.status().as_u16());
             let attempts = answer.extensions().get().map_or(1, |Attempts(attempts)| *attempts);
             span.record("attempts", attempts);
-            if let Some(id) = audit::id_of(answer.headers()) {
+            if let Some(id) = audit_id(answer.headers()) {
                 span.record("audit_id", display(id));
             }
         }

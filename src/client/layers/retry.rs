@@ -19,8 +19,9 @@ use tokio::time::{Instant, sleep};
 
 use super::super::body::{collect, length_of};
 use super::super::error::TransportError;
+use super::super::request::RequestKind;
 use super::super::retry_after;
-use super::super::transport::{Body, RequestKind};
+use super::super::transport::Body;
 
 /// A refusal up to this size is read to its end, so that its connection can be used again.
 const READ_OUT: usize = 16 << 10;

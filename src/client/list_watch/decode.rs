@@ -16,6 +16,8 @@
 //! 4. Bytes that are not one JSON document are not an object, even if a name is found in them: they may hold two.
 //! 5. The error of such a frame quotes no value of it and is at most about 256 characters long.
 //! 6. `Representation::keep` is called at most once for a frame that it accepts.
+//! 7. An object of a namespace that is not kept is dropped before its body is decoded, if its bytes are one document. Its
+//!    version is given, so that a later watch goes on from there.
 //!
 //! Read next: `event.rs` for watch frames.
 
@@ -25,11 +27,10 @@ use std::sync::Arc;
 use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
-use informer_core::words::panic_text;
+use informer_core::words::{panic_text, shortened};
 
 use super::scopes::Scopes;
 use crate::representation::{DecodeError, Encoded, Prune, Representation};
-use crate::text::shortened;
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
 /// At most this many characters of the error of a frame are kept.
@@ -80,6 +81,16 @@ pub(crate) struct Decoding<'a, R: Representation> {
 }
 
 impl<R: Representation> Decoding<'_, R> {
+    /// The version of an object that is dropped; `None` if it is kept.
+    pub(super) fn passed(&self, object: &Encoded<'_>) -> Option<ResourceVersion> {
+        let scan = object.meta();
+        if self.known.follows(scan.namespace.as_deref()) {
+            return None;
+        }
+        let (_, version) = (scan.name().ok()?, scan.version().ok()?);
+        self.wire.is_document(object.bytes()).then_some(version)
+    }
+
     /// Reads one item of a list. Also returns whether the item named its kind.
     pub(crate) fn item(&self, frame: &Frame) -> (Observed<R::Body>, bool) {
         match frame {

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use informer_core::delta::{Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::ResourceVersion;
+use informer_core::words::shortened;
 
 use super::decode::{Decoding, Observed, unreadable};
-use crate::client::status;
+use crate::client::error::status;
 use crate::representation::{Encoded, Representation};
-use crate::text::shortened;
 use crate::wire::{Event, EventType, Frame};
 
 /// At most this many characters of an unknown event type are shown in an error.

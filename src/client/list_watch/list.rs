@@ -25,12 +25,12 @@ use futures_util::stream::{self, Stream};
 use futures_util::{FutureExt, StreamExt};
 use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::words::shortened;
 
 use super::chunks::ChunkReader;
 use super::decode::Observed;
 use super::{Body, Reader};
 use crate::representation::Representation;
-use crate::text::shortened;
 use crate::wire::{Frame, ListHead, Splitter, WireKind};
 
 /// At most this many characters of a kind that a server names are shown in an error.

@@ -1,7 +1,7 @@
 //! What is said of a list, watch or get that the server refuses: the path, the resource and what to do.
 //!
 //! Answers "what does a stranger read who has to mend this?" The class of the error, which decides what is requested
-//! next, is `../status.rs`'s. Invariants:
+//! next, is `../error/status.rs`'s. Invariants:
 //! 1. Every text names the path of the request, never its query, except for the selectors that the server rejects.
 //! 2. The server's words come first and are bounded, so that what to do is never cut off.
 //! 3. No text holds a secret: of credentials their kind is named, and their file or program.
@@ -12,11 +12,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::words::shortened;
 use kube_core::response::Status;
 
+use crate::client::error::{advice, status};
 use crate::client::scope::Scope;
-use crate::client::{advice, status};
-use crate::text::shortened;
 use crate::wire::RequestedContent;
 
 /// At most this many characters of the server's words are kept beside ours.

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use super::ProxyLogin;
-use super::failure::ProxyError;
+use crate::client::error::ProxyError;
 
 /// The longest head of an answer that is read.
 pub(crate) const LONGEST_HEAD: usize = 8 << 10;

@@ -20,8 +20,8 @@ use std::net::IpAddr;
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use super::ProxyLogin;
-use super::failure::ProxyError;
 use crate::client::endpoint::host_and_port;
+use crate::client::error::ProxyError;
 
 const VERSION: u8 = 5;
 const LOGIN_VERSION: u8 = 1;

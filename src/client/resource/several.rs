@@ -3,16 +3,27 @@
 //! Answers "which parts of a description say how many sources it is, and how is it narrowed to one of them?". It decides
 //! nothing. Read next: `../namespaces.rs` and `../../clusters.rs`, which use it.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use informer_core::meta::ClusterName;
+use informer_actors::list_watch::SourceSpec;
+use informer_core::meta::{ClusterName, SourceId};
 use informer_core::namespaces::ClusterWide;
 
 use super::{Named, ResourceSource};
 use crate::client::backend::Backend;
-use crate::client::namespaces::SelectedBy;
+use crate::client::selector;
 use crate::representation::Representation;
+
+/// Who selects the namespaces of a description.
+#[derive(Clone)]
+pub(crate) enum SelectedBy {
+    /// This label selector on the Namespaces.
+    Labels(String),
+    /// An informer of the program: makes a source of this name, whose objects are named after the namespaces.
+    Informer(Arc<dyn Fn(SourceId) -> SourceSpec<()> + Send + Sync>),
+}
 
 impl<K, R: Representation> ResourceSource<K, R> {
     /// Restricts it to one namespace, to several, or to those that somebody selects; to none of these: all.
@@ -82,5 +93,14 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
     pub(crate) fn backend(&self) -> &Arc<Backend> {
         &self.backend
+    }
+}
+
+impl fmt::Display for SelectedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Labels(text) => write!(f, "({})", selector::labels(text).unwrap_or_else(|_| text.clone())),
+            Self::Informer(_) => f.write_str("(of an informer)"),
+        }
     }
 }

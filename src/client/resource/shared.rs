@@ -12,10 +12,9 @@ use informer_core::meta::SourceId;
 use informer_core::namespaces::ClusterWide;
 use informer_core::reflector::ReflectorConfig;
 
-use super::ResourceSource;
+use super::{ResourceSource, SelectedBy};
 use crate::client::error::Error;
 use crate::client::informer_key::{InformerKey, KeyParts, ServerIdentity};
-use crate::client::namespaces::SelectedBy;
 use crate::representation::{Representation, WireKind};
 
 /// What a description says besides its key.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use super::tokens::{Token, is_label, label_key, label_value, tokens};
+use super::{Token, is_label, label_key, label_value, tokens};
 
 /// Which labels an object must have: requirements that all have to hold. The empty one selects everything.
 ///

@@ -18,8 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::channels::{Channels, Protocol};
 use super::engine::{Buffers, Engine, Side, Stream};
 use super::pipes::{Input, Keep, Near, Output, pipe};
-use crate::client::error::Error;
-use crate::client::stream_error::StreamError;
+use crate::client::error::{Error, StreamError};
 use crate::client::transport::Connection;
 use crate::client::worker::Worker;
 

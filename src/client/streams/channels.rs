@@ -14,7 +14,7 @@ use actix_codec::{Decoder, Encoder};
 use actix_http::ws::{CloseCode, Codec, Frame, Item, Message, ProtocolError};
 use bytes::{Buf, Bytes, BytesMut};
 
-use crate::client::stream_error::StreamError;
+use crate::client::error::StreamError;
 
 /// The longest frame that is read. Kubelets send at most 32 KiB.
 pub const MAX_FRAME: usize = 256 << 10;

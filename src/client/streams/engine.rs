@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use super::channels::{Channels, Event, Frames};
 use super::liveness::{Due, Liveness};
 use super::pipes::Far;
-use crate::client::stream_error::StreamError;
+use crate::client::error::StreamError;
 use crate::client::transport::Connection;
 
 /// From so many bytes that wait for the connection on, no more input is taken.

@@ -19,7 +19,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 
 use super::channels::Protocol;
-use crate::client::stream_error::StreamError;
+use crate::client::error::StreamError;
 
 /// What the server must prove that it has read.
 #[derive(Debug)]

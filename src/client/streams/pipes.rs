@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 use tokio::sync::mpsc;
 
-use crate::client::stream_error::StreamError;
+use crate::client::error::StreamError;
 use crate::client::worker::Worker;
 
 /// How a stream has ended: nothing while it has not; `None` inside for a clean end.

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use super::channels::{Channels, Protocol, shown};
 use super::engine::{Buffers, Engine, Side, Stream};
 use super::pipes::{Keep, PortStream, pipe};
-use crate::client::stream_error::StreamError;
+use crate::client::error::StreamError;
 use crate::client::transport::Connection;
 use crate::client::worker::Worker;
 

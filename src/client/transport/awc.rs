@@ -24,10 +24,11 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{Method, Request, Response, header};
 
-use super::send_check::SendCheck;
-use super::{Body, RequestKind, Transport, TransportError};
-use crate::client::endpoint::ConnectionSettings;
+use super::{Body, SendCheck, Transport};
+use crate::client::connection_settings::ConnectionSettings;
+use crate::client::error::TransportError;
 use crate::client::identity::Identity;
+use crate::client::request::RequestKind;
 use answer::Answer;
 use attempt::Attempt;
 use connector::Connect;
@@ -37,12 +38,12 @@ use target::Target;
 mod answer;
 mod attempt;
 mod connector;
-mod happy_eyeballs;
 mod heads;
 mod read_ahead;
 mod renewal;
 mod socket;
 mod target;
+mod tcp;
 mod tunnel;
 mod upgrade;
 

@@ -23,8 +23,8 @@ use http::{Request, Response, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::super::error::TransportError;
-use super::send_check::SendCheck;
-use super::{Body, RequestKind, Switched, Transport};
+use super::super::request::RequestKind;
+use super::{Body, SendCheck, Switched, Transport};
 
 /// So many bytes wait on their way to the server and from it.
 const PIPE: usize = 16 << 10;

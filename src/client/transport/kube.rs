@@ -42,8 +42,8 @@ use tokio::sync::oneshot;
 
 use super::super::body_channel::{BodyReceiver, body_channel};
 use super::super::error::{Error, TransportError};
-use super::send_check::SendCheck;
-use super::{Body, RequestKind, SentAuthorization, Switched, Transport};
+use super::super::request::{RequestKind, SentAuthorization};
+use super::{Body, SendCheck, Switched, Transport};
 
 /// How the server is called, whose address the kube client does not show.
 pub(crate) const SERVER: &str = "the kube client's server";

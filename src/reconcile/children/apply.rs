@@ -14,20 +14,18 @@
 use std::any::TypeId;
 
 use informer_core::children::{Adoption, Child, Claim};
-use informer_core::conflict::{ConflictPolicy, Conflicts};
 use informer_core::meta::{Object, ObjectKey};
 use kube_core::ObjectMeta;
 use serde_json::Value;
 
-use super::kinds::kind_name;
-use super::memory::{Place, State};
+use super::error::{is_immutable, is_lost_race, is_of_managers};
+use super::memory::Place;
 use super::policy::ChildPolicy;
 use super::prune::Clearing;
-use super::refusals::{is_immutable, is_lost_race, is_of_managers};
 use super::shown::{Cache, Shown};
-use super::{Applied, ChildBody, ChildError, ChildPass};
+use super::{Applied, ChildBody, ChildError, ChildPass, State, kind_name};
 use crate::client::Error;
-use crate::client::api::chance::chance;
+use crate::client::api::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::api::{Api, Patch, PatchParams};
 use crate::object::{key_of, meta_of};
 use crate::reconcile::owner::{controlling, described};

@@ -7,7 +7,6 @@
 //! Read next: `prune.rs`, what becomes of those that nobody wants.
 
 use std::any::Any;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
@@ -21,17 +20,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::ObjectMeta;
 
 use super::prune::Pruning;
-use super::{ChildBody, ChildError, ChildPass};
+use super::{ChildBody, ChildError, ChildPass, KindName, kind_name};
 use crate::client::api::ListParams;
 use crate::client::selector::LabelSelector;
 use crate::representation::{Controlled, ControllerOf};
-
-/// Group and kind.
-pub(super) type KindName = (Cow<'static, str>, Cow<'static, str>);
-
-pub(super) fn kind_name<K: ChildBody>() -> KindName {
-    (K::group(&()), K::kind(&()))
-}
 
 /// The name of the index by which [`Children`](super::Children) find the children of an owner; its values are those of
 /// [`controller_uid`].

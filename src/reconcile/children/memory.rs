@@ -16,37 +16,16 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use informer_core::meta::{ObjectKey, Uid};
-use kube_core::ObjectMeta;
 use serde_json::Value;
 
-use super::ChildBody;
 use super::shown::Shown;
+use super::{ChildBody, State};
 
 /// How many children are remembered.
 const BOUND: usize = 65_536;
 
 /// Which child it is: its type, its key, and the uid of its owner.
 pub(super) type Place = (TypeId, ObjectKey, Uid);
-
-/// A state of an object: its uid and its version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct State {
-    pub(super) uid: Box<str>,
-    pub(super) version: Box<str>,
-}
-
-impl State {
-    /// `None` for what comes from no server.
-    pub(super) fn of(meta: &ObjectMeta) -> Option<Self> {
-        let (uid, version) = (meta.uid.as_deref()?.into(), meta.resource_version.as_deref()?.into());
-        Some(Self { uid, version })
-    }
-
-    /// Whether it is one of the object with this uid.
-    pub(super) fn is_of(&self, uid: Option<&Uid>) -> bool {
-        uid.is_some_and(|uid| *uid == *self.uid)
-    }
-}
 
 /// What was applied.
 #[derive(Default)]

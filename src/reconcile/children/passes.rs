@@ -16,8 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use informer_actors::work_queue::MOST_WORKERS;
 use informer_core::meta::ObjectKey;
 
-use super::ChildPass;
-use super::kinds::KindName;
+use super::{ChildPass, KindName};
 
 /// What a pass wants: by kind and not by type, since two types may stand for one kind, as those of two versions of it do.
 pub(super) type Wanted = BTreeSet<(KindName, ObjectKey)>;

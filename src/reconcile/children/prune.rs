@@ -15,17 +15,14 @@ use std::any::TypeId;
 use std::fmt;
 
 use informer_core::children::{Child, Verdict};
-use informer_core::conflict::{ConflictPolicy, Conflicts};
 use informer_core::meta::ObjectKey;
 use kube_core::ObjectMeta;
 use kube_core::metadata::PartialObjectMetaExt;
 use serde_json::json;
 
-use super::kinds::kind_name;
-use super::memory::State;
-use super::{ChildBody, ChildError, ChildPass};
+use super::{ChildBody, ChildError, ChildPass, State, kind_name};
 use crate::client::Error;
-use crate::client::api::chance::chance;
+use crate::client::api::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::api::{Api, DeleteParams, Deleted, Patch, PatchParams, Preconditions};
 use crate::overlay::remains;
 use crate::reconcile::owner::controlling;

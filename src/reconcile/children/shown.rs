@@ -11,9 +11,8 @@ use informer_core::meta::{Object, ObjectKey, ResourceVersion, Uid};
 use kube_core::ObjectMeta;
 use serde_json::Value;
 
-use super::kinds::{Cached, CachedControllers, ChildKind, kind_name};
-use super::memory::State;
-use super::{Applied, ChildBody};
+use super::kinds::{Cached, CachedControllers, ChildKind};
+use super::{Applied, ChildBody, State, kind_name};
 use crate::representation::{Controlled, ControllerOf, ControllerRef};
 
 /// The cache of one kind of children.

@@ -7,7 +7,6 @@
 //!
 //! Read next: `informer_core::finalizer`, which decides; `../finalizer.rs`.
 
-use informer_core::conflict::{ConflictPolicy, Conflicts};
 use informer_core::finalizer::{Observed, Refusal, Step};
 use informer_core::meta::Object;
 use kube_core::Resource;
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{FinalizerError, called};
 use crate::client::Error;
-use crate::client::api::chance::chance;
+use crate::client::api::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::api::{Api, PatchParams};
 use crate::object::meta_of;
 use crate::reconcile::subject::{

@@ -8,13 +8,13 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style as Paint};
+use informer_core::words::shortened;
 
 use super::{KindStatus, hints, state_name, worst_source};
 use crate::printable::printable;
 use crate::service::clock::time_of_day;
 use crate::service::describe::{Describe, Values};
 use crate::service::run::{Ending, InformerReport, Report};
-use crate::text::shortened;
 use informer_actors::subscription::Notify;
 use informer_core::meta::Object;
 use informer_core::reflector::SourceState;

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::text::shortened;
+use informer_core::words::shortened;
 
 /// At most this many characters of a path, and of what was expected, are shown.
 const MAX_PART_CHARS: usize = 100;

@@ -9,17 +9,11 @@
 //!
 //! Read next: `control_plane.rs`.
 
-use std::path::{Path, PathBuf};
-
-use tempfile::TempDir;
+use std::path::Path;
 
 use crate::{
-    Binaries, ControlPlane, StartError,
-    etcd::create_private,
-    http::{self, Tls},
-    identity::Identity,
-    ports::Ports,
-    wait::Limits,
+    Binaries, ControlPlane, StartError, control_plane::Setup, etcd::create_private, http, identity::Identity,
+    ports::Ports, wait::Limits,
 };
 
 const ATTEMPTS: usize = 3;
@@ -31,6 +25,13 @@ pub struct Builder {
     binaries: Binaries,
     apiserver_flags: Vec<String>,
     client_ca: bool,
+}
+
+impl ControlPlane {
+    /// Begins to describe a control plane that runs these programs.
+    pub fn builder(binaries: Binaries) -> Builder {
+        Builder::new(binaries)
+    }
 }
 
 impl Builder {
@@ -96,20 +97,6 @@ impl Builder {
     }
 }
 
-/// Everything that is decided before the first process runs, and stays the same over restarts.
-#[derive(Debug)]
-pub(crate) struct Setup {
-    pub(crate) binaries: Binaries,
-    pub(crate) limits: Limits,
-    pub(crate) identity: Identity,
-    pub(crate) tls: Tls,
-    pub(crate) ports: Ports,
-    pub(crate) etcd_arguments: Vec<String>,
-    pub(crate) apiserver_arguments: Vec<String>,
-    pub(crate) etcd_data: PathBuf,
-    pub(crate) directory: TempDir,
-}
-
 fn port_was_taken(log: &str) -> bool {
     log.contains("address already in use")
 }
@@ -163,6 +150,8 @@ fn apiserver_arguments(ports: Ports, identity: &Identity, directory: &Path) -> V
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn setup(builder: impl FnOnce(Builder) -> Builder) -> Setup {

@@ -10,19 +10,22 @@
 
 use std::{
     fs, io,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use tempfile::TempDir;
+
 use crate::{
-    Binaries, Builder, ClientCertificate, Error, EtcdBackup, ServingCertificate, StartError,
-    builder::Setup,
-    etcd,
-    http::{self, Request},
+    Binaries, ClientCertificate, Error, EtcdBackup, ServingCertificate, StartError, etcd,
+    http::{self, Request, Tls},
+    identity::Identity,
     kubeconfig,
+    ports::Ports,
     process::Process,
+    wait::Limits,
 };
 
 const APISERVER: &str = "kube-apiserver";
@@ -36,6 +39,20 @@ pub struct ControlPlane {
     setup: Setup,
 }
 
+/// Everything that is decided before the first process runs, and stays the same over restarts.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) binaries: Binaries,
+    pub(crate) limits: Limits,
+    pub(crate) identity: Identity,
+    pub(crate) tls: Tls,
+    pub(crate) ports: Ports,
+    pub(crate) etcd_arguments: Vec<String>,
+    pub(crate) apiserver_arguments: Vec<String>,
+    pub(crate) etcd_data: PathBuf,
+    pub(crate) directory: TempDir,
+}
+
 /// kube-apiserver comes first: it is dropped first and does not see its storage disappear.
 #[derive(Debug, Default)]
 struct Processes {
@@ -44,11 +61,6 @@ struct Processes {
 }
 
 impl ControlPlane {
-    /// Begins to describe a control plane that runs these programs.
-    pub fn builder(binaries: Binaries) -> Builder {
-        Builder::new(binaries)
-    }
-
     /// The address of the API: `https://127.0.0.1:` and a port.
     #[must_use]
     pub fn url(&self) -> String {
@@ -74,14 +86,14 @@ impl ControlPlane {
     }
 
     /// The certificate of a user who may do everything; `None` unless started with
-    /// [`Builder::with_client_ca`].
+    /// [`Builder::with_client_ca`](crate::Builder::with_client_ca).
     #[must_use]
     pub fn client_certificate(&self) -> Option<&ClientCertificate> {
         self.setup.identity.client.as_ref()
     }
 
     /// A certificate of another user, for the private key in this PEM; it ends after `life`, or never. The server
-    /// accepts it if it was started with [`Builder::with_client_ca`].
+    /// accepts it if it was started with [`Builder::with_client_ca`](crate::Builder::with_client_ca).
     ///
     /// # Errors
     /// [`Error::Certificate`] when the key cannot be read.

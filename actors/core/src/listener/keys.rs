@@ -10,10 +10,6 @@
 //!
 //! It is bounded by the number of keys that were touched. Read next: `entries.rs`, which shares the cursors.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
-
-use super::coalesce::standing;
 use super::cursor::Cursor;
 use super::filter::Told;
 use super::{Backlog, Waiting};
@@ -45,52 +41,6 @@ impl<S> Notifications<S> {
     /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-/// The keys that wait, in order of arrival.
-#[derive(Debug, Default)]
-pub(super) struct Keys {
-    waiting: BTreeMap<ObjectKey, Waits>,
-    order: VecDeque<ObjectKey>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Waits {
-    arrival: u64,
-    since: Duration,
-    cause: Cause,
-}
-
-impl Keys {
-    /// Has a key wait; false if it does already.
-    pub(super) fn touch(&mut self, key: &ObjectKey, cause: Cause, arrival: u64, since: Duration) -> bool {
-        if let Some(waits) = self.waiting.get_mut(key) {
-            waits.cause = standing(waits.cause, cause);
-            return false;
-        }
-        self.waiting.insert(key.clone(), Waits { arrival, since, cause });
-        self.order.push_back(key.clone());
-        true
-    }
-
-    pub(super) fn first(&self) -> Option<(u64, Duration)> {
-        let waits = self.waiting.get(self.order.front()?)?;
-        Some((waits.arrival, waits.since))
-    }
-
-    pub(super) fn contains(&self, key: &ObjectKey) -> bool {
-        self.waiting.contains_key(key)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.order.len()
-    }
-
-    fn take_first(&mut self) -> Option<(ObjectKey, Cause)> {
-        let key = self.order.pop_front()?;
-        let cause = self.waiting.remove(&key)?.cause;
-        Some((key, cause))
     }
 }
 

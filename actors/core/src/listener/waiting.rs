@@ -1,13 +1,15 @@
 //! The events that wait, in the form that their policy gives them.
 //!
 //! Answers "does this key wait, how many do, and which came first?" for every policy alike.
-//! Read next: `pending.rs`, `line.rs` and `keys.rs`, the three forms.
+//! Read next: `pending.rs` and `line.rs`, the forms of events; `keys.rs`, which gives keys out.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::keys::Keys;
+use super::coalesce::standing;
 use super::line::Line;
 use super::pending::Pending;
+use crate::delta::Cause;
 use crate::meta::ObjectKey;
 use crate::snapshot::Snapshot;
 
@@ -69,5 +71,51 @@ impl<S> Waiting<S> {
         if let Self::Every(line) = self {
             line.set_delivered(delivered);
         }
+    }
+}
+
+/// The keys that wait, in order of arrival.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    waiting: BTreeMap<ObjectKey, Waits>,
+    order: VecDeque<ObjectKey>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    arrival: u64,
+    since: Duration,
+    cause: Cause,
+}
+
+impl Keys {
+    /// Has a key wait; false if it does already.
+    pub(super) fn touch(&mut self, key: &ObjectKey, cause: Cause, arrival: u64, since: Duration) -> bool {
+        if let Some(waits) = self.waiting.get_mut(key) {
+            waits.cause = standing(waits.cause, cause);
+            return false;
+        }
+        self.waiting.insert(key.clone(), Waits { arrival, since, cause });
+        self.order.push_back(key.clone());
+        true
+    }
+
+    pub(super) fn first(&self) -> Option<(u64, Duration)> {
+        let waits = self.waiting.get(self.order.front()?)?;
+        Some((waits.arrival, waits.since))
+    }
+
+    pub(super) fn contains(&self, key: &ObjectKey) -> bool {
+        self.waiting.contains_key(key)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    pub(super) fn take_first(&mut self) -> Option<(ObjectKey, Cause)> {
+        let key = self.order.pop_front()?;
+        let cause = self.waiting.remove(&key)?.cause;
+        Some((key, cause))
     }
 }

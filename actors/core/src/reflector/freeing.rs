@@ -1,16 +1,65 @@
-//! How a list that is not needed any more is freed.
+//! The stages of a list, and how one that is not needed any more is freed.
 //!
-//! Answers "what happens to the objects of a list that fails, or when the machine is dropped in the middle of a list?".
-//! Every stage of a list is kept in an `OffArbiter`: dropping it costs the same for any number of objects. Read next:
-//! `off_arbiter.rs`; then `list.rs` and `watch_list.rs`, which keep the stages.
+//! Answers "what is the net result of a watch-list's initial events so far, and what happens to the objects of a list that
+//! fails, or when the machine is dropped in the middle of a list?". Every stage is kept in an `OffArbiter`: dropping it
+//! costs the same for any number of objects. Read next: `off_arbiter.rs`; then `list.rs` and `watch_list.rs`, which keep
+//! the stages.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, btree_map, btree_set};
 use std::sync::Arc;
 
-use super::watch_list::{Content, Rest};
 use crate::chunks::Chunks;
-use crate::delta::Undecodable;
-use crate::meta::Object;
+use crate::delta::{Undecodable, WatchPart};
+use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::off_arbiter::{Freeing, Release};
+
+/// The part of a net result that has not been moved yet.
+pub(super) struct Rest<S> {
+    pub(super) objects: btree_set::IntoIter<ByKey<S>>,
+    pub(super) undecodable: btree_map::IntoValues<ObjectKey, Undecodable>,
+}
+
+/// The net result so far.
+pub(super) struct Content<S> {
+    pub(super) objects: BTreeSet<ByKey<S>>,
+    pub(super) undecodable: BTreeMap<ObjectKey, Undecodable>,
+}
+
+/// An object that is found and ordered by its key.
+pub(super) struct ByKey<S>(pub(super) Object<S>);
+
+impl<S> Content<S> {
+    /// Applies one part. Gives the version of the end bookmark, if the part was that.
+    pub(super) fn absorb(&mut self, part: WatchPart<S>) -> Option<ResourceVersion> {
+        match part {
+            WatchPart::Applied(object) | WatchPart::Fetched(object) => {
+                self.undecodable.remove(object.key());
+                self.objects.replace(ByKey(object));
+            }
+            WatchPart::Undecodable(undecodable) => {
+                self.objects.remove(&undecodable.key);
+                self.undecodable.insert(undecodable.key.clone(), undecodable);
+            }
+            WatchPart::Deleted(object) => self.remove(object.key()),
+            WatchPart::DeletedUndecodable(undecodable) => self.remove(&undecodable.key),
+            WatchPart::Bookmark { version, initial_events_end } => {
+                return initial_events_end.then_some(version);
+            }
+        }
+        None
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len() + self.undecodable.len()
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        self.objects.remove(key);
+        self.undecodable.remove(key);
+    }
+}
 
 /// How each stage of a list is freed.
 pub(super) struct ListFreeing<S> {
@@ -42,5 +91,31 @@ impl<S: Send + Sync + 'static> ListFreeing<S> {
             content: Freeing::whole(by()),
             rest: Freeing::whole(by()),
         }
+    }
+}
+
+impl<S> Borrow<ObjectKey> for ByKey<S> {
+    fn borrow(&self) -> &ObjectKey {
+        self.0.key()
+    }
+}
+
+impl<S> PartialEq for ByKey<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+
+impl<S> Eq for ByKey<S> {}
+
+impl<S> PartialOrd for ByKey<S> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<S> Ord for ByKey<S> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.key().cmp(other.0.key())
     }
 }

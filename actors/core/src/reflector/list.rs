@@ -17,53 +17,14 @@
 use std::mem;
 use std::time::Duration;
 
-use super::retry::{Next, RelistReason};
+use super::phase::{Listing, Next, Page, RelistReason};
 use super::{Delivery, Effect, ListWatchMachine, Moment, Phase, SourceState};
 use crate::chunks::Chunks;
 use crate::delta::{Cause, ListPart, Replacement, Undecodable, listed_bytes};
 use crate::list_watch_error::ListWatchError;
 use crate::meta::{Object, ResourceVersion};
 use crate::off_arbiter::OffArbiter;
-use crate::request::{AskedVersion, ListRequest};
-
-/// A list under way.
-pub(super) struct Listing<S> {
-    asked: AskedVersion,
-    limit: Option<u32>,
-    everything: bool,
-    /// When the list has failed, unless something new arrives before.
-    pub(super) deadline: Duration,
-    /// The token of the page under way; none for the first.
-    token: Option<String>,
-    page: Page,
-    /// The lowest version of the pages that are whole: a watch from there misses nothing.
-    version: Option<ResourceVersion>,
-    objects: OffArbiter<Chunks<Object<S>>>,
-    undecodable: OffArbiter<Chunks<Undecodable>>,
-    bytes: usize,
-    received: u64,
-}
-
-/// How far the page under way has come.
-enum Page {
-    Open,
-    Whole { next: Option<String> },
-}
-
-impl<S> Listing<S> {
-    fn request(&self) -> ListRequest {
-        let version = if self.token.is_some() { AskedVersion::Latest } else { self.asked.clone() };
-        ListRequest { version, limit: self.limit, token: self.token.clone(), name: None }
-    }
-
-    fn close_page(&mut self, version: ResourceVersion, next: Option<String>) {
-        self.page = Page::Whole { next: next.filter(|token| !token.is_empty()) };
-        self.version = Some(match self.version.take() {
-            Some(before) => before.min(version),
-            None => version,
-        });
-    }
-}
+use crate::request::AskedVersion;
 
 impl<S> ListWatchMachine<S> {
     /// Starts a list or watch-list by asking for a permit of the list budget.

@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::retry::RelistReason;
+use super::phase::RelistReason;
 use super::{ListWatchMachine, Moment};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 use crate::words::{Brief, one_line};

@@ -30,10 +30,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::list::Listing;
-use super::retry::{Next, RelistReason};
-use super::watch::Watching;
-use super::watch_list::{Gathering, InitialEvents};
+use super::freeing::{Content, Rest};
+use super::{Moment, RelistCounters, StreamId};
+use crate::chunks::Chunks;
+use crate::delta::{Undecodable, WatchPart};
+use crate::meta::{Object, ResourceVersion};
+use crate::off_arbiter::OffArbiter;
+use crate::request::{AskedVersion, ListRequest};
 
 /// What the machine is doing; the table above describes each phase.
 pub(super) enum Phase<S> {
@@ -49,6 +52,144 @@ pub(super) enum Phase<S> {
     Gathering(Gathering<S>),
     Watching(Watching<S>),
     Stopped,
+}
+
+/// A list under way.
+pub(super) struct Listing<S> {
+    pub(super) asked: AskedVersion,
+    pub(super) limit: Option<u32>,
+    pub(super) everything: bool,
+    /// When the list has failed, unless something new arrives before.
+    pub(super) deadline: Duration,
+    /// The token of the page under way; none for the first.
+    pub(super) token: Option<String>,
+    pub(super) page: Page,
+    /// The lowest version of the pages that are whole: a watch from there misses nothing.
+    pub(super) version: Option<ResourceVersion>,
+    pub(super) objects: OffArbiter<Chunks<Object<S>>>,
+    pub(super) undecodable: OffArbiter<Chunks<Undecodable>>,
+    pub(super) bytes: usize,
+    pub(super) received: u64,
+}
+
+/// How far the page under way has come.
+pub(super) enum Page {
+    Open,
+    Whole { next: Option<String> },
+}
+
+impl<S> Listing<S> {
+    pub(super) fn request(&self) -> ListRequest {
+        let version = if self.token.is_some() { AskedVersion::Latest } else { self.asked.clone() };
+        ListRequest { version, limit: self.limit, token: self.token.clone(), name: None }
+    }
+
+    pub(super) fn close_page(&mut self, version: ResourceVersion, next: Option<String>) {
+        self.page = Page::Whole { next: next.filter(|token| !token.is_empty()) };
+        self.version = Some(match self.version.take() {
+            Some(before) => before.min(version),
+            None => version,
+        });
+    }
+}
+
+/// A watch-list before its end bookmark.
+pub(super) struct InitialEvents<S> {
+    pub(super) stream: Stream,
+    pub(super) asked: AskedVersion,
+    pub(super) deadline: Duration,
+    pub(super) content: OffArbiter<Content<S>>,
+    /// The most objects that `content` has held.
+    pub(super) most: usize,
+    pub(super) received: u64,
+    /// The bytes of all parts received.
+    pub(super) bytes: usize,
+}
+
+/// A watch-list whose end bookmark has come, while its net result becomes a Replace.
+pub(super) struct Gathering<S> {
+    pub(super) stream: Stream,
+    pub(super) version: ResourceVersion,
+    pub(super) rest: OffArbiter<Rest<S>>,
+    pub(super) objects: OffArbiter<Chunks<Object<S>>>,
+    pub(super) undecodable: OffArbiter<Chunks<Undecodable>>,
+    pub(super) bytes: usize,
+    /// The parts after the end bookmark.
+    pub(super) live: Vec<WatchPart<S>>,
+    pub(super) at: Moment,
+}
+
+/// One watch stream, from its request on.
+pub(super) struct Stream {
+    pub(super) id: StreamId,
+    pub(super) opened_at: Duration,
+    /// When the response head arrived.
+    pub(super) head_at: Option<Duration>,
+    pub(super) timeout: Duration,
+}
+
+/// A plain watch, or a watch-list after its end bookmark.
+pub(super) struct Watching<S> {
+    pub(super) stream: Stream,
+    /// Whether the stream brought a frame.
+    pub(super) had_frames: bool,
+    /// The deadline for the answer to the rewind question; `None` when it is not open.
+    pub(super) question_until: Option<Duration>,
+    /// Parts that came while the question was open.
+    pub(super) held: Vec<WatchPart<S>>,
+    /// The second stream of a renewal, until its head arrives.
+    pub(super) renewal: Option<Stream>,
+    /// When silence has lasted long enough for a renewal.
+    pub(super) renew_at: Duration,
+}
+
+impl<S> Watching<S> {
+    pub(super) fn new(stream: Stream, renew_at: Duration) -> Self {
+        Self { stream, had_frames: false, question_until: None, held: Vec::new(), renewal: None, renew_at }
+    }
+}
+
+/// What the machine asks for after a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A list or watch-list.
+    Listing,
+    /// A watch from the newest version.
+    Watch,
+}
+
+/// Why a source that has delivered is listed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum RelistReason {
+    Resumed,
+    Expired,
+    Failed,
+    Refused,
+    Unreadable,
+    Stale,
+    Rewind,
+    Asked,
+}
+
+impl RelistReason {
+    /// Whether it leads to a relist without a wait the first time.
+    pub(super) fn needs_no_wait(self) -> bool {
+        matches!(self, Self::Expired | Self::Unreadable | Self::Stale | Self::Rewind | Self::Asked)
+    }
+
+    pub(super) fn count(self, counters: &mut RelistCounters) {
+        let counter = match self {
+            Self::Resumed => &mut counters.resumed,
+            Self::Expired => &mut counters.expired,
+            Self::Failed => &mut counters.failed,
+            Self::Refused => &mut counters.refused,
+            Self::Unreadable => &mut counters.unreadable,
+            Self::Stale => &mut counters.stale,
+            Self::Rewind => &mut counters.rewind,
+            Self::Asked => &mut counters.asked,
+        };
+        *counter += 1;
+    }
 }
 
 /// What earlier answers say about the next requests.

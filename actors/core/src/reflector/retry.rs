@@ -14,7 +14,8 @@
 use std::time::Duration;
 
 use super::early_retry::late_wait;
-use super::{ListWatchMachine, Moment, Phase, RelistCounters, SourceState};
+use super::phase::{Next, RelistReason};
+use super::{ListWatchMachine, Moment, Phase, SourceState};
 use crate::backoff::spread;
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 
@@ -23,49 +24,6 @@ const SERVER_WAIT_SPREAD: Duration = Duration::from_secs(1);
 
 /// The least wait after a failure, also where the server names none at all.
 const LEAST_WAIT: Duration = Duration::from_millis(500);
-
-/// What the machine asks for after a wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    /// A list or watch-list.
-    Listing,
-    /// A watch from the newest version.
-    Watch,
-}
-
-/// Why a source that has delivered is listed again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum RelistReason {
-    Resumed,
-    Expired,
-    Failed,
-    Refused,
-    Unreadable,
-    Stale,
-    Rewind,
-    Asked,
-}
-
-impl RelistReason {
-    /// Whether it leads to a relist without a wait the first time.
-    pub(super) fn needs_no_wait(self) -> bool {
-        matches!(self, Self::Expired | Self::Unreadable | Self::Stale | Self::Rewind | Self::Asked)
-    }
-
-    pub(super) fn count(self, counters: &mut RelistCounters) {
-        let counter = match self {
-            Self::Resumed => &mut counters.resumed,
-            Self::Expired => &mut counters.expired,
-            Self::Failed => &mut counters.failed,
-            Self::Refused => &mut counters.refused,
-            Self::Unreadable => &mut counters.unreadable,
-            Self::Stale => &mut counters.stale,
-            Self::Rewind => &mut counters.rewind,
-            Self::Asked => &mut counters.asked,
-        };
-        *counter += 1;
-    }
-}
 
 impl<S> ListWatchMachine<S> {
     /// Waits as the failure asks, then goes on with `next`.

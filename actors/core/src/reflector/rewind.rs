@@ -14,7 +14,7 @@
 
 use std::mem;
 
-use super::retry::{Next, RelistReason};
+use super::phase::{Next, RelistReason};
 use super::{Effect, ListWatchMachine, Moment, Phase};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 use crate::meta::ResourceVersion;

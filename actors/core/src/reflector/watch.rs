@@ -13,7 +13,7 @@
 use std::mem;
 use std::time::Duration;
 
-use super::retry::{Next, RelistReason};
+use super::phase::{Next, RelistReason, Stream, Watching};
 use super::{Delivery, Effect, LEAST_WATCH_TIMEOUT, ListWatchMachine, Moment, Phase, SourceState, StreamId};
 use crate::backoff::spread;
 use crate::delta::WatchPart;
@@ -23,30 +23,6 @@ use crate::words::{Brief, QUOTED, one_line};
 
 /// An end so close to the timeout asked for counts as that timeout: the server's clock differs a little from ours.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(250);
-
-/// One watch stream, from its request on.
-pub(super) struct Stream {
-    pub(super) id: StreamId,
-    pub(super) opened_at: Duration,
-    /// When the response head arrived.
-    pub(super) head_at: Option<Duration>,
-    timeout: Duration,
-}
-
-/// A plain watch, or a watch-list after its end bookmark.
-pub(super) struct Watching<S> {
-    pub(super) stream: Stream,
-    /// Whether the stream brought a frame.
-    pub(super) had_frames: bool,
-    /// The deadline for the answer to the rewind question; `None` when it is not open.
-    pub(super) question_until: Option<Duration>,
-    /// Parts that came while the question was open.
-    pub(super) held: Vec<WatchPart<S>>,
-    /// The second stream of a renewal, until its head arrives.
-    pub(super) renewal: Option<Stream>,
-    /// When silence has lasted long enough for a renewal.
-    pub(super) renew_at: Duration,
-}
 
 /// What a watch waits for, besides frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +35,6 @@ pub(super) enum WatchTimer {
     RenewalHead,
     /// The idle timeout, after which the watch is renewed.
     Silence,
-}
-
-impl<S> Watching<S> {
-    fn new(stream: Stream, renew_at: Duration) -> Self {
-        Self { stream, had_frames: false, question_until: None, held: Vec::new(), renewal: None, renew_at }
-    }
 }
 
 impl<S> ListWatchMachine<S> {

@@ -14,96 +14,20 @@
 //!
 //! Bounds: the machine holds one pointer for each object received, in key order.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, btree_map, btree_set};
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
-use std::time::Duration;
 
-use super::retry::{Next, RelistReason};
-use super::watch::Stream;
+use super::freeing::{Content, Rest};
+use super::phase::{Gathering, InitialEvents, Next, RelistReason};
 use super::{Effect, ListWatchMachine, Moment, Phase, SourceState};
 use crate::chunks::Chunks;
-use crate::delta::{Undecodable, WatchPart, listed_bytes};
+use crate::delta::{WatchPart, listed_bytes};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
-use crate::meta::{Object, ObjectKey, ResourceVersion};
-use crate::off_arbiter::OffArbiter;
+use crate::meta::ResourceVersion;
 use crate::request::AskedVersion;
 
 /// Objects moved at once when a net result becomes a Replace.
 const SLICE: usize = 250;
-
-/// A watch-list before its end bookmark.
-pub(super) struct InitialEvents<S> {
-    pub(super) stream: Stream,
-    asked: AskedVersion,
-    pub(super) deadline: Duration,
-    content: OffArbiter<Content<S>>,
-    /// The most objects that `content` has held.
-    most: usize,
-    received: u64,
-    /// The bytes of all parts received.
-    bytes: usize,
-}
-
-/// A watch-list whose end bookmark has come, while its net result becomes a Replace.
-pub(super) struct Gathering<S> {
-    pub(super) stream: Stream,
-    version: ResourceVersion,
-    rest: OffArbiter<Rest<S>>,
-    objects: OffArbiter<Chunks<Object<S>>>,
-    undecodable: OffArbiter<Chunks<Undecodable>>,
-    bytes: usize,
-    /// The parts after the end bookmark.
-    live: Vec<WatchPart<S>>,
-    at: Moment,
-}
-
-/// The part of a net result that has not been moved yet.
-pub(super) struct Rest<S> {
-    objects: btree_set::IntoIter<ByKey<S>>,
-    undecodable: btree_map::IntoValues<ObjectKey, Undecodable>,
-}
-
-/// The net result so far.
-pub(super) struct Content<S> {
-    objects: BTreeSet<ByKey<S>>,
-    undecodable: BTreeMap<ObjectKey, Undecodable>,
-}
-
-/// An object that is found and ordered by its key.
-pub(super) struct ByKey<S>(Object<S>);
-
-impl<S> Content<S> {
-    /// Applies one part. Gives the version of the end bookmark, if the part was that.
-    fn absorb(&mut self, part: WatchPart<S>) -> Option<ResourceVersion> {
-        match part {
-            WatchPart::Applied(object) | WatchPart::Fetched(object) => {
-                self.undecodable.remove(object.key());
-                self.objects.replace(ByKey(object));
-            }
-            WatchPart::Undecodable(undecodable) => {
-                self.objects.remove(&undecodable.key);
-                self.undecodable.insert(undecodable.key.clone(), undecodable);
-            }
-            WatchPart::Deleted(object) => self.remove(object.key()),
-            WatchPart::DeletedUndecodable(undecodable) => self.remove(&undecodable.key),
-            WatchPart::Bookmark { version, initial_events_end } => {
-                return initial_events_end.then_some(version);
-            }
-        }
-        None
-    }
-
-    fn len(&self) -> usize {
-        self.objects.len() + self.undecodable.len()
-    }
-
-    fn remove(&mut self, key: &ObjectKey) {
-        self.objects.remove(key);
-        self.undecodable.remove(key);
-    }
-}
 
 impl<S> ListWatchMachine<S> {
     pub(super) fn is_watch_list_due(&self) -> bool {
@@ -260,30 +184,4 @@ impl<S> ListWatchMachine<S> {
 fn is_refusal_of_watch_lists(error: &ListWatchError) -> bool {
     error.class() == ErrorClass::Unsupported
         || matches!(error, ListWatchError::Status { code: 400 | 422, .. })
-}
-
-impl<S> Borrow<ObjectKey> for ByKey<S> {
-    fn borrow(&self) -> &ObjectKey {
-        self.0.key()
-    }
-}
-
-impl<S> PartialEq for ByKey<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.key() == other.0.key()
-    }
-}
-
-impl<S> Eq for ByKey<S> {}
-
-impl<S> PartialOrd for ByKey<S> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<S> Ord for ByKey<S> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.key().cmp(other.0.key())
-    }
 }

@@ -15,13 +15,13 @@ use std::fmt;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use informer_core::words::quoted;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Unexpected};
 use serde_json::Value;
 
 use crate::client::identity::exec::PluginConfig;
-use crate::text::quoted;
 use crate::wire::JsonError;
 
 /// Go's `base64.StdEncoding`, which does not look at the last bits.

@@ -218,7 +218,8 @@ fn read_again(before: &str, after: &str) -> Result<Material, String> {
     std::fs::write(&path, before).unwrap();
     // What the program sets itself is no change of the file.
     let config = Config::from_kubeconfig_file(&path, None).unwrap().tls_server_name("set.by.the.program");
-    let provider = config.oidc.clone().map(|login| Provider::Oidc { login, limit: config.plugin_limit });
+    let (limit, issuers) = (config.plugin_limit, Client::to_issuer);
+    let provider = config.oidc.clone().map(|login| Provider::Oidc { login, limit, issuers });
     let login = config.login.clone();
     let provider = provider.map(Arc::new);
     let (has_read_token, origin) = (Arc::default(), config.origin.clone().unwrap());

@@ -12,6 +12,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use informer_core::words::quoted;
 use secrecy::ExposeSecret as _;
 
 use super::file::{Cluster, Context, Data, File, User};
@@ -21,7 +22,6 @@ use crate::client::error::Error;
 use crate::client::identity::exec::ClusterInfo;
 use crate::client::identity::material::{Login, Pem};
 use crate::client::identity::oidc::Oidc;
-use crate::text::quoted;
 
 /// The name under which a cluster keeps what its plugins want to know.
 const PLUGIN_EXTENSION: &str = "client.authentication.k8s.io/exec";

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use secrecy::ExposeSecret as _;
 
-use super::config::Variable;
 use super::*;
 
 fn config(script: &str) -> PluginConfig {
@@ -66,7 +65,7 @@ printf '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",
         config.env = vec![variable("MINE", "yes")];
         let plugin = Plugin::new(&config, &cluster, &PluginPolicy::AllowAll, LIMIT).expect("valid");
         let token = plugin.run().expect("credentials").token.expect("a token");
-        let info = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, token.expose_secret());
+        let info = STANDARD.decode(token.expose_secret());
         let info: serde_json::Value = serde_json::from_slice(&info.expect("base64")).expect("JSON");
         assert_eq!(info["apiVersion"], V1);
         assert_eq!(info["kind"], "ExecCredential");

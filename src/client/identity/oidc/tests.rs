@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::sync::mpsc;
 
 use super::*;
+use crate::client::Client;
 
 /// A code, and a body that is made of the issuer's own URL.
 type Canned = (u16, Box<dyn Fn(&str) -> String + Send>);
@@ -76,10 +77,10 @@ async fn a_token_that_lasts_is_used_without_asking_the_issuer() {
     let token = jwt(1000, "one");
     let oidc = login(&[("idp-issuer-url", "http://127.0.0.1:1"), ("client-id", "me"), ("id-token", &token)])
         .unwrap();
-    let given = oidc.credentials(at(900), false).await.expect("it lasts");
+    let given = oidc.credentials(at(900), false, Client::to_issuer).await.expect("it lasts");
     assert_eq!((given.token.expect("a token").expose_secret(), given.expires), (&*token, Some(at(1000))));
     // Ten seconds before its end it counts as expired.
-    let error = oidc.credentials(at(991), false).await.expect_err("nothing can renew it");
+    let error = oidc.credentials(at(991), false, Client::to_issuer).await.expect_err("nothing can renew it");
     assert!(matches!(error, OidcError::Expired), "{error}");
 }
 
@@ -96,7 +97,7 @@ async fn an_expired_token_is_renewed_by_the_refresh_token_and_the_next_refresh_t
         ("refresh-token", "first"),
     ])
     .unwrap();
-    let given = oidc.credentials(at(2000), false).await.expect("renewed");
+    let given = oidc.credentials(at(2000), false, Client::to_issuer).await.expect("renewed");
     assert_eq!((given.token.expect("a token").expose_secret(), given.expires), (&*new, Some(at(5000))));
     assert!(requests.recv().unwrap().starts_with("GET /.well-known/openid-configuration "));
     let asked = requests.recv().unwrap();
@@ -105,7 +106,7 @@ async fn an_expired_token_is_renewed_by_the_refresh_token_and_the_next_refresh_t
     let basic = STANDARD.encode("me%26you:marked-secret");
     assert!(asked.contains(&basic), "{asked}");
     // Refused although it lasts: asked again, with the newer refresh token.
-    oidc.credentials(at(2000), true).await.expect("renewed");
+    oidc.credentials(at(2000), true, Client::to_issuer).await.expect("renewed");
     assert!(requests.iter().take(2).any(|asked| asked.contains("refresh_token=second")));
     assert!(!format!("{oidc:?}").contains("marked-secret"));
 }
@@ -132,20 +133,21 @@ async fn client_p9_an_issuer_that_takes_the_secret_in_the_form_only_is_asked_so_
         renewed(),
     ]);
     let oidc = expired(&url);
-    oidc.credentials(at(2000), false).await.expect("renewed");
+    oidc.credentials(at(2000), false, Client::to_issuer).await.expect("renewed");
     let asked: Vec<_> = requests.iter().take(3).collect();
     let in_header = STANDARD.encode("me-._~:s-._~%20%2B%2F");
     assert!(asked[1].contains(&in_header) && !asked[1].contains("client_id"), "{}", asked[1]);
     let form = "grant_type=refresh_token&refresh_token=first&client_id=me-._~&client_secret=s-._~%20%2B%2F";
     assert!(asked[2].ends_with(form) && !asked[2].to_lowercase().contains("authorization"), "{}", asked[2]);
-    oidc.credentials(at(2000), true).await.expect("renewed");
+    oidc.credentials(at(2000), true, Client::to_issuer).await.expect("renewed");
     assert!(requests.iter().take(2).last().expect("a request").ends_with(form));
 }
 
 #[tokio::test]
 async fn client_p9_a_refused_refresh_token_is_not_sent_a_second_time() {
     let (url, requests) = issuer(vec![discovery(), says(400, r#"{"error":"invalid_grant"}"#.to_owned())]);
-    let error = expired(&url).credentials(at(2000), false).await.expect_err("refused").to_string();
+    let error =
+        expired(&url).credentials(at(2000), false, Client::to_issuer).await.expect_err("refused").to_string();
     assert!(error.contains("refuses the refresh-token"), "{error}");
     assert_eq!(requests.iter().count(), 2);
 }
@@ -155,11 +157,14 @@ async fn client_p10_tokens_and_secrets_go_to_no_host_in_plain_text() {
     for named in ["http://10.0.0.1/token", "http://issuer.example:80/token", "http://127.0.0.1.example/token"]
     {
         let (url, _requests) = issuer(vec![says(200, format!(r#"{{"token_endpoint":"{named}"}}"#))]);
-        let error = expired(&url).credentials(at(2000), false).await.expect_err(named);
+        let error = expired(&url).credentials(at(2000), false, Client::to_issuer).await.expect_err(named);
         assert!(matches!(error, OidcError::Insecure { .. }), "{error}");
     }
     // Whoever answers in plain text could name any host: it is not even asked.
-    let error = expired("http://issuer.example").credentials(at(2000), false).await.expect_err("not asked");
+    let error = expired("http://issuer.example")
+        .credentials(at(2000), false, Client::to_issuer)
+        .await
+        .expect_err("not asked");
     assert!(matches!(error, OidcError::Insecure { .. }) && error.to_string().contains("http"), "{error}");
 }
 
@@ -178,7 +183,7 @@ async fn an_issuer_that_refuses_or_answers_nonsense_is_an_error_without_a_word_o
         let (url, _requests) = issuer(answers);
         let refresh = ("refresh-token", "marked-secret");
         let oidc = login(&[("idp-issuer-url", &url), ("client-id", "me"), refresh]).unwrap();
-        let error = oidc.credentials(at(0), false).await.expect_err(reason);
+        let error = oidc.credentials(at(0), false, Client::to_issuer).await.expect_err(reason);
         assert!(error.to_string().contains(reason), "{error}");
         assert!(!format!("{error} {error:?}").contains("marked-secret"), "{error:?}");
     }

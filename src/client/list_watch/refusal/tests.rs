@@ -7,8 +7,8 @@ use kube_core::discovery::ApiResource;
 use kube_core::gvk::GroupVersionKind;
 
 use super::{Refusal, Requested};
+use crate::client::error::status;
 use crate::client::scope::Scope;
-use crate::client::status;
 use crate::wire::RequestedContent;
 
 /// Which resource is requested, and how.

@@ -8,14 +8,14 @@
 //! 2. What the connection itself needs (a proxy's tunnel, a TLS handshake) is written before and is not asked about.
 //! 3. Outside of a scope there is no attempt, and everything is written.
 //!
-//! Read next: `read_ahead.rs`, the connection; `../send_check.rs`.
+//! Read next: `read_ahead.rs`, the connection; `../../transport.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 
 use crate::client::error::TransportError;
-use crate::client::transport::send_check::SendCheck;
+use crate::client::transport::SendCheck;
 
 tokio::task_local! {
     static ATTEMPT: Rc<Attempt>;

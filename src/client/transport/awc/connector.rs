@@ -1,16 +1,12 @@
-//! Makes connections: name lookup, TCP with the options below, the proxy's tunnel if there is one, TLS with the client's
-//! configuration.
+//! Makes connections: TCP, the proxy's tunnel if there is one, TLS with the client's configuration.
 //!
-//! Answers "how is a connection made, and how soon is a dead one noticed?"
-//! Invariants:
-//! 1. Every connection has TCP_NODELAY, keepalive probes (first after 15 s, then each 5 s, dead after 3) and, on Linux,
-//!    TCP_USER_TIMEOUT 30 s: a peer that is unreachable is noticed within 30 s also in the middle of a write.
-//! 2. Each step has a limit of its own: the lookup, the connection, the proxy (`tunnel.rs`), the TLS handshake.
-//! 3. When a request needs a new connection, its [`Attempt`] is told: a failure on a connection that had been used before
+//! Answers "how is a connection made?" Invariants:
+//! 1. Each step has a limit of its own: the lookup and the connection (`tcp.rs`), the proxy (`tunnel.rs`), the TLS handshake.
+//! 2. When a request needs a new connection, its [`Attempt`] is told: a failure on a connection that had been used before
 //!    is retried, a failure on a new one is not.
-//! 4. Without TLS, a name that counts as this machine (`x.localhost`) is connected to on loopback addresses only.
+//! 3. Without TLS, a name that counts as this machine (`x.localhost`) is connected to on loopback addresses only.
 //!
-//! Read next: `tunnel.rs`, `socket.rs`, `attempt.rs`.
+//! Read next: `tcp.rs`, `tunnel.rs`, `socket.rs`, `attempt.rs`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,32 +17,24 @@ use actix_service::Service;
 use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
 use awc::http::Uri;
 use futures_util::future::LocalBoxFuture;
-use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
-use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::attempt::Attempt;
-use super::happy_eyeballs;
 use super::read_ahead::ReadAhead;
 use super::socket::Socket;
+use super::tcp::{configure, connected, look_up, passed_deadline, within};
 use super::tunnel;
-use crate::client::config::limits::Limits;
-use crate::client::endpoint::{ConnectionSettings, Endpoint};
+use crate::client::connection_settings::ConnectionSettings;
+use crate::client::endpoint::Endpoint;
 use crate::client::error::TransportError;
 use crate::client::identity::Identity;
 use crate::client::identity::material::Tls;
 use crate::client::tls;
-
-const KEEPALIVE_TIME: Duration = Duration::from_secs(15);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
-const KEEPALIVE_RETRIES: u32 = 3;
-#[cfg(target_os = "linux")]
-const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The service that awc calls for a new connection.
 #[derive(Clone)]
@@ -79,14 +67,6 @@ impl Service<ConnectInfo<Uri>> for Connect {
     }
 }
 
-/// A limit has passed. awc carries it inside an `io::Error`.
-#[derive(Debug, thiserror::Error)]
-#[error("{what} took longer than {after:?}")]
-struct DeadlinePassed {
-    what: &'static str,
-    after: Duration,
-}
-
 /// Why no connection was made: what [`connect`] gave, as awc carries it.
 pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) -> TransportError {
     if let Some((what, after)) = passed_deadline(&source) {
@@ -113,16 +93,6 @@ pub(super) fn refused_at_last(settings: &ConnectionSettings, error: TransportErr
         }
         error => error,
     }
-}
-
-/// Which limit has passed; `None` for other errors.
-pub(super) fn passed_deadline(error: &io::Error) -> Option<(&'static str, Duration)> {
-    let passed: &DeadlinePassed = error.get_ref()?.downcast_ref()?;
-    Some((passed.what, passed.after))
-}
-
-fn deadline_error(what: &'static str, after: Duration) -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, DeadlinePassed { what, after })
 }
 
 /// A connection over which HTTP is spoken with the API server.
@@ -175,69 +145,15 @@ async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     within(limit, "the TLS handshake", handshake).await.map_err(tls::of_handshake)
 }
 
-/// What a step gives, unless it takes longer than its limit.
-async fn within<T>(
-    limit: Duration,
-    what: &'static str,
-    step: impl Future<Output = io::Result<T>>,
-) -> io::Result<T> {
-    timeout(limit, step).await.unwrap_or_else(|_| Err(deadline_error(what, limit)))
-}
-
-pub(super) async fn connect_tcp(host: &str, port: u16, limits: &Limits) -> io::Result<TcpStream> {
-    configure(connected(limits, look_up(host, port), TcpStream::connect).await?)
-}
-
-async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    Ok(tokio::net::lookup_host((host, port)).await?.collect())
-}
-
-/// A connection to one of the addresses that are looked up.
-async fn connected<T, F: Future<Output = io::Result<T>>>(
-    limits: &Limits,
-    looking: impl Future<Output = io::Result<Vec<SocketAddr>>>,
-    connect: impl Fn(SocketAddr) -> F,
-) -> io::Result<T> {
-    let addresses = within(limits.lookup, "the lookup of the name", looking).await?;
-    within(limits.connect, "connecting", happy_eyeballs::first_connected(addresses, connect)).await
-}
-
-fn configure(stream: TcpStream) -> io::Result<TcpStream> {
-    stream.set_nodelay(true)?;
-    let socket = SockRef::from(&stream);
-    let keepalive = TcpKeepalive::new()
-        .with_time(KEEPALIVE_TIME)
-        .with_interval(KEEPALIVE_INTERVAL)
-        .with_retries(KEEPALIVE_RETRIES);
-    socket.set_tcp_keepalive(&keepalive)?;
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT))?;
-    Ok(stream)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn a_connection_has_nodelay_keepalive_and_a_user_timeout() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let stream = connect_tcp("127.0.0.1", port, &Limits::default()).await.unwrap();
-        assert!(stream.nodelay().unwrap());
-        let socket = SockRef::from(&stream);
-        assert!(socket.keepalive().unwrap());
-        assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEPALIVE_TIME);
-        assert_eq!(socket.tcp_keepalive_interval().unwrap(), KEEPALIVE_INTERVAL);
-        assert_eq!(socket.tcp_keepalive_retries().unwrap(), KEEPALIVE_RETRIES);
-        #[cfg(target_os = "linux")]
-        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(TCP_USER_TIMEOUT));
-    }
+    use crate::client::{Client, Config};
 
     #[test]
     fn a_new_connection_is_refused_at_last_by_an_alert_about_a_certificate_and_by_no_other() {
-        let config = crate::client::Config::new("https://api.example").expect("an endpoint");
-        let (settings, _) = ConnectionSettings::new(&config.certificate_authority("")).expect("settings");
+        let config = Config::new("https://api.example").expect("an endpoint").certificate_authority("");
+        let (settings, _) = ConnectionSettings::new(&config, Client::to_issuer).expect("settings");
         for (alert, is_refusal) in [
             (rustls::AlertDescription::CertificateExpired, true),
             (rustls::AlertDescription::HandshakeFailure, false),
@@ -269,32 +185,5 @@ mod tests {
             let said = allowed.err().map(|error| error.to_string()).unwrap_or_default();
             assert_eq!(said.contains("nothing is sent"), expected.is_none(), "{said}");
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn client_p7_a_lookup_of_six_seconds_connects_and_each_step_has_its_own_limit() {
-        let connect = async |lookup: u64, connecting: u64, limits: &Limits| {
-            let looking = async {
-                tokio::time::sleep(Duration::from_secs(lookup)).await;
-                Ok(vec!["192.0.2.1:1".parse().unwrap()])
-            };
-            connected(limits, looking, |_| async {
-                tokio::time::sleep(Duration::from_secs(connecting)).await;
-                Ok(())
-            })
-            .await
-        };
-        let limits = Limits::default();
-        connect(6, 4, &limits).await.unwrap();
-        connect(14, 4, &limits).await.unwrap();
-        for (lookup, connecting, expected) in
-            [(16, 0, ("the lookup of the name", 15)), (14, 6, ("connecting", 5))]
-        {
-            let error = connect(lookup, connecting, &limits).await.unwrap_err();
-            let (what, after) = passed_deadline(&error).unwrap();
-            assert_eq!((what, after.as_secs()), expected);
-        }
-        let limits = Limits { lookup: Duration::from_secs(60), connect: Duration::from_secs(9), ..limits };
-        connect(59, 8, &limits).await.unwrap();
     }
 }

@@ -17,11 +17,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::connector::{connect_tcp, passed_deadline};
 use super::socket::Socket;
-use crate::client::endpoint::{ConnectionSettings, Endpoint};
+use super::tcp::{connect_tcp, passed_deadline};
+use crate::client::connection_settings::ConnectionSettings;
+use crate::client::endpoint::Endpoint;
+use crate::client::error::ProxyError;
 use crate::client::identity::material::Tls;
-use crate::client::proxy::failure::ProxyError;
 use crate::client::proxy::socks5::{Socks5, Step};
 use crate::client::proxy::{Protocol, Proxy, connect};
 use crate::client::tls;

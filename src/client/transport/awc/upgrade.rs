@@ -24,14 +24,13 @@ use futures_util::{StreamExt, stream};
 use http::{Request, Response, header};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::super::send_check::SendCheck;
-use super::super::{Body, Switched, TransportError};
+use super::super::{Body, SendCheck, Switched, TransportError};
 use super::answer::Answer;
 use super::connector;
 use super::read_ahead::ReadAhead;
 use super::socket::is_orderly_end;
 use super::{broken, header_of};
-use crate::client::endpoint::ConnectionSettings;
+use crate::client::connection_settings::ConnectionSettings;
 use crate::client::identity::Identity;
 
 /// Sends the request; with the answer 101 the connection is attached to it.

@@ -20,9 +20,10 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use super::super::AwcTransport;
-use crate::client::Config;
-use crate::client::endpoint::ConnectionSettings;
-use crate::client::transport::{RequestKind, Transport};
+use crate::client::connection_settings::ConnectionSettings;
+use crate::client::request::RequestKind;
+use crate::client::transport::Transport;
+use crate::client::{Client, Config};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -75,7 +76,8 @@ async fn rest_26_a_renewed_certificate_ends_a_watch_and_no_other_stream() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let config = Config::new(url).unwrap().certificate_authority_file(&ca);
-    let settings = ConnectionSettings::new(&config.client_certificate_files(&chain, &key)).unwrap().0;
+    let settings =
+        ConnectionSettings::new(&config.client_certificate_files(&chain, &key), Client::to_issuer).unwrap().0;
     let transport = AwcTransport::new(Arc::new(settings));
     let more = Arc::new(Semaphore::new(0));
     let scenario = async {

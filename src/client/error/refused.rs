@@ -6,7 +6,7 @@
 //! 2. The status is bounded and without the client's token (`status.rs`). Its message is the server's: of a refused
 //!    write it may quote what was written.
 //!
-//! Read next: `error.rs`.
+//! Read next: `../error.rs`.
 
 use std::fmt;
 use std::ops::Deref;

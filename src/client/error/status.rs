@@ -17,13 +17,13 @@ use std::time::Duration;
 use http::response::Parts;
 use http::{HeaderValue, header};
 use informer_core::list_watch_error::ListWatchError;
+use informer_core::words::shortened;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube_core::response::{Status, StatusCause, StatusDetails, StatusSummary, reason};
 use serde::Deserialize;
 
-use super::transport::SentAuthorization;
-use super::{negotiation, retry_after};
-use crate::text::shortened;
+use crate::client::request::SentAuthorization;
+use crate::client::{negotiation, retry_after};
 
 /// At most this many characters of a server's message and reason are kept.
 const MAX_MESSAGE_CHARS: usize = 512;

@@ -1,7 +1,7 @@
 //! What a person can do about a request that the server refuses.
 //!
 //! Answers "and now?" behind the server's own words, for single requests; what is said of an informer's lists and watches
-//! is in `list_watch/refusal.rs`, with the same sentences. Invariants:
+//! is in `../list_watch/refusal.rs`, with the same sentences. Invariants:
 //! 1. Advice is given only where the answer itself says what is wrong; otherwise there is none.
 //! 2. It holds no secret: of credentials their kind is named, and their file or program.
 //!
@@ -10,8 +10,7 @@
 use http::Method;
 use kube_core::response::Status;
 
-use super::named::Named;
-use super::transport::RequestKind;
+use crate::client::request::{RequestKind, RequestTarget};
 
 /// Of a user who is not known.
 pub(crate) const ANONYMOUS: &str =
@@ -96,7 +95,7 @@ pub(crate) fn of_request(
     status: &Status,
     credentials: Option<&str>,
 ) -> Option<String> {
-    let named = Named::of(path);
+    let named = RequestTarget::of(path);
     let names_object = status.details.as_ref().is_some_and(|details| !details.name.is_empty());
     match status.code {
         401 => Some(unauthorized(credentials)),
@@ -117,7 +116,7 @@ pub(crate) fn of_request(
     }
 }
 
-fn denied(method: &Method, path: &str, named: &Named<'_>, message: &str) -> String {
+fn denied(method: &Method, path: &str, named: &RequestTarget<'_>, message: &str) -> String {
     let verb = match message.contains(" cannot watch ") {
         true => "watch",
         false => named.verb(method, RequestKind::Unary),
@@ -131,8 +130,8 @@ fn denied(method: &Method, path: &str, named: &Named<'_>, message: &str) -> Stri
     rule((named.group, &resource), named.namespace, &format!("\"{verb}\""))
 }
 
-fn not_served(named: &Named<'_>) -> String {
-    let Named { group, version, .. } = named;
+fn not_served(named: &RequestTarget<'_>) -> String {
+    let RequestTarget { group, version, .. } = named;
     let api_version = if group.is_empty() { (*version).to_owned() } else { format!("{group}/{version}") };
     let scope = match (named.namespace, named.is_object) {
         (Some(_), _) => "; if it is cluster-scoped, leave out the namespace",
@@ -146,7 +145,7 @@ fn not_served(named: &Named<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::status;
+    use crate::client::error::status;
 
     fn advice(method: &str, path: &str, code: u16, message: &str) -> Option<String> {
         let body = serde_json::json!({"kind": "Status", "code": code, "message": message}).to_string();
