@@ -26,7 +26,6 @@ pub mod controller;
 pub mod delta;
 pub mod delta_fifo;
 pub mod events;
-pub mod expectations;
 #[doc(hidden)]
 pub mod face;
 pub mod finalizer;
