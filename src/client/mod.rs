@@ -71,5 +71,7 @@ pub use proxy::failure::ProxyError;
 pub use refused::Refused;
 pub(crate) use resource::OutsideKey;
 pub use resource::ResourceSource;
+#[cfg(feature = "service")]
+pub(crate) use resource::{FindResource, FoundResource};
 pub use warning::Warning;
 pub use worker::BodyStream;

@@ -13,7 +13,6 @@
 //! ```
 //! Read next: `run.rs`, start and end; `config.rs`, the settings; `follow.rs`, one kind.
 
-mod clock;
 pub mod config;
 #[cfg(feature = "embedded")]
 mod demo;

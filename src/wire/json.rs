@@ -21,7 +21,7 @@ mod value_scanner;
 use serde::de::IgnoredAny;
 
 pub(crate) use cursor::Cursor;
-pub(crate) use cut::{Cut, cut};
+pub(crate) use cut::{Cut, LeftOut, cut};
 pub use error::JsonError;
 pub(crate) use event::{Event, EventType, INITIAL_EVENTS_END, bookmark, event, event_head, parsed_event};
 pub(crate) use identify::{identify, labels, owners};

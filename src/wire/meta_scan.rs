@@ -8,7 +8,7 @@
 //!    its name.
 //! 3. A field that is there twice has its last value, or the first one of a scan that had found everything.
 //!
-//! Read next: `json/identify.rs`, which scans; `representation/encoded.rs`, which shows it to representations.
+//! Read next: `json/identify.rs`, which scans; `representation/mod.rs`, which shows it to representations.
 
 use std::borrow::Cow;
 

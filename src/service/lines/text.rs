@@ -11,8 +11,8 @@ use anstyle::{AnsiColor, Style as Paint};
 
 use super::{KindStatus, hints, state_name, worst_source};
 use crate::printable::printable;
-use crate::service::clock::time_of_day;
 use crate::service::describe::{Describe, Values};
+use crate::service::lines::time_of_day;
 use crate::service::run::{Ending, InformerReport, Report};
 use crate::text::shortened;
 use informer_actors::subscription::Notify;

@@ -8,7 +8,7 @@
 //!    [`Cut::Unsure`], and the full parser decides.
 //! 3. Of a field that is there twice, each is cut.
 //!
-//! Read next: `wire/fields.rs`; `representation/prune.rs`, the full parser.
+//! Read next: `wire/fields.rs`; `representation/prune.rs`, the only user but for encoded objects.
 
 use serde::de::IgnoredAny;
 
@@ -27,9 +27,19 @@ pub(crate) enum Cut {
     Unsure,
 }
 
+/// What stands in the place of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// Nothing.
+    Gone,
+    /// Spaces and its line breaks: everything else stays at its line and column.
+    Blank,
+}
+
 /// Appends the object without these fields to `out`.
-pub(crate) fn cut(json: &[u8], fields: &FieldTree, out: &mut Vec<u8>) -> Cut {
-    let (length, mut cutter) = (out.len(), Cutter { cursor: Cursor::new(json), json, copied: 0, out });
+pub(crate) fn cut(json: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut Vec<u8>) -> Cut {
+    let length = out.len();
+    let mut cutter = Cutter { cursor: Cursor::new(json), json, copied: 0, left_out, out };
     let walked = cutter.value(fields, 0).filter(|()| cutter.cursor.peek().is_none());
     if walked.is_none() {
         out.truncate(length);
@@ -44,6 +54,7 @@ struct Cutter<'a, 'o> {
     cursor: Cursor<'a>,
     /// Up to where the bytes are in `out`, or were left out.
     copied: usize,
+    left_out: LeftOut,
     out: &'o mut Vec<u8>,
 }
 
@@ -113,7 +124,12 @@ impl Cutter<'_, '_> {
     fn leave_out(&mut self, from: usize, has_kept: bool) -> Option<()> {
         let follows = self.cursor.peek()? == b',';
         self.keep_until(if has_kept { from - 1 } else { from });
-        self.copied = self.at() + usize::from(follows && !has_kept);
+        let end = self.at() + usize::from(follows && !has_kept);
+        if self.left_out == LeftOut::Blank {
+            let field = self.json[self.copied..end].iter();
+            self.out.extend(field.map(|byte| if *byte == b'\n' { b'\n' } else { b' ' }));
+        }
+        self.copied = end;
         Some(())
     }
 
@@ -141,7 +157,7 @@ mod tests {
 
     fn cut_text(json: &str, paths: &[&[&str]]) -> Option<String> {
         let mut out = b"before".to_vec();
-        let done = cut(json.as_bytes(), &tree(paths), &mut out) == Cut::Done;
+        let done = cut(json.as_bytes(), &tree(paths), LeftOut::Gone, &mut out) == Cut::Done;
         let rest = String::from_utf8(out).unwrap().strip_prefix("before").unwrap().to_owned();
         assert!(done || rest.is_empty());
         done.then_some(rest)
@@ -225,13 +241,17 @@ mod tests {
             }.into_bytes();
             let fields = tree(&[&path]);
             let mut out = Vec::new();
-            prop_assert_eq!(cut(&json, &fields, &mut out), Cut::Done);
+            prop_assert_eq!(cut(&json, &fields, LeftOut::Blank, &mut out), Cut::Done);
+            prop_assert_eq!(out.len(), json.len());
+            prop_assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), removed(value.clone(), &path));
+            out.clear();
+            prop_assert_eq!(cut(&json, &fields, LeftOut::Gone, &mut out), Cut::Done);
             prop_assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), removed(value, &path));
 
             let at = broken.index(json.len());
             json[at] = byte;
             out.clear();
-            if cut(&json, &fields, &mut out) == Cut::Done && super::super::is_document(&out) {
+            if cut(&json, &fields, LeftOut::Gone, &mut out) == Cut::Done && super::super::is_document(&out) {
                 let parsed = serde_json::from_slice::<Value>(&json);
                 prop_assert!(parsed.is_ok(), "{}", String::from_utf8_lossy(&json));
                 prop_assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), removed(parsed.unwrap(), &path));
