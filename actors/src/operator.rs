@@ -15,7 +15,6 @@
 //! ```
 //! Read next: `operator/part.rs`, what a part is; `operator/actor.rs`, who starts it; `informer_core::operator`.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -218,14 +217,6 @@ impl Drop for LastHandle {
     }
 }
 
-impl fmt::Debug for Operator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Operator").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Operator, self, name = self.name());
 
-impl fmt::Debug for OperatorView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OperatorView").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(OperatorView, self, name = self.name());

@@ -141,12 +141,6 @@ fn provider(config: &Config) -> Result<Option<Arc<Provider>>, Error> {
     Ok(Some(Arc::new(Provider::Plugin(plugin))))
 }
 
-impl fmt::Debug for ConnectionSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectionSettings").field("endpoint", &self.endpoint).finish_non_exhaustive()
-    }
-}
-
 fn server_name(config: &Config, endpoint: &Endpoint) -> Result<ServerName<'static>, Error> {
     name_of(config.tls_server_name.as_deref().unwrap_or(&endpoint.host), "the server's name")
 }

@@ -14,7 +14,6 @@
 //! objects, about the frame limit.
 //! Read next: `list_watch/list.rs` and `watch.rs`.
 
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,14 +29,13 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
-use super::audit;
 use super::body::collect;
 use super::error::TransportError;
 use super::negotiation::Asked;
 use super::options::RequestOptions;
 use super::scope::Scope;
-use super::status;
 use super::transport::{Body, RequestKind, SentCredentials, Transport};
+use super::{audit, status};
 use crate::representation::{Encoded, Representation};
 use crate::wire::{Form, WireKind};
 use decode::{Decoder, Observed};
@@ -276,11 +274,7 @@ impl<R: Representation> KubeListWatch<R> {
     }
 }
 
-impl<R: Representation> fmt::Debug for KubeListWatch<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KubeListWatch").field("scope", &self.scope).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([R: Representation] KubeListWatch<R>, self, scope = self.scope);
 
 /// What an answer says that is not a success. Of a body that breaks off, the part that arrived is used.
 async fn refusal_of(answer: Response<Body>) -> Refusal {

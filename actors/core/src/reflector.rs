@@ -25,7 +25,6 @@
 //! failures, and `log.rs` for the log lines.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -319,16 +318,12 @@ impl<S> ListWatchMachine<S> {
     }
 }
 
-impl<S> fmt::Debug for ListWatchMachine<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ListWatchMachine")
-            .field("resource", &self.config.resource)
-            .field("state", &self.state)
-            .field("version", &self.newest)
-            .field("counters", &self.counters)
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] ListWatchMachine<S>, self,
+    resource = self.config.resource,
+    state = self.state,
+    version = self.newest,
+    counters = self.counters
+);
 
 #[cfg(test)]
 mod tests;

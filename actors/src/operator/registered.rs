@@ -3,7 +3,6 @@
 //! Answers "which operators run here?". An operator is registered until nothing of its actor exists any more. Read next:
 //! `start.rs`, which registers; `runtime/registry.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -38,11 +37,5 @@ impl Registrant for RegisteredOperator {
 
     fn over(&self) -> CancellationToken {
         self.0.over.clone()
-    }
-}
-
-impl fmt::Debug for RegisteredOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RegisteredOperator").field(&self.0.name).finish()
     }
 }

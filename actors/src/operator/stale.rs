@@ -3,7 +3,6 @@
 //! Answers "for how long may a part work with old data?". Without a limit a part that was ready once stays so: data that is
 //! old can still be read, and a replica that is taken out of a service helps nobody if all replicas are. Read next: `part.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,8 +50,4 @@ impl<P: Part> Part for StaleLimit<P> {
     }
 }
 
-impl<P> fmt::Debug for StaleLimit<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StaleLimit").field("limit", &self.limit).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([P] StaleLimit<P>, self, limit = self.limit);

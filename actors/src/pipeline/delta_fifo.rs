@@ -268,8 +268,4 @@ impl<S: Body> Handler<Flush> for DeltaFifo<S> {
     }
 }
 
-impl<S: Body> Clone for DeltaFifoSpec<S> {
-    fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), bounds: self.bounds, queue_order: self.queue_order }
-    }
-}
+informer_core::clone_of!([S: Body] DeltaFifoSpec<S> { shared, bounds, queue_order });

@@ -301,8 +301,4 @@ impl<S: Body> Indexer<S> {
     }
 }
 
-impl<S: Body> Clone for IndexerSpec<S> {
-    fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), fifo: self.fifo.clone(), processor: self.processor.clone() }
-    }
-}
+informer_core::clone_of!([S: Body] IndexerSpec<S> { shared, fifo, processor });

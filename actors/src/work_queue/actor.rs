@@ -10,7 +10,6 @@
 //! are refused, and workers get no key. Read next: `content.rs`.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -38,11 +37,7 @@ pub(super) struct QueueSpec<K: QueueKey, P: QueueNote> {
     pub(super) faults: Faults,
 }
 
-impl<K: QueueKey, P: QueueNote> Clone for QueueSpec<K, P> {
-    fn clone(&self) -> Self {
-        Self { inside: Arc::clone(&self.inside), faults: self.faults.clone() }
-    }
-}
+informer_core::clone_of!([K: QueueKey, P: QueueNote] QueueSpec<K, P> { inside, faults });
 
 pub(super) struct QueueActor<K: QueueKey, P: QueueNote> {
     spec: QueueSpec<K, P>,
@@ -171,11 +166,5 @@ impl<K: QueueKey, P: QueueNote> QueueActor<K, P> {
             actor.look(ctx);
         });
         self.alarm = Some((due, ctx.spawn(woken)));
-    }
-}
-
-impl<K: QueueKey, P: QueueNote> fmt::Debug for QueueActor<K, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueActor").field("queue", &self.spec.inside.name).finish_non_exhaustive()
     }
 }

@@ -7,7 +7,6 @@
 //!
 //! Read next: `work_queue.rs`, whose `next` gives items.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,11 +168,7 @@ impl<K: QueueKey, P: QueueNote> Drop for WorkItem<K, P> {
     }
 }
 
-impl<K: QueueKey, P: QueueNote> fmt::Debug for WorkItem<K, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkItem").field("queue", &self.shared.inside.name).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K: QueueKey, P: QueueNote] WorkItem<K, P>, self, queue = self.shared.inside.name);
 
 impl<K: QueueKey, P: QueueNote> Offer<K, P> {
     pub(super) fn new(taken: Taken<K, P>, shared: Arc<Shared<K, P>>) -> Self {

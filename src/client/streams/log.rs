@@ -7,7 +7,6 @@
 //!
 //! Read next: `lines.rs`.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -56,8 +55,4 @@ impl Stream for LogStream {
     }
 }
 
-impl fmt::Debug for LogStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogStream").field("has_ended", &self.body.is_none()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(LogStream, self, has_ended = self.body.is_none());

@@ -319,9 +319,4 @@ impl<S: Body> Exchange<S> {
     }
 }
 
-impl<S: Body> Clone for FollowerSpec<S> {
-    fn clone(&self) -> Self {
-        let (pipeline, set, address) = (self.pipeline.clone(), Arc::clone(&self.set), self._address.clone());
-        Self { pipeline, set, _address: address }
-    }
-}
+informer_core::clone_of!([S: Body] FollowerSpec<S> { pipeline, set, _address });
