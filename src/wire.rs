@@ -16,15 +16,13 @@ mod field_path;
 mod fields;
 mod frame;
 mod json;
-mod meta_scan;
 
 pub(crate) use field_path::PathStep;
 pub use field_path::{FieldPath, FieldPathError};
 pub(crate) use fields::{FieldTree, Step};
-pub use frame::{Frame, ListHead, SplitError};
+pub use frame::{Frame, ListHead, MetaScan, Owner, SplitError, UnnamedError};
 pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END, LeftOut};
 pub use json::{JsonError, Splitter};
-pub use meta_scan::{MetaScan, Owner, UnnamedError};
 
 /// How the bytes of a body are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -40,7 +40,7 @@ use crate::running::{LEAST_PATIENCE, Running};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
 pub use crate::subscribe_options::SubscribeOptions;
-use crate::supervision::child::Mailbox;
+use crate::supervision::owner::Mailbox;
 use crate::supervision::parent::{ChildContext, StopOn};
 use crate::wait_error::{Looked, wait};
 

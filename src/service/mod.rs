@@ -26,13 +26,11 @@ mod lines;
 mod output;
 mod probes;
 mod run;
-mod signals;
 mod target;
 
 pub use crate::printable::printable;
 pub use config::Config;
 pub use error::Error;
 pub use kinds::WatchedKind;
-pub use run::{CauseCounts, Ending, EventCounts, InformerReport, Report, Service};
-pub use signals::stop_signal;
+pub use run::{CauseCounts, Ending, EventCounts, InformerReport, Report, Service, stop_signal};
 pub use target::{Environment, NoCluster, Target};

@@ -28,6 +28,7 @@ use crate::client::{self, Client};
 use crate::printable::printable;
 use crate::probes::{ProbeSocket, Probes};
 use crate::runtime::Runtime;
+use crate::signals::{self, Signal};
 
 pub use report::{CauseCounts, Ending, EventCounts, InformerReport, Report};
 
@@ -290,4 +291,23 @@ impl OwnServer {
     fn announcement(&self) -> [String; 2] {
         match self.absent {}
     }
+}
+
+// The signals that end the service.
+//
+// Answers "when must the service end?" by `crate::signals`: the first SIGINT or SIGTERM starts a drain, a second one
+// ends the process at once.
+
+/// Waits for SIGINT (Ctrl-C) or SIGTERM. Must be called inside a tokio runtime.
+///
+/// # Errors
+/// When the system refuses the handlers.
+pub fn stop_signal() -> std::io::Result<impl Future<Output = Ending>> {
+    let signal = signals::stop_signal()?;
+    Ok(async move {
+        match signal.await {
+            Signal::Interrupt => Ending::Interrupted,
+            Signal::Terminate => Ending::Terminated,
+        }
+    })
 }

@@ -21,7 +21,8 @@ use crate::processor::ListenerId;
 
 use keyed::PartsByKey;
 
-pub mod arrivals;
+pub use keyed::Arrivals;
+
 mod keyed;
 
 /// A vector that has room for more parts than this is not kept for a later batch.

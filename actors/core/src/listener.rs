@@ -39,7 +39,6 @@ pub mod machine;
 mod pending;
 mod policy;
 mod progress;
-mod stats;
 mod waiting;
 mod walking;
 

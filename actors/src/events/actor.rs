@@ -24,7 +24,7 @@ use super::messages::{Flushed, Look};
 use super::shared::Inside;
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::{drop_payload, panic_text, sleep_until};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// What the actor is built from.
 #[derive(Clone)]

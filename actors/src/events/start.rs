@@ -17,9 +17,8 @@ use super::content::Content;
 use super::registered::RegisteredRecorder;
 use super::shared::{Inside, Shared};
 use crate::runtime::{Named, Runtime};
-use crate::supervision::child::Mailbox;
 use crate::supervision::group::Group;
-use crate::supervision::owner::{ChildEvent, Ended, Owner};
+use crate::supervision::owner::{ChildEvent, Ended, Mailbox, Owner};
 use crate::supervision::parent::Parent;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };

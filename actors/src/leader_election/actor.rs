@@ -25,7 +25,7 @@ use super::cell::{Cell, News};
 use super::term::{Answer, LeaseLock, LockError, MakeLock};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::{RandomNumbers, sleep, within};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// How often the log tells of one cause of failures at most.
 const TELL_EACH: Duration = Duration::from_secs(600);

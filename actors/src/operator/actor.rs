@@ -22,7 +22,7 @@ use super::run;
 use super::shared::Shared;
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::sleep_until;
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// Something has changed: look whether something has to be done.
 pub(super) struct Look;

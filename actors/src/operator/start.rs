@@ -19,9 +19,8 @@ use super::run::Executor;
 use super::shared::Shared;
 use super::{LastHandle, Operator, OperatorView};
 use crate::runtime::Named;
-use crate::supervision::child::Mailbox;
 use crate::supervision::group::Group;
-use crate::supervision::owner::{ChildEvent, Ended, Owner};
+use crate::supervision::owner::{ChildEvent, Ended, Mailbox, Owner};
 use crate::supervision::parent::Parent;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };

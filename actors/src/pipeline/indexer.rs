@@ -34,7 +34,7 @@ use crate::pipeline::processor::Processor;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Asked, ask_with};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// Objects handled in one turn.
 pub(crate) const SLICE: usize = 250;

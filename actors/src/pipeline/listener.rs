@@ -32,7 +32,7 @@ use crate::pipeline::shared::PipelineShared;
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{ReplySlot, ask_any};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 mod delivery;
 mod feed;

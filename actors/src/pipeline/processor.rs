@@ -33,7 +33,7 @@ use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::ask;
 use crate::runtime::sleep_until;
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// What a Processor is built from.
 pub(crate) struct ProcessorSpec<S: Body> {

@@ -28,7 +28,7 @@ use crate::pipeline::messages::{Body, Epoch};
 use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// What a Reflector is built from.
 pub(crate) struct ReflectorSpec<S: Body> {

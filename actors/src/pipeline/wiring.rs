@@ -40,9 +40,9 @@ use crate::pipeline::shared::{Common, HandedOver, IndexRegistry, PipelineShared}
 use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::sources::Sources;
 use crate::runtime::{ArbiterHandle, Runtime, Watched};
-use crate::supervision::child::{Child, Mailbox};
 use crate::supervision::children::Children;
 use crate::supervision::group::Group;
+use crate::supervision::owner::{Child, Mailbox};
 use crate::supervision::parent::Parent;
 
 /// What an informer is made of.

@@ -18,8 +18,7 @@ use informer_core::restart::{Role, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use crate::runtime::locked::locked;
-use crate::supervision::child::{Child, Mailbox};
-use crate::supervision::owner::ChildEvent;
+use crate::supervision::owner::{Child, ChildEvent, Mailbox};
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 
 /// The children of one parent that have this role.

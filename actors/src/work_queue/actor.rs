@@ -25,7 +25,7 @@ use super::shared::{Inside, Shared};
 use super::{QueueKey, QueueNote};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::sleep_until;
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// How many keys are handed out in one turn: then other actors of the arbiter get theirs. Of delayed keys that are due
 /// [`MOST_DUE`](informer_core::work_queue::MOST_DUE) begin to wait in one.

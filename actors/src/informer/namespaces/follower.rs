@@ -33,7 +33,7 @@ use crate::pipeline::status::NamespacesStatus;
 use crate::pipeline::wiring::Pipeline;
 use crate::runtime::faults::Site;
 use crate::runtime::sleep_until;
-use crate::supervision::child::{Child, Mailbox};
+use crate::supervision::owner::{Child, Mailbox};
 
 mod looking;
 

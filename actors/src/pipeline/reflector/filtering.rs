@@ -28,8 +28,8 @@ use informer_core::reflector::Delivery;
 use super::ReflectorSpec;
 use crate::pipeline::messages::Body;
 use crate::pipeline::namespace_filter::NamespaceFilter;
-use crate::pipeline::sources::AskedFor;
 use crate::pipeline::shared::PipelineShared;
+use crate::pipeline::sources::AskedFor;
 use crate::runtime::mailbox::{Closed, answer};
 
 /// Whether the store has only what is kept; an error if the DeltaFifo has died.
