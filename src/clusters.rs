@@ -97,11 +97,7 @@ impl<K, R: Representation> InClusters<K, R> {
     }
 }
 
-impl<K, R> Clone for InClusters<K, R> {
-    fn clone(&self) -> Self {
-        Self { description: self.description.clone(), clusters: self.clusters.clone() }
-    }
-}
+informer_core::clone_of!([K, R] InClusters<K, R> { description, clusters });
 
 impl<K, R> fmt::Debug for InClusters<K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,6 @@
 //! [`RecorderBuilder::core_v1`]). Read next: [`Recorder`]; `events/sink.rs`, what is sent; `informer_core::events`, which
 //! decides.
 
-use std::fmt;
 use std::time::Duration;
 
 use informer_actors::events as actors;
@@ -171,11 +170,7 @@ impl Recorder {
     }
 }
 
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("controller", self.inner.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Recorder, self, controller = self.inner.name());
 
 impl About<'_> {
     /// Names another object that has to do with it, such as the child that was made.
@@ -277,8 +272,4 @@ impl RecorderBuilder {
     }
 }
 
-impl fmt::Debug for RecorderBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecorderBuilder").field("controller", &self.controller).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(RecorderBuilder, self, controller = self.controller);

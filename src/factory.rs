@@ -17,7 +17,6 @@ mod defaults;
 mod error;
 mod shared;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -229,11 +228,4 @@ impl InformerFactory {
     }
 }
 
-impl fmt::Debug for InformerFactory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InformerFactory")
-            .field("client", &self.client)
-            .field("informers", &self.informers())
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(InformerFactory, self, client = self.client, informers = self.informers());

@@ -10,7 +10,6 @@
 //! Read next: `informer_actors::subscription::Marked`, where the end of the initial events is found.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -120,11 +119,7 @@ impl<K: Clone + Send + Sync + Unpin + 'static> Stream for KubeEvents<K> {
     }
 }
 
-impl<K: Send + Sync + 'static> fmt::Debug for KubeEvents<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KubeEvents").field("events", &self.events).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K: Send + Sync + 'static] KubeEvents<K>, self, events = self.events);
 
 #[cfg(all(test, feature = "testing"))]
 mod tests {

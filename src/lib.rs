@@ -67,8 +67,6 @@ pub mod events;
 pub mod factory;
 pub mod fake;
 #[cfg(feature = "client")]
-mod field_values;
-#[cfg(feature = "client")]
 mod filters;
 #[cfg(all(feature = "client", feature = "testing"))]
 pub mod guide;

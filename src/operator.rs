@@ -74,8 +74,6 @@
 #[cfg(feature = "client")]
 mod election;
 #[cfg(feature = "client")]
-mod events;
-#[cfg(feature = "client")]
 mod factory;
 #[cfg(feature = "probes")]
 mod probes;

@@ -9,7 +9,6 @@
 //! Read next: `informer_actors::informer::Overlay`, which holds them; `informer_core::overlay`, which decides.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -219,14 +218,6 @@ impl<R: Representation> Kept<R> {
     }
 }
 
-impl<K, R: Representation> Clone for WriteOverlay<K, R> {
-    fn clone(&self) -> Self {
-        Self { overlay: self.overlay.clone(), kept: Arc::clone(&self.kept), kind: PhantomData }
-    }
-}
+informer_core::clone_of!([K, R: Representation] WriteOverlay<K, R> { overlay, kept, kind });
 
-impl<K, R: Representation> fmt::Debug for WriteOverlay<K, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WriteOverlay").field(&self.overlay).finish()
-    }
-}
+informer_core::debug_as!([K, R: Representation] WriteOverlay<K, R>, self, overlay = self.overlay);

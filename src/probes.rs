@@ -28,7 +28,6 @@ use connections::Connections;
 #[cfg(feature = "service")]
 pub(crate) use reasons::{detail, given_up, stalled, stuck_threads};
 
-mod answer;
 mod connections;
 mod reasons;
 
@@ -194,7 +193,7 @@ async fn answer_all(listener: TcpListener, probed: Rc<impl Probed>) {
             return tracing::error!(target: "actix_informer::probes", %error, "the probes cannot be served");
         }
     };
-    let one = move |request: Request| ready(Ok::<_, Infallible>(answer::answer(&*probed, &request)));
+    let one = move |request: Request| ready(Ok::<_, Infallible>(reasons::answer(&*probed, &request)));
     let http = HttpService::build()
         .client_request_timeout(HEAD_DEADLINE)
         .client_disconnect_timeout(HEAD_DEADLINE)

@@ -23,7 +23,6 @@ pub use children::{
     controller_uid,
 };
 pub use condition::{ConditionStatus, condition, is_condition_true, set_condition};
-pub use expectations::{Expectations, Progress};
 pub use finalizer::{Finalize, FinalizerError, finalizer};
 pub use owner::{OwnedBy, OwnerError};
 pub use status::{StatusError, Written, update_status};
@@ -34,7 +33,6 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 mod children;
 mod condition;
-mod expectations;
 mod finalizer;
 mod owner;
 mod status;

@@ -84,7 +84,7 @@ pub trait Select<S> {
     /// The objects that a selector selects, in key order.
     ///
     /// With an index by a label of which the selector names the values ([`by_label`]), only the objects that have one of
-    /// them are visited. Otherwise each object is: O(n), without an allocation for each. The empty selector reads no label.
+    /// them are visited. Otherwise each object is: O(n), without an allocation for each but for fields by a path. The empty selector reads no label.
     fn labelled<'a>(&'a self, selector: &'a LabelSelector) -> impl Iterator<Item = &'a Object<S>>
     where
         S: 'a;

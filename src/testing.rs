@@ -15,15 +15,15 @@ pub use informer_actors::testing::{
 };
 
 #[cfg(feature = "test-kit")]
-pub use self::check::Check;
-#[cfg(feature = "test-kit")]
-pub use self::incident::Incident;
+pub use self::asserting::Check;
 #[cfg(feature = "test-kit")]
 pub use self::process::{Host, Process};
 #[cfg(feature = "test-kit")]
 pub use self::seeds::each_seed;
 #[cfg(feature = "test-kit")]
 pub use self::trace::Asked;
+#[cfg(feature = "test-kit")]
+pub use self::weather::Incident;
 #[cfg(feature = "test-kit")]
 pub use self::world::{World, WorldBuilder};
 /// The in-memory API server of a [`World`], and its fault switches.
@@ -32,10 +32,6 @@ pub use informer_apiserver::ApiServer;
 
 #[cfg(feature = "test-kit")]
 mod asserting;
-#[cfg(feature = "test-kit")]
-mod check;
-#[cfg(feature = "test-kit")]
-mod incident;
 #[cfg(feature = "test-kit")]
 mod network;
 #[cfg(feature = "test-kit")]

@@ -16,15 +16,13 @@ mod field_path;
 mod fields;
 mod frame;
 mod json;
-mod meta_scan;
 
 pub(crate) use field_path::PathStep;
 pub use field_path::{FieldPath, FieldPathError};
 pub(crate) use fields::{FieldTree, Step};
-pub use frame::{Frame, ListHead, SplitError};
-pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END};
+pub use frame::{Frame, ListHead, MetaScan, Owner, SplitError, UnnamedError};
+pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END, LeftOut};
 pub use json::{JsonError, Splitter};
-pub use meta_scan::{MetaScan, Owner, UnnamedError};
 
 /// How the bytes of a body are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -151,9 +149,9 @@ impl WireKind {
     }
 
     /// Appends the object without these fields to `out`.
-    pub(crate) fn cut(self, object: &[u8], fields: &FieldTree, out: &mut Vec<u8>) -> Cut {
+    pub(crate) fn cut(self, object: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut Vec<u8>) -> Cut {
         match self {
-            Self::Json => json::cut(object, fields, out),
+            Self::Json => json::cut(object, fields, left_out, out),
         }
     }
 }

@@ -109,7 +109,7 @@ fn actors_communicate_by_messages_and_share_no_lock() {
         "pipeline/namespace_set.rs",
         "pipeline/published.rs",
         "pipeline/subscription_state.rs",
-        "pipeline/subscriptions.rs",
+        "pipeline/listener_roster.rs",
         "pipeline/shared.rs",
         "pipeline/source_cells.rs",
         "pipeline/sources.rs",

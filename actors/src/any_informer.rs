@@ -7,7 +7,6 @@
 //!
 //! Read next: `informer.rs`, which answers; `weak_informer.rs`, a reference that does not keep it running.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use crate::observed::Observed;
 use crate::pipeline::messages::Body;
 use crate::pipeline::status::{InformerStatus, Stale};
 use crate::pipeline::subscription_state::SubscriptionStatus;
-use crate::waiting::{Looked, wait};
+use crate::wait_error::{Looked, wait};
 
 /// A running informer of any kind. Cheap to clone; the last handle dropped stops the informer.
 ///
@@ -258,12 +257,10 @@ impl<S: Body> From<&Informer<S>> for AnyInformer {
     }
 }
 
-impl fmt::Debug for AnyInformer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyInformer")
-            .field("name", &self.name())
-            .field("state", &format_args!("{}", self.state()))
-            .field("objects", &self.objects())
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(
+    AnyInformer,
+    self,
+    name = self.name(),
+    state = format_args!("{}", self.state()),
+    objects = self.objects()
+);

@@ -6,7 +6,6 @@
 //!
 //! Read next: `wiring.rs`, which builds what is described here.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -231,8 +230,7 @@ impl<S: Body> InformerBuilder<S> {
     }
 }
 
-impl<S: Body> fmt::Debug for InformerBuilder<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("InformerBuilder").field(&self.spec).finish()
-    }
-}
+informer_core::debug_as!([S: Body] InformerBuilder<S>, self,
+    name = self.spec.name,
+    sources = self.spec.sources
+);

@@ -17,7 +17,6 @@
 //! ```
 //! Read next: `controller/builder.rs`, what is chosen; `controller/worker.rs`, one reconcile; `controller/feed.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +29,8 @@ pub use informer_core::controller::{
     Causes, EventKind, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
     MOST_WITH_CAUSES, MOST_WRITES, Outcome, Reason,
 };
-pub(crate) use registered::RegisteredController;
 pub use request::{Reconcile, ReconcileError, Request};
+pub(crate) use start::RegisteredController;
 pub use status::{ControllerState, ControllerStatus, Counts, Failure, HANGS_AFTER};
 pub use trigger::Trigger;
 
@@ -48,14 +47,11 @@ use shared::Shared;
 
 mod any;
 mod builder;
-mod by_actor;
 mod cells;
 mod end;
 mod feed;
 mod following;
-mod registered;
 mod request;
-mod settling;
 mod shared;
 mod start;
 mod status;
@@ -222,14 +218,6 @@ impl<S: Body> Drop for Handle<S> {
     }
 }
 
-impl<S: Body> Clone for Controller<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+informer_core::clone_of!([S: Body] Controller<S>);
 
-impl<S: Body> fmt::Debug for Controller<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] Controller<S>, self, name = self.name());

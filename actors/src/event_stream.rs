@@ -10,7 +10,6 @@
 //! Read next: `listener.rs`, which answers.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -167,14 +166,6 @@ impl<S: Body> Stream for MarkedEvents<S> {
     }
 }
 
-impl<S: Body> fmt::Debug for Events<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Events").field("subscription", &self.subscription).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] Events<S>, self, subscription = self.subscription);
 
-impl<S: Body> fmt::Debug for MarkedEvents<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("MarkedEvents").field(&self.0).finish()
-    }
-}
+informer_core::debug_as!([S: Body] MarkedEvents<S>, self, of = self.0);

@@ -10,7 +10,6 @@
 //!
 //! Read next: `events/actor.rs`; `informer_core::events`, which decides.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -177,8 +176,4 @@ impl Recorder {
     }
 }
 
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("name", self.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Recorder, self, name = self.name());

@@ -8,7 +8,6 @@
 //!
 //! Read next: `lister.rs`; feature `testing`, for tests that need the whole pipeline on simulated time.
 
-use std::fmt;
 use std::sync::Arc;
 
 use informer_core::delta::{Cause, Changes, WatchPart};
@@ -156,11 +155,7 @@ fn first_version() -> ResourceVersion {
     ResourceVersion::from_number(1).expect("one is not zero")
 }
 
-impl<S: Body> fmt::Debug for FakeInformer<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FakeInformer").field("objects", &self.snapshot().len()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] FakeInformer<S>, self, objects = self.snapshot().len());
 
 /// Frees what a snapshot held where its last handle is dropped: there is no other thread.
 struct FreesAtOnce;

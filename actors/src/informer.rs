@@ -9,11 +9,6 @@
 //!
 //! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs`, which starts it.
 
-mod index_later;
-mod namespaces;
-mod sources;
-mod waits;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,33 +18,38 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
-pub(crate) use self::namespaces::describe;
-pub use self::namespaces::{NamespaceSources, NamespacesError, OfCluster, OfNamespace, Selection};
-pub use self::sources::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
-pub use self::waits::Synced;
-pub use crate::all_informers::{DrainReport, InformerSync, NotAllSynced};
-pub use crate::any_informer::AnyInformer;
-pub use crate::builder::InformerBuilder;
-pub use crate::fake::{FakeInformer, NotNewer};
-pub use crate::lister::{Lister, NotReached, WaitForError};
-pub use crate::overlay::{Overlay, OverlayError};
 use crate::pipeline::ending::Ending;
-pub use crate::pipeline::messages::Body;
 use crate::pipeline::messages::{AddIndex, IndexCall};
 use crate::pipeline::sources::{Refused, Sources};
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::subscription_state::SubscriptionStatus;
 use crate::pipeline::wiring::{self, InformerSpec};
 use crate::running::Running;
-pub use crate::running::ShutdownReport;
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Named, Runtime};
+
+pub use crate::all_informers::{DrainReport, InformerSync, NotAllSynced};
+pub use crate::any_informer::AnyInformer;
+pub use crate::builder::InformerBuilder;
+pub use crate::fake::{FakeInformer, NotNewer};
+pub use crate::lister::{Lister, NotReached, WaitForError};
+pub use crate::overlay::{Overlay, OverlayError};
+pub use crate::pipeline::messages::Body;
+pub use crate::running::ShutdownReport;
 pub use crate::snapshots::{NotAllReached, Snapshots, Versions};
 pub use crate::source_failures::SourceFailure;
 pub use crate::until::{NotMet, UntilError};
 pub use crate::wait_error::{NotSynced, WaitError};
 pub use crate::weak_informer::WeakInformer;
 pub use informer_core::namespaces::ClusterWide;
+pub(crate) use namespaces::describe;
+pub use namespaces::{NamespaceSources, NamespacesError, OfCluster, OfNamespace, Selection};
+pub use sources::{AddSourceError, HandOverError, RemoveSourceError, ReviveError};
+pub use waits::Synced;
+
+mod namespaces;
+mod sources;
+mod waits;
 
 /// A running informer. Cheap to clone; the last handle dropped stops it.
 pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);
@@ -278,11 +278,7 @@ fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
     names.into_iter().find(|name| !seen.insert(*name)).map(Into::into)
 }
 
-impl<S: Body> Clone for Informer<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+informer_core::clone_of!([S: Body] Informer<S>);
 
 impl<S: Body> fmt::Debug for Informer<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -292,6 +288,35 @@ impl<S: Body> fmt::Debug for Informer<S> {
             .field("state", &format_args!("{}", status.state()))
             .field("objects", &status.objects)
             .finish_non_exhaustive()
+    }
+}
+
+// An index that a reader of a cache needs, and that its maker has perhaps not added.
+//
+// Answers "how does a part that is given a lister get the index that it looks up?". Invariants:
+// 1. The call does not wait; the index appears, complete, in one later snapshot.
+// 2. An index of that name that is there already stays.
+
+impl<S: Body> Lister<S> {
+    /// Adds this index unless there is one of its name, and returns at once. Until a snapshot has it,
+    /// [`Self::by_index`] says that it is not known. Of a fake nothing is added.
+    ///
+    /// ```
+    /// # use informer_actors::face as actix_informer;
+    /// use actix_informer::informer::{Index, Informer};
+    /// fn add(words: &Informer<String>, by_length: &Index<String>) {
+    ///     words.lister().ensure_index(by_length);
+    /// }
+    /// ```
+    pub fn ensure_index(&self, index: impl Into<AnyIndex<S>>) {
+        let (Some(keep), index) = (self.keep(), index.into()) else { return };
+        if self.indices().iter().any(|known| known.name() == index.name()) {
+            return;
+        }
+        let informer = Informer(Arc::clone(keep));
+        let runtime = informer.runtime().clone();
+        // It is refused only where another index has the name by now, or the informer has stopped.
+        runtime.spawn_local(move || async move { drop(informer.add_index(index).await) });
     }
 }
 

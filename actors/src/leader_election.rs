@@ -11,7 +11,6 @@
 //!
 //! Read next: `leader_election/actor.rs`; `leader_election/cell.rs`, what handles read; `informer_core::leader_election`.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,19 +21,15 @@ pub use cell::ElectionStatus;
 pub use informer_core::leader_election::{
     CandidateRecord, Effect as Request, Figures, LeaseRecord, Read, Settings, SettingsError, WhyNot,
 };
-pub use lock::{Answer, LeaseLock, LockError, MakeLock};
-pub use term::{Term, TermWork, Validity};
+pub use term::{Answer, LeaseLock, LockError, MakeLock, Term, TermWork, Validity};
 
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Runtime, RuntimeError, within};
-use actor::ElectionActor;
+use actor::{Begin, ElectionActor, ShutDown};
 use cell::Cell;
-use messages::{Begin, ShutDown};
 
 mod actor;
 mod cell;
-mod lock;
-mod messages;
 mod start;
 mod term;
 #[cfg(test)]
@@ -293,8 +288,4 @@ impl LeaderElection {
     }
 }
 
-impl fmt::Debug for LeaderElection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeaderElection").field("lease", &self.cell.lease).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(LeaderElection, self, lease = self.cell.lease);

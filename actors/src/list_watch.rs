@@ -107,11 +107,7 @@ impl<S> KnownObjects<S> {
     }
 }
 
-impl<S> Clone for KnownObjects<S> {
-    fn clone(&self) -> Self {
-        Self { published: self.published.clone(), namespaces: self.namespaces.clone() }
-    }
-}
+informer_core::clone_of!([S] KnownObjects<S> { published, namespaces });
 
 impl<S> fmt::Debug for KnownObjects<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -243,11 +243,7 @@ impl<S: Body> Lister<S> {
     }
 }
 
-impl<S: Body> Clone for Lister<S> {
-    fn clone(&self) -> Self {
-        Self { published: Arc::clone(&self.published), origin: self.origin.clone() }
-    }
-}
+informer_core::clone_of!([S: Body] Lister<S> { published, origin });
 
 impl<S: Body> Clone for Origin<S> {
     fn clone(&self) -> Self {
@@ -258,8 +254,4 @@ impl<S: Body> Clone for Origin<S> {
     }
 }
 
-impl<S: Body> fmt::Debug for Lister<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lister").field("objects", &self.published.snapshot().len()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] Lister<S>, self, objects = self.published.snapshot().len());

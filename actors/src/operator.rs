@@ -17,7 +17,6 @@
 //! ```
 //! Read next: `operator/part.rs`, what a part is; `operator/actor.rs`, who starts it; `informer_core::operator`.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -309,11 +308,7 @@ impl Drop for LastHandle {
     }
 }
 
-impl fmt::Debug for Operator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Operator").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Operator, self, name = self.name());
 
 impl fmt::Debug for OperatorView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,6 @@
 //!
 //! Read next: `informer_core::overlay`; `lister.rs`, which makes it.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
@@ -206,14 +205,6 @@ impl<S: Body> Overlay<S> {
     }
 }
 
-impl<S: Body> Clone for Overlay<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+informer_core::clone_of!([S: Body] Overlay<S>);
 
-impl<S: Body> fmt::Debug for Overlay<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overlay").field("informer", &self.0.lister.informer_name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] Overlay<S>, self, informer = self.0.lister.informer_name());

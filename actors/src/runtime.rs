@@ -29,7 +29,6 @@ mod registry;
 mod watchdog;
 
 use std::any::Any;
-use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -308,11 +307,7 @@ impl Drop for Inner {
     }
 }
 
-impl fmt::Debug for Runtime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("arbiters", &self.0.pipelines.len()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Runtime, self, arbiters = self.0.pipelines.len());
 
 impl RuntimeBuilder {
     /// How many threads run pipelines (at least 1). Each pipeline runs on one of them.

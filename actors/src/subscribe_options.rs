@@ -4,7 +4,6 @@
 //! `listener/filter.rs` (what it receives), `listener/policy.rs` (what waits).
 //! Read next: `subscription.rs`, what a subscription promises.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -162,15 +161,11 @@ impl<S> Clone for SubscribeOptions<S> {
     }
 }
 
-impl<S> fmt::Debug for SubscribeOptions<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubscribeOptions")
-            .field("name", &self.name)
-            .field("resync", &self.resync)
-            .field("policy", &self.policy)
-            .field("filter", &self.filter)
-            .field("window", &self.window)
-            .field("callback_limit", &self.callback_limit)
-            .finish()
-    }
-}
+informer_core::debug_as!([S] SubscribeOptions<S>, self,
+    name = self.name,
+    resync = self.resync,
+    policy = self.policy,
+    filter = self.filter,
+    window = self.window,
+    callback_limit = self.callback_limit
+);

@@ -10,10 +10,9 @@
 //! 4. With a filter of objects "everything" is the objects that pass; with one of changes, without the updates that it
 //!    drops.
 //!
-//! Read next: `subscribe_options.rs`, what a subscriber chooses; `actor_subscriber.rs`, `key_subscriber.rs`, `callback.rs`, `blocking.rs` and `event_stream.rs`, the four kinds of subscribers;
+//! Read next: `subscribe_options.rs`, what a subscriber chooses; `actor_subscriber.rs`, `callback.rs` and `event_stream.rs`, the four kinds of subscribers;
 //! `listener.rs`, the actor behind each.
 
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,9 +40,9 @@ use crate::running::{LEAST_PATIENCE, Running};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
 pub use crate::subscribe_options::SubscribeOptions;
-use crate::supervision::child::Mailbox;
+use crate::supervision::owner::Mailbox;
 use crate::supervision::parent::{ChildContext, StopOn};
-use crate::waiting::{Looked, wait};
+use crate::wait_error::{Looked, wait};
 
 /// Why there is no subscription.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -279,11 +278,4 @@ impl<S: Body> Drop for Subscription<S> {
     }
 }
 
-impl<S: Body> fmt::Debug for Subscription<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscription")
-            .field("id", &self.id)
-            .field("status", &self.status())
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] Subscription<S>, self, id = self.id, status = self.status());

@@ -11,11 +11,9 @@
 //! ```
 //! Read next: `owner.rs`, `parent.rs`, `guard.rs`, `supervisor.rs`; `children.rs` for children that come and go.
 
-pub(crate) mod child;
 pub(crate) mod children;
 pub(crate) mod group;
 pub(crate) mod guard;
-pub(crate) mod messages;
 pub(crate) mod owner;
 pub(crate) mod parent;
 mod start;

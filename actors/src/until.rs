@@ -21,8 +21,7 @@ use informer_core::until::{Held, LastSeen, Seen, Verdict};
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
 use crate::runtime::Stuck;
-use crate::wait_error::WaitError;
-use crate::waiting::{Looked, Undecided, wait};
+use crate::wait_error::{Looked, Undecided, WaitError, wait};
 
 /// Why a condition was not seen to hold. `E` is the error of a condition that can fail.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -8,7 +8,6 @@
 //!
 //! Read next: `informer.rs`, the strong handle; `any_informer.rs`, the one without a type.
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -96,19 +95,6 @@ impl<S: Body> WeakInformer<S> {
     }
 }
 
-impl<S: Body> Clone for WeakInformer<S> {
-    fn clone(&self) -> Self {
-        Self {
-            running: Weak::clone(&self.running),
-            name: Arc::clone(&self.name),
-            stop_reading: self.stop_reading.clone(),
-            over: self.over.clone(),
-        }
-    }
-}
+informer_core::clone_of!([S: Body] WeakInformer<S> { running, name, stop_reading, over });
 
-impl<S: Body> fmt::Debug for WeakInformer<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakInformer").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] WeakInformer<S>, self, name = self.name);

@@ -11,7 +11,6 @@
 //! decides which key is next.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -367,20 +366,8 @@ impl<K: QueueKey> WorkQueueBuilder<K> {
     }
 }
 
-impl<K: QueueKey, P: QueueNote> Clone for WorkQueue<K, P> {
-    fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), callbacks: self.callbacks.clone() }
-    }
-}
+informer_core::clone_of!([K: QueueKey, P: QueueNote] WorkQueue<K, P> { shared, callbacks });
 
-impl<K: QueueKey, P: QueueNote> fmt::Debug for WorkQueue<K, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkQueue").field("name", &self.shared.inside.name).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K: QueueKey, P: QueueNote] WorkQueue<K, P>, self, name = self.shared.inside.name);
 
-impl<K: QueueKey> fmt::Debug for WorkQueueBuilder<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkQueueBuilder").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K: QueueKey] WorkQueueBuilder<K>, self, name = self.name);

@@ -42,7 +42,6 @@
 //! ```
 
 use std::any::TypeId;
-use std::fmt;
 use std::marker::PhantomData;
 
 use kube_core::discovery::{self, ApiResource};
@@ -323,24 +322,10 @@ impl<K> Api<K> {
     }
 }
 
-impl<K> Clone for Api<K> {
-    fn clone(&self) -> Self {
-        Self {
-            client: self.client.clone(),
-            scope: self.scope.clone(),
-            is_namespaced: self.is_namespaced,
-            field_validation: self.field_validation.clone(),
-            kind: PhantomData,
-        }
-    }
-}
+informer_core::clone_of!([K] Api<K> { client, scope, is_namespaced, field_validation, kind });
 
-impl<K> fmt::Debug for Api<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Api")
-            .field("client", &self.client)
-            .field("resource", &self.scope.name())
-            .field("namespace", &self.scope.namespace)
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K] Api<K>, self,
+    client = self.client,
+    resource = self.scope.name(),
+    namespace = self.scope.namespace
+);

@@ -8,7 +8,6 @@
 //! of one client share theirs. Read next: `layers.rs`, through which each request passes.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::rc;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -169,11 +168,7 @@ impl Backend {
     }
 }
 
-impl fmt::Debug for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Backend").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Backend, self, name = self.name());
 
 #[cfg(test)]
 mod tests {

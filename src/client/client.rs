@@ -9,7 +9,6 @@
 //!
 //! Read next: `resource.rs`, `worker.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 #[cfg(feature = "testing")]
 use std::sync::{Mutex, PoisonError};
@@ -379,8 +378,4 @@ impl Client {
     }
 }
 
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("endpoint", &self.backend.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Client, self, endpoint = self.backend.name());

@@ -67,6 +67,8 @@ pub use named::NamedResource;
 #[doc(hidden)]
 pub mod inner;
 
+#[cfg(feature = "service")]
+pub(crate) use by_name::failure;
 use disk::Disk;
 pub(crate) use mapper::Found;
 use memory::{Begun, Known, Next};

@@ -12,7 +12,6 @@
 //!
 //! Read next: `identity/material.rs`, where what is read becomes a TLS configuration; `identity/exec.rs`.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -313,20 +312,9 @@ fn left(expires: Timestamp) -> Duration {
     Duration::try_from(expires.duration_since(wall_time())).unwrap_or_default()
 }
 
-impl fmt::Debug for Identities {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Identities").finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Identities, self);
 
-impl fmt::Debug for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Identity")
-            .field("version", &self.version)
-            .field("connections", &self.connections)
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Identity, self, version = self.version, connections = self.connections);
 
 #[cfg(test)]
 mod tests;

@@ -105,11 +105,7 @@ impl fmt::Display for InformerKey {
     }
 }
 
-impl fmt::Debug for InformerKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("InformerKey").field(&self.0).finish()
-    }
-}
+informer_core::debug_as!(InformerKey, self, of = self.0);
 
 /// The first of these namespaces, and how many there are besides.
 fn several_named(namespaces: &BTreeSet<String>) -> String {

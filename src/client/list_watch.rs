@@ -14,7 +14,6 @@
 //! objects, about the frame limit.
 //! Read next: `list_watch/list.rs` and `watch.rs`.
 
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -273,11 +272,7 @@ impl<R: Representation> KubeListWatch<R> {
     }
 }
 
-impl<R: Representation> fmt::Debug for KubeListWatch<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KubeListWatch").field("scope", &self.scope).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([R: Representation] KubeListWatch<R>, self, scope = self.scope);
 
 /// What an answer says that is not a success. Of a body that breaks off, the part that arrived is used.
 async fn refusal_of(answer: Response<Body>) -> Refusal {

@@ -67,5 +67,7 @@ pub(crate) use proxy::environment::proxy_of as proxy_of_environment;
 pub use request::RequestOptions;
 pub(crate) use resource::OutsideKey;
 pub use resource::ResourceSource;
+#[cfg(feature = "service")]
+pub(crate) use resource::{FindResource, FoundResource};
 pub use warning::Warning;
 pub use worker::BodyStream;

@@ -14,13 +14,11 @@ mod named;
 mod several;
 mod shared;
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use informer_actors::list_watch::Connect;
-use informer_actors::list_watch::SourceSpec;
+use informer_actors::list_watch::{Connect, SourceSpec};
 use informer_actors::runtime::DecodePool;
 use informer_core::meta::{ClusterName, SourceId};
 use informer_core::namespaces::ClusterWide;
@@ -313,35 +311,14 @@ fn several_sources() -> Error {
     Error::Unsupported(several.to_owned())
 }
 
-impl<K, R> Clone for ResourceSource<K, R> {
-    fn clone(&self) -> Self {
-        Self {
-            backend: Arc::clone(&self.backend),
-            scope: self.scope.clone(),
-            named: self.named.clone(),
-            namespaces: self.namespaces.clone(),
-            selected_by: self.selected_by.clone(),
-            cluster_wide: self.cluster_wide,
-            representation: Arc::clone(&self.representation),
-            kept_as: self.kept_as.clone(),
-            prune: self.prune.clone(),
-            settings: self.settings.clone(),
-            name: self.name.clone(),
-            source: self.source.clone(),
-            cluster: self.cluster.clone(),
-            frame_limit: self.frame_limit,
-            kind: PhantomData,
-        }
-    }
-}
+informer_core::clone_of!([K, R] ResourceSource<K, R> {
+    backend, scope, named, namespaces, selected_by, cluster_wide, representation, kept_as, prune, settings,
+    name, source, cluster, frame_limit, kind
+});
 
-impl<K, R> fmt::Debug for ResourceSource<K, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResourceSource")
-            .field("endpoint", &self.backend.name())
-            .field("scope", &self.scope)
-            .field("namespaces", &self.namespaces)
-            .field("source", &self.source)
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K, R] ResourceSource<K, R>, self,
+    endpoint = self.backend.name(),
+    scope = self.scope,
+    namespaces = self.namespaces,
+    source = self.source
+);

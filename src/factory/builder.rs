@@ -6,7 +6,6 @@
 //! Read next: `defaults.rs`, which applies them.
 
 use std::any::TypeId;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,8 +146,4 @@ impl InformerFactoryBuilder {
     }
 }
 
-impl fmt::Debug for InformerFactoryBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InformerFactoryBuilder").field("client", &self.client).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(InformerFactoryBuilder, self, client = self.client);

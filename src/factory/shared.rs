@@ -16,8 +16,8 @@ use futures_util::future::{BoxFuture, FutureExt, join, join_all};
 use informer_actors::informer::{AnyInformer, Body, DrainReport, Informer, ShutdownReport, WeakInformer};
 use informer_actors::runtime::Runtime;
 
+use super::FactoryError;
 use super::defaults::Defaults;
-use super::error::FactoryError;
 use crate::client::{InformerKey, OutsideKey, ResourceSource};
 use crate::representation::Representation;
 

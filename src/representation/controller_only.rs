@@ -5,7 +5,7 @@
 //! 1. The metadata is requested alone, and is not decoded: the scan that finds the name finds the owner, too.
 //! 2. It keeps the uid as a number and one short text for each object; an object without a controller has no text.
 //!
-//! Read next: `metadata.rs`, which keeps all metadata.
+//! Read next: `typed.rs`, which keeps all metadata.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -130,11 +130,7 @@ fn text_of(owner: &Owner<'_>) -> String {
     parts.map(|part| part.as_deref().unwrap_or_default()).join(BETWEEN.encode_utf8(&mut [0; 1]))
 }
 
-impl<K> Clone for ControllerOnly<K> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
+informer_core::clone_of!([K] ControllerOnly<K>);
 
 impl<K> fmt::Debug for ControllerOnly<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,11 +138,7 @@ impl<K> fmt::Debug for ControllerOnly<K> {
     }
 }
 
-impl<K> Clone for ControllerOf<K> {
-    fn clone(&self) -> Self {
-        Self { text: self.text.clone(), uid: self.uid.clone(), kind: PhantomData }
-    }
-}
+informer_core::clone_of!([K] ControllerOf<K> { text, uid, kind });
 
 impl<K> PartialEq for ControllerOf<K> {
     fn eq(&self, other: &Self) -> bool {
@@ -156,11 +148,7 @@ impl<K> PartialEq for ControllerOf<K> {
 
 impl<K> Eq for ControllerOf<K> {}
 
-impl<K> fmt::Debug for ControllerOf<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ControllerOf").field(&self.controller()).finish()
-    }
-}
+informer_core::debug_as!([K] ControllerOf<K>, self, of = self.controller());
 
 #[cfg(test)]
 mod tests {

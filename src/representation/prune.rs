@@ -1,22 +1,22 @@
 //! Names the fields of an object that are not kept, and decodes objects without them.
 //!
-//! Answers "which fields are cut?" as a set of paths; `prune/cut.rs` skips them. A field is cut by its path, not by its
-//! value: for that there is the transform. Invariants:
-//! 1. The parser skips a cut field: its bytes are read once, and nothing is allocated.
-//! 2. Outside the paths, and if there are none, the plain deserializer runs at no extra cost.
+//! Answers "which fields are cut?" as a set of paths. A field is cut by its path, not by its value: for that there is the
+//! transform. Invariants:
+//! 1. A cut field is checked to be JSON and left out of the bytes, before the object is decoded. Where that is not safe (a
+//!    key with escapes on a path), the document is parsed as a tree and loses the field there.
+//! 2. If no field is cut, the plain deserializer runs at no extra cost.
 //! 3. A path needs no step for a list: it continues in each of the list's elements.
 //!
-//! Read next: `prune/cut.rs`; `wire/fields.rs`, the tree of paths.
+//! Read next: `wire/json/cut.rs`; `wire/fields.rs`, the tree of paths.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 
 use super::{DecodeError, JsonError};
-use crate::wire::FieldTree;
-
-mod cut;
+use crate::wire::{Cut, FieldTree, LeftOut, WireKind};
 
 /// The fields that are cut from every object: `metadata.managedFields` by default. Cloning copies a pointer.
 ///
@@ -68,37 +68,37 @@ impl Prune {
 
     /// Decodes one whole JSON document without the cut fields.
     ///
-    /// A path cannot lead through a map whose keys are not strings in Rust; it may end at such a map. Nothing is cut from a
-    /// `serde_json::value::RawValue`, whose text is taken as it is: [`Encoded::pruned`](super::Encoded::pruned) gives the
-    /// text without the cut fields.
-    ///
     /// # Errors
     /// [`DecodeError::Json`] with the path of the field for everything that `serde_json::from_str` would refuse, also
     /// inside cut fields. The path is found by decoding once more; a document that decodes has no extra cost.
     pub fn decode<T: DeserializeOwned>(&self, json: &str) -> Result<T, DecodeError> {
-        self.decoded(json).map_err(|error| DecodeError::Json(self.located::<T>(json, &error)))
+        let decoded = match self.is_empty() {
+            true => serde_json::from_str(json).ok(),
+            false => self.rest(json, LeftOut::Gone).and_then(|rest| serde_json::from_str(&rest).ok()),
+        };
+        decoded.map_or_else(|| self.decoded_as_tree(json).map_err(DecodeError::Json), Ok)
     }
 
-    fn decoded<T: DeserializeOwned>(&self, json: &str) -> serde_json::Result<T> {
-        if self.is_empty() {
-            return serde_json::from_str(json);
-        }
-        let mut parser = serde_json::Deserializer::from_str(json);
-        let value = T::deserialize(cut::CutDeserializer { inner: &mut parser, node: &self.0 })?;
-        parser.end()?;
-        Ok(value)
+    /// The text without the cut fields; `None` if that cannot be told from the bytes.
+    fn rest(&self, json: &str, left_out: LeftOut) -> Option<String> {
+        let mut rest = Vec::with_capacity(json.len());
+        let is_cut = WireKind::Json.cut(json.as_bytes(), &self.0, left_out, &mut rest) == Cut::Done;
+        String::from_utf8(rest).ok().filter(|_| is_cut)
     }
 
-    fn located<T: DeserializeOwned>(&self, json: &str, error: &serde_json::Error) -> JsonError {
-        if !error.is_data() {
-            return JsonError::from(error);
+    /// The same for a document whose bytes do not say what is cut, or that does not decode: then with the error's place.
+    fn decoded_as_tree<T: DeserializeOwned>(&self, json: &str) -> Result<T, JsonError> {
+        serde_json::from_str::<IgnoredAny>(json).map_err(|error| JsonError::from(&error))?;
+        let at = |error: serde_path_to_error::Error<serde_json::Error>| {
+            JsonError::at(&error.path().to_string(), error.inner())
+        };
+        if let Some(rest) = self.rest(json, LeftOut::Blank) {
+            return serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(&rest))
+                .map_err(at);
         }
-        let mut parser = serde_json::Deserializer::from_str(json);
-        let cutting = cut::CutDeserializer { inner: &mut parser, node: &self.0 };
-        match serde_path_to_error::deserialize::<_, T>(cutting) {
-            Err(located) => JsonError::at(&located.path().to_string(), located.inner()),
-            Ok(_) => JsonError::from(error),
-        }
+        let mut tree: Value = serde_json::from_str(json).map_err(|error| JsonError::from(&error))?;
+        self.0.cut_from(&mut tree);
+        serde_path_to_error::deserialize(tree).map_err(at)
     }
 }
 

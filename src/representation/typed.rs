@@ -11,10 +11,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use kube_core::{Resource, TypeMeta};
+use kube_core::discovery::ApiResource;
+use kube_core::metadata::PartialObjectMeta;
+use kube_core::{DynamicObject, Resource, TypeMeta};
 use serde::de::DeserializeOwned;
 
-use super::{BoxError, DecodeError, Encoded, Prune, Representation};
+use super::{BoxError, DecodeError, Encoded, Prune, Representation, RequestedContent};
 
 type Transform<K> = Arc<dyn Fn(K) -> Result<K, BoxError> + Send + Sync>;
 
@@ -104,18 +106,130 @@ where
     }
 }
 
-impl<K> Clone for Typed<K> {
-    fn clone(&self) -> Self {
-        Self { expected: self.expected.clone(), transform: self.transform.clone(), body: PhantomData }
+informer_core::clone_of!([K] Typed<K> { expected, transform, body });
+
+informer_core::debug_as!([K] Typed<K>, self,
+    kind = self.expected.kind,
+    transform = self.transform.is_some()
+);
+
+// Keeps objects of a kind that is known only at run time, as kube-core's `DynamicObject`.
+//
+// Answers "what is kept?": the metadata as a type and the rest as a JSON tree. It takes several times the memory and
+// time of [`super::Typed`]; it is for kinds that have no Rust type. The kind is given, not discovered. Invariants:
+// 1. Every kept object has its `apiVersion` and `kind`, even if the list left them out.
+
+/// Keeps each object as a `DynamicObject`.
+///
+/// ```
+/// use actix_informer::representation::{Dynamic, Encoded, Prune, Representation};
+/// use kube_core::discovery::ApiResource;
+/// use kube_core::gvk::GroupVersionKind;
+///
+/// let kind = GroupVersionKind::gvk("example.com", "v1", "Widget");
+/// let widgets = Dynamic::new(&ApiResource::from_gvk_with_plural(&kind, "widgets"));
+/// let sent = Encoded::json(r#"{"metadata":{"name":"a"},"spec":{"size":3}}"#);
+/// let kept = widgets.keep(&sent, &Prune::default())?;
+/// assert_eq!(kept.data["spec"]["size"], 3);
+/// assert_eq!(kept.types.as_ref().map(|types| types.kind.as_str()), Some("Widget"));
+/// # Ok::<(), actix_informer::representation::DecodeError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Dynamic {
+    expected: TypeMeta,
+}
+
+impl Dynamic {
+    /// Objects of this kind.
+    #[must_use]
+    pub fn new(resource: &ApiResource) -> Self {
+        let expected = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
+        Self { expected }
     }
 }
 
-impl<K> fmt::Debug for Typed<K> {
+impl Representation for Dynamic {
+    type Body = DynamicObject;
+
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<DynamicObject, DecodeError> {
+        let mut object: DynamicObject = prune.decode(object.text()?)?;
+        object.types.get_or_insert_with(|| self.expected.clone());
+        Ok(object)
+    }
+
+    fn expected(&self) -> Option<&TypeMeta> {
+        Some(&self.expected)
+    }
+
+    fn identity(&self) -> Option<String> {
+        Some(String::new())
+    }
+}
+
+// Keeps only the metadata of objects: name, labels, annotations, owners. The server leaves out the rest.
+//
+// Answers "what is kept?": kube-core's `PartialObjectMeta`. The Accept header requests it, so the rest of an object
+// is not sent over the network. Invariants:
+// 1. If a server sends whole objects instead, each of them counts as undecodable: the higher cost does not stay
+// unnoticed.
+
+/// Keeps the metadata of each object; `K` is only the kind of the objects.
+///
+/// ```
+/// use actix_informer::representation::{Encoded, MetadataOnly, Prune, Representation};
+/// use k8s_openapi::api::core::v1::Pod;
+///
+/// let sent = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}"#;
+/// let kept = MetadataOnly::<Pod>::new().keep(&Encoded::json(sent), &Prune::default())?;
+/// assert_eq!(kept.metadata.name.as_deref(), Some("a"));
+/// # Ok::<(), actix_informer::representation::DecodeError>(())
+/// ```
+pub struct MetadataOnly<K> {
+    expected: TypeMeta,
+    body: PhantomData<fn() -> K>,
+}
+
+impl<K> MetadataOnly<K> {
+    /// Keeps the metadata without the fields that [`Prune`] cuts.
+    #[must_use]
+    pub fn new() -> Self {
+        let expected =
+            TypeMeta { api_version: "meta.k8s.io/v1".to_owned(), kind: "PartialObjectMetadata".to_owned() };
+        Self { expected, body: PhantomData }
+    }
+}
+
+impl<K> Default for MetadataOnly<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Send + Sync + 'static> Representation for MetadataOnly<K> {
+    type Body = PartialObjectMeta<K>;
+
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<Self::Body, DecodeError> {
+        prune.decode(object.text()?)
+    }
+
+    fn requested_content(&self) -> RequestedContent {
+        RequestedContent::Metadata
+    }
+
+    fn expected(&self) -> Option<&TypeMeta> {
+        Some(&self.expected)
+    }
+
+    fn identity(&self) -> Option<String> {
+        Some(String::new())
+    }
+}
+
+informer_core::clone_of!([K] MetadataOnly<K> { expected, body });
+
+impl<K> fmt::Debug for MetadataOnly<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Typed")
-            .field("kind", &self.expected.kind)
-            .field("transform", &self.transform.is_some())
-            .finish_non_exhaustive()
+        f.write_str("MetadataOnly")
     }
 }
 

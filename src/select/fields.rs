@@ -8,28 +8,30 @@
 //!
 //! Read next: `../select.rs`, which selects.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use informer_core::index::Index;
+use informer_core::index::{Index, IndexError};
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::snapshot::Snapshot;
 use serde::Serialize;
 
+use crate::client::ResourceSource;
 use crate::client::selector::{FieldTerms, SelectorError, Term};
-use crate::wire::{FieldPath, FieldPathError};
+use crate::representation::{Representation, RequestedContent};
+use crate::wire::{FieldPath, FieldPathError, JsonError, WireKind};
 
-/// A function of a program that reads the value of a field; `None` if it is not set.
-type Reading<S> = Arc<dyn for<'a> Fn(&'a S) -> Option<&'a str> + Send + Sync>;
-/// Gives the values at a path of a body.
-type Visiting<S> = Arc<dyn Fn(&S, &mut dyn FnMut(&str)) + Send + Sync>;
+/// Reads the value of a field; `None` if it is not set.
+type Reading<S> = Arc<dyn for<'a> Fn(&'a S) -> Option<Cow<'a, str>> + Send + Sync>;
 
 /// How the value of a field is read, and the index by it.
-enum Field<S> {
-    By(Reading<S>, Index<S, FieldText>),
-    At(Visiting<S>, Index<S, FieldText>),
+struct Field<S> {
+    read: Reading<S>,
+    index: Index<S, FieldText>,
+    /// An index by a path has no entry for an object without the field.
+    is_path: bool,
 }
 
 /// The fields of a kind by which a cache can be selected, beside `metadata.name` and `metadata.namespace`.
@@ -72,9 +74,10 @@ impl<S: 'static> Fields<S> {
         path: impl Into<Arc<str>>,
         read: impl Fn(&S) -> Option<&str> + Send + Sync + 'static,
     ) -> Self {
-        let (path, read): (Arc<str>, Reading<S>) = (path.into(), Arc::new(read));
+        let path: Arc<str> = path.into();
+        let read: Reading<S> = Arc::new(move |body| read(body).map(Cow::Borrowed));
         let index = index_by(&path, Arc::clone(&read));
-        self.0.insert(path, Field::By(read, index));
+        self.0.insert(path, Field { read, index, is_path: false });
         self
     }
 
@@ -103,8 +106,8 @@ impl<S: 'static> Fields<S> {
         let path = path.parse::<FieldPath>()?.of_one_value()?;
         let (name, index) = (path.to_string(), path.clone().index());
         // An object whose `Serialize` fails has no value, as in the index.
-        let visit: Visiting<S> = Arc::new(move |body, give| drop(path.visit(body, give)));
-        self.0.insert(name.into(), Field::At(visit, index));
+        let read: Reading<S> = Arc::new(move |body| path.values_of(body).ok()?.pop().map(Cow::Owned));
+        self.0.insert(name.into(), Field { read, index, is_path: true });
         Ok(self)
     }
 
@@ -130,9 +133,7 @@ impl<S: 'static> Fields<S> {
     /// # Errors
     /// [`SelectorError`] when the field is not among these.
     pub fn index(&self, path: &str) -> Result<Index<S, FieldText>, SelectorError> {
-        let (Field::By(_, index) | Field::At(_, index)) =
-            self.0.get(path).ok_or_else(|| self.unknown(path))?;
-        Ok(index.clone())
+        self.0.get(path).map(|field| field.index.clone()).ok_or_else(|| self.unknown(path))
     }
 
     fn unknown(&self, path: &str) -> SelectorError {
@@ -144,30 +145,19 @@ impl<S: 'static> Fields<S> {
 
 fn index_by<S: 'static>(path: &str, read: Reading<S>) -> Index<S, FieldText> {
     Index::new(format!("field-text:{path}"), move |object: &Object<S>| {
-        [FieldText(read(object.body()).unwrap_or_default().to_owned())]
+        [FieldText(read(object.body()).unwrap_or_default().into_owned())]
     })
 }
 
 impl<S> Field<S> {
     /// Whether a term holds for its value in this body.
     fn has(&self, body: &S, term: &Term) -> bool {
-        match self {
-            Self::By(read, _) => term.holds(read(body).unwrap_or_default()),
-            Self::At(visit, _) => {
-                let mut holds = None;
-                visit(body, &mut |value| holds = Some(term.holds(value)));
-                holds.unwrap_or_else(|| term.holds(""))
-            }
-        }
+        term.holds(&(self.read)(body).unwrap_or_default())
     }
 
-    /// The index under whose value exactly the objects are that have it. One by a path has no entry for an object
-    /// without the field.
+    /// The index under whose value exactly the objects are that have it.
     fn index_for(&self, value: &str) -> Option<&Index<S, FieldText>> {
-        match self {
-            Self::By(_, index) => Some(index),
-            Self::At(_, index) => Some(index).filter(|_| !value.is_empty()),
-        }
+        Some(&self.index).filter(|_| !(self.is_path && value.is_empty()))
     }
 }
 
@@ -203,7 +193,7 @@ impl<S> FieldSelector<S> {
         Self(Vec::new())
     }
 
-    /// Whether an object is selected. Allocates nothing, but for a number or a boolean at a path.
+    /// Whether an object is selected. Allocates nothing, but for a field by its path: for it the body is written as JSON.
     pub fn matches(&self, object: &Object<S>) -> bool {
         self.0.iter().all(|(term, field)| match field {
             Some(field) => field.has(object.body(), term),
@@ -242,26 +232,11 @@ impl<S> Found<S> {
     }
 }
 
-impl<S> Clone for Field<S> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::By(read, index) => Self::By(Arc::clone(read), index.clone()),
-            Self::At(visit, index) => Self::At(Arc::clone(visit), index.clone()),
-        }
-    }
-}
+informer_core::clone_of!([S] Field<S> { read, index, is_path });
 
-impl<S> Clone for FieldSelector<S> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
+informer_core::clone_of!([S] FieldSelector<S>);
 
-impl<S> Clone for Fields<S> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
+informer_core::clone_of!([S] Fields<S>);
 
 impl<S: 'static> Default for Fields<S> {
     fn default() -> Self {
@@ -280,3 +255,72 @@ impl<S> fmt::Debug for Fields<S> {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
+
+// The values of an object at a path, and indices by them.
+//
+// Answers "what has this object at `spec.nodeName`?" for any body that can be serialized: typed, dynamic, metadata. The
+// body is written as JSON, and read by the scan that reads what servers send. Invariant:
+// 1. What is found is what is in the body's JSON. What a representation has left out is not found.
+
+impl FieldPath {
+    /// The values at this path in a body, in the order of its JSON.
+    ///
+    /// # Errors
+    /// When the body's own `Serialize` fails.
+    pub fn values_of<T: Serialize + ?Sized>(&self, body: &T) -> Result<Vec<String>, JsonError> {
+        let json = serde_json::to_vec(body).map_err(|error| JsonError::from(&error))?;
+        Ok(WireKind::Json.scan(&json, self))
+    }
+
+    /// An index by the values at this path, named `field:` and the path.
+    pub(crate) fn index<S: Serialize + 'static>(self) -> Index<S, FieldText> {
+        let name = format!("field:{self}");
+        Index::fallible(name, move |object: &Object<S>| {
+            let values = self.values_of(object.body()).map_err(|error| IndexError::new(error.to_string()))?;
+            Ok(values.into_iter().map(FieldText::new).collect())
+        })
+    }
+}
+
+impl<K, R: Representation> ResourceSource<K, R>
+where
+    R::Body: Serialize,
+{
+    /// An index by the field at this path, named `field:` and the path: for the builder of this description's informer,
+    /// before or after its start.
+    ///
+    /// The values are texts: of a number or a boolean that of its JSON (`3`, `true`). An object without the field, or with
+    /// null there, is in no entry; `[*]` stands for each element of an array. The index reads what is kept, so a field that
+    /// is cut, or that the type does not have, is not found. A selection by a field that
+    /// [`Fields::path`](crate::object::Fields::path) names uses it.
+    ///
+    /// ```
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// # fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
+    /// let pods = client.resource::<Pod>();
+    /// let by_node = pods.by_path("spec.nodeName")?;
+    /// let by_image = pods.by_path("spec.containers[*].image")?;
+    /// let pods = pods.informer(&runtime)?.index_with(&by_node).index_with(&by_image).start()?;
+    /// for pod in by_node.get(&pods.snapshot(), "node-a")? {
+    ///     println!("{}", pod.key());
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`FieldPathError::Invalid`] when it is not a path; [`FieldPathError::NotMetadata`] when only metadata is kept and
+    /// the path is not below `metadata`.
+    pub fn by_path(&self, path: &str) -> Result<Index<R::Body, FieldText>, FieldPathError> {
+        let path: FieldPath = path.parse()?;
+        if self.requested_content() == RequestedContent::Metadata && !path.is_in_metadata() {
+            let (resource, path) = (self.resource_name(), path.to_string());
+            return Err(FieldPathError::NotMetadata { resource, path });
+        }
+        Ok(path.index())
+    }
+}
+
+#[cfg(test)]
+mod value_tests;

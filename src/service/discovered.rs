@@ -12,27 +12,22 @@
 //!
 //! Read next: `follow.rs`, which starts the informers.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::LocalBoxFuture;
-use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
-use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, SourceSpec, WatchStream};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Object, ObjectKey, SourceId};
-use informer_core::reflector::ReflectorConfig;
-use informer_core::request::{ListRequest, WatchRequest};
+use kube_core::DynamicObject;
+use kube_core::discovery::ApiResource;
 
 use super::config::InformerConfig;
 use super::describe::{LateKind, Values};
 use super::error::Error;
-use super::kept::{KeptBody, described};
+use super::kept::{KeepAs, described};
 use super::kinds::WatchedKind;
-use crate::client::discovery::{Found, ServerResources};
-use crate::client::{Client, DiscoveryError};
-use crate::runtime::Runtime;
+use crate::client::discovery::{Found, ServerResources, failure};
+use crate::client::{Client, DiscoveryError, FindResource, FoundResource, ResourceSource};
 
 /// How long the start waits for the server.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -88,86 +83,77 @@ fn without_discovery(why: &str) -> String {
     format!("the kinds are taken from the built-in table, because the server could not be asked: {why}")
 }
 
-/// The sources of a kind that only the server knows: one for each namespace.
-pub(super) fn sources(
-    (client, runtime): (&Client, &Runtime),
+/// What an informer follows whose kind only the server knows.
+pub(super) fn awaited(
+    client: &Client,
     (informers, at): (&[InformerConfig], usize),
     late: &Arc<LateKind>,
-) -> Vec<SourceSpec<KeptBody>> {
+) -> ResourceSource<DynamicObject, KeepAs> {
     let config = &informers[at];
     // Of two that only the server knows, the first follows what both mean.
     let comes_before = |(other, informer): &(usize, &InformerConfig)| {
         *other < at || (*other > at && informer.kind.resource().is_some())
     };
     let before = informers.iter().enumerate().filter(comes_before);
-    let before: Arc<[WatchedKind]> = before.map(|(_, informer)| informer.kind.clone()).collect();
+    let before = before.map(|(_, informer)| informer.kind.clone()).collect();
     let others = informers.iter().enumerate().filter(|(other, _)| *other != at);
-    let others: Arc<[WatchedKind]> = others.map(|(_, informer)| informer.kind.clone()).collect();
-    let namespaces: Vec<Option<String>> = match config.namespaces.as_slice() {
-        [] => vec![None],
-        some => some.iter().cloned().map(Some).collect(),
+    let others = others.map(|(_, informer)| informer.kind.clone()).collect();
+    let asked = config.kind.asked().unwrap_or_default();
+    let (by_name, late) = (client.finder(asked), Arc::clone(late));
+    let (client, config) = (client.clone(), config.clone());
+    let finder = Awaited { by_name, client: client.clone(), config: config.clone(), before, others, late };
+    let unknown = described(client.named(asked), &config, KeepAs::metadata());
+    let represent = move |found: &ApiResource| {
+        // What is kept does not depend on namespaces.
+        let kind = config.kind.discovered(found, true);
+        KeepAs::new(&InformerConfig { kind, ..config.clone() }, found)
     };
-    let of = |namespace: Option<String>| {
-        let id = namespace.as_deref().map_or_else(SourceId::default, SourceId::new);
-        let awaited = Awaited {
-            client: client.clone(),
-            runtime: runtime.clone(),
-            config: config.clone(),
-            before: Arc::clone(&before),
-            others: Arc::clone(&others),
-            namespace,
-            late: Arc::clone(late),
-        };
-        let connect = move || -> Box<dyn ListWatch<KeptBody>> {
-            Box::new(Late { awaited: awaited.clone(), source: Rc::default() })
-        };
-        let mut settings = ReflectorConfig::new(config.kind.name());
-        config.early.apply(&mut settings);
-        SourceSpec::new(id, Arc::new(connect), settings)
-    };
-    namespaces.into_iter().map(of).collect()
+    unknown.followed_as(Arc::new(finder), Arc::new(represent))
 }
 
-/// A resource that the server may serve later.
+/// Looks up a kind that the server may serve later.
 #[derive(Clone)]
 struct Awaited {
+    by_name: Arc<dyn FindResource>,
     client: Client,
-    runtime: Runtime,
     config: InformerConfig,
     /// The kinds that come before it, should it turn out to be one of them.
     before: Arc<[WatchedKind]>,
     /// The other kinds: one of the same name needs its group.
     others: Arc<[WatchedKind]>,
-    namespace: Option<String>,
     late: Arc<LateKind>,
 }
 
-type Source = Rc<dyn ListWatch<KeptBody>>;
-
 impl Awaited {
-    async fn source(self) -> Result<Source, ListWatchError> {
-        let asked = self.config.kind.asked().unwrap_or_default();
-        let found = self.client.resource_named(asked).await.map_err(missing)?;
-        let kind = self.config.kind.discovered(found.api_resource(), found.is_namespaced());
-        let server = self.client.discovery().resources().await.map_err(missing)?;
+    async fn check(self, resource: &ApiResource, is_namespaced: bool) -> Result<(), ListWatchError> {
+        let kind = self.config.kind.discovered(resource, is_namespaced);
+        let server = self.client.discovery().resources().await.map_err(failure)?;
         if self.before.iter().any(|before| is_meant(before, &kind, &server)) {
             return Err(ListWatchError::NotFound(watched_twice(&kind).to_string().into()));
         }
-        let config = InformerConfig { kind, ..self.config };
-        let resource = found.api_resource();
         let is_ambiguous = self.others.iter().any(|other| has_name(other, &resource.kind, &server));
         let name = match is_ambiguous && !resource.group.is_empty() {
             true => format!("{}.{}", resource.kind, resource.group),
             false => resource.kind.clone(),
         };
-        self.late.found(name, Values::of(&config));
-        let mut source = described(&self.client, &config, found.api_resource());
-        if let Some(namespace) = self.namespace {
-            source = source.namespace(namespace);
+        self.late.found(name, Values::of(&InformerConfig { kind, ..self.config }));
+        Ok(())
+    }
+}
+
+impl FindResource for Awaited {
+    fn name(&self) -> &str {
+        self.by_name.name()
+    }
+
+    fn find(&self, anew: bool) -> BoxFuture<'static, Result<FoundResource, ListWatchError>> {
+        let (found, this) = (self.by_name.find(anew), self.clone());
+        async move {
+            let found = found.await?;
+            this.check(&found.api, !found.is_cluster_scoped).await?;
+            Ok(found)
         }
-        let refused = |error: crate::client::Error| ListWatchError::NotFound(error.to_string().into());
-        let spec = source.source(&self.runtime).map_err(refused)?;
-        Ok((spec.connect)().into())
+        .boxed()
     }
 }
 
@@ -187,89 +173,6 @@ fn has_name(kind: &WatchedKind, name: &str, server: &ServerResources) -> bool {
     let asked = kind.asked().filter(|_| kind.resource().is_none());
     let found = asked.and_then(|asked| server.find(asked).ok());
     kind.name() == name || found.is_some_and(|Found { resource, .. }| resource.api.kind == name)
-}
-
-/// A name that the server does not know is a kind that is gone; anything else is tried again like any failed request.
-fn missing(error: DiscoveryError) -> ListWatchError {
-    let message: Arc<str> = error.to_string().into();
-    match error {
-        DiscoveryError::Request(cause) if cause.is_forbidden() => ListWatchError::Denied(message),
-        DiscoveryError::Request(cause) => ListWatchError::Source { message, source: Some(cause) },
-        DiscoveryError::Document { .. } | DiscoveryError::Panicked(_) => ListWatchError::source(message),
-        _ => ListWatchError::NotFound(message),
-    }
-}
-
-/// Finds its resource when it is asked for something, and then passes everything to the source of that, until that is
-/// gone.
-struct Late {
-    awaited: Awaited,
-    source: Rc<RefCell<Option<Source>>>,
-}
-
-impl Late {
-    fn source(&self) -> impl Future<Output = Result<Source, ListWatchError>> + use<> {
-        let (awaited, found) = (self.awaited.clone(), Rc::clone(&self.source));
-        async move {
-            let known = found.borrow().clone();
-            if let Some(source) = known {
-                return Ok(source);
-            }
-            let source = awaited.source().await?;
-            found.replace(Some(Rc::clone(&source)));
-            Ok(source)
-        }
-    }
-
-    /// What to do with each answer: after a 404 its name is looked up again, in what the server serves then.
-    fn unless_gone<T>(&self) -> impl Fn(&Result<T, ListWatchError>) + use<T> {
-        let (client, found) = (self.awaited.client.clone(), Rc::clone(&self.source));
-        move |answer| {
-            if matches!(answer, Err(ListWatchError::NotFound(_))) {
-                found.replace(None);
-                client.discovery().invalidate();
-            }
-        }
-    }
-}
-
-impl ListWatch<KeptBody> for Late {
-    fn list(&self, request: ListRequest, known: KnownObjects<KeptBody>) -> ListStream<KeptBody> {
-        let (source, unless_gone) = (self.source(), self.unless_gone());
-        let opened =
-            async move { source.await.map(|source| source.list(request, known).inspect(unless_gone)) };
-        opened.map(or_error).flatten_stream().boxed_local()
-    }
-
-    fn watch(&self, request: WatchRequest, known: KnownObjects<KeptBody>) -> WatchStream<KeptBody> {
-        let (source, unless_gone) = (self.source(), self.unless_gone());
-        let opened =
-            async move { source.await.map(|source| source.watch(request, known).inspect(unless_gone)) };
-        opened.map(or_error).flatten_stream().boxed_local()
-    }
-
-    fn get(
-        &self,
-        key: ObjectKey,
-    ) -> LocalBoxFuture<'static, Result<Option<Object<KeptBody>>, ListWatchError>> {
-        let (source, unless_gone) = (self.source(), self.unless_gone());
-        async move { source.await?.get(key).inspect(unless_gone).await }.boxed_local()
-    }
-
-    fn explain_nothing(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
-        let source = self.source.borrow().clone();
-        source.map_or_else(|| std::future::ready(None).boxed_local(), |source| source.explain_nothing())
-    }
-}
-
-/// The stream, or one that ends with the error.
-fn or_error<T: 'static>(
-    opened: Result<impl Stream<Item = Result<T, ListWatchError>> + 'static, ListWatchError>,
-) -> stream::LocalBoxStream<'static, Result<T, ListWatchError>> {
-    match opened {
-        Ok(stream) => stream.boxed_local(),
-        Err(error) => stream::once(std::future::ready(Err(error))).boxed_local(),
-    }
 }
 
 #[cfg(test)]

@@ -19,14 +19,14 @@ use informer_core::delta::Cause;
 
 use super::config::InformerConfig;
 use super::describe::{LateKind, Values};
-use super::discovered;
+use super::discovered::awaited;
 use super::error::Error;
 use super::kept::{KeptBody, followed};
 use super::lines::{self, KindStatus, Style};
 use super::output::Output;
 use super::run::{CauseCounts, EventCounts, InformerReport};
 use crate::client::Client;
-use crate::informer::{Informer, InformerBuilder, ShutdownReport, WaitError};
+use crate::informer::{Informer, ShutdownReport, WaitError};
 use crate::runtime::Runtime;
 use crate::status::{InformerStatus, SourceStatus};
 use crate::subscription::{Policy, SubscribeOptions, Subscription};
@@ -78,20 +78,16 @@ pub(super) fn follow(
 ) -> Result<Arc<dyn WatchedKindHandle>, Error> {
     let config = &informers[at];
     let late = Arc::new(LateKind::default());
-    let builder = match config.kind.resource() {
+    let source = match config.kind.resource() {
         Some(resource) => {
             late.found(kind.to_owned(), Values::of(config));
-            let source = followed(client, config, resource);
-            match config.namespaces.as_slice() {
-                [] => source.informer(runtime)?,
-                some => source.namespaces(some).informer(runtime)?,
-            }
+            followed(client, config, resource)
         }
-        None => {
-            let builder = Informer::builder(runtime, kind);
-            let sources = discovered::sources((client, runtime), (informers, at), &late);
-            sources.into_iter().fold(builder, InformerBuilder::source_with)
-        }
+        None => awaited(client, (informers, at), &late).name(kind),
+    };
+    let builder = match config.namespaces.as_slice() {
+        [] => source.informer(runtime)?,
+        some => source.namespaces(some).informer(runtime)?,
     };
     let failed = |source| Error::Informer { kind: kind.to_owned(), source };
     let informer = builder.queue_order(config.queue_order).start().map_err(failed)?;

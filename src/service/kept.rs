@@ -27,7 +27,13 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The representation of the objects of one kind.
 #[derive(Debug, Clone)]
-pub(super) enum KeepAs {
+pub(super) struct KeepAs {
+    form: Form,
+    prune: Prune,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
     Pod(Typed<Pod>),
     Dynamic(Dynamic),
     Metadata(MetadataOnly<DynamicObject>),
@@ -42,17 +48,39 @@ pub(super) enum KeptBody {
 }
 
 impl KeepAs {
-    fn new(config: &InformerConfig, resource: &ApiResource) -> Self {
-        match config.kept() {
-            Kept::Typed => Self::Pod(Typed::new()),
-            Kept::Metadata => Self::Metadata(MetadataOnly::new()),
-            Kept::Dynamic | Kept::Auto => Self::Dynamic(Dynamic::new(resource)),
-        }
+    pub(super) fn new(config: &InformerConfig, resource: &ApiResource) -> Self {
+        let form = match config.kept() {
+            Kept::Typed => Form::Pod(Typed::new()),
+            Kept::Metadata => Form::Metadata(MetadataOnly::new()),
+            Kept::Dynamic | Kept::Auto => Form::Dynamic(Dynamic::new(resource)),
+        };
+        let prune = match Values::of(config) {
+            Values::Shown => Prune::default(),
+            // This annotation repeats the values, so it is not kept.
+            Values::Hidden => Prune::default().cut(["metadata", "annotations", LAST_APPLIED]),
+        };
+        Self { form, prune }
+    }
+
+    /// Of a kind that is not known yet, until it is.
+    pub(super) fn metadata() -> Self {
+        Self { form: Form::Metadata(MetadataOnly::new()), prune: Prune::default() }
     }
 }
 
-/// What an informer of this resource follows, in all namespaces.
+/// What an informer of this description follows, in all namespaces.
 pub(super) fn described(
+    source: ResourceSource<DynamicObject, Dynamic>,
+    config: &InformerConfig,
+    keep: KeepAs,
+) -> ResourceSource<DynamicObject, KeepAs> {
+    let source = source.keep_as(keep).labels(&*config.labels).fields(&*config.fields);
+    source.settings(|settings| config.early.apply(settings))
+}
+
+/// What an informer of this resource follows: a kind that the server has found by a name is looked up by it again when it is
+/// gone, since it may be served in another version then. One with a Rust type has no other version.
+pub(super) fn followed(
     client: &Client,
     config: &InformerConfig,
     resource: &ApiResource,
@@ -61,24 +89,7 @@ pub(super) fn described(
     if config.kind.is_cluster_scoped() {
         source = source.discovered(&Scope::Cluster);
     }
-    let source =
-        source.keep_as(KeepAs::new(config, resource)).labels(&*config.labels).fields(&*config.fields);
-    let source = source.settings(|settings| config.early.apply(settings));
-    match Values::of(config) {
-        Values::Shown => source,
-        // This annotation repeats the values, so it is not kept.
-        Values::Hidden => source.prune(Prune::default().cut(["metadata", "annotations", LAST_APPLIED])),
-    }
-}
-
-/// The same for an informer that runs: a kind that the server has found by a name is looked up by it again when it is
-/// gone, since it may be served in another version then. One with a Rust type has no other version.
-pub(super) fn followed(
-    client: &Client,
-    config: &InformerConfig,
-    resource: &ApiResource,
-) -> ResourceSource<DynamicObject, KeepAs> {
-    let source = described(client, config, resource);
+    let source = described(source, config, KeepAs::new(config, resource));
     match config.kind.found_by().filter(|_| !config.kind.has_type()) {
         Some(name) => {
             let config = config.clone();
@@ -91,27 +102,26 @@ pub(super) fn followed(
 impl Representation for KeepAs {
     type Body = KeptBody;
 
-    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<KeptBody, DecodeError> {
-        match self {
-            Self::Pod(typed) => typed.keep(object, prune).map(Box::new).map(KeptBody::Pod),
-            Self::Dynamic(dynamic) => dynamic.keep(object, prune).map(Box::new).map(KeptBody::Dynamic),
-            Self::Metadata(metadata) => metadata.keep(object, prune).map(Box::new).map(KeptBody::Metadata),
+    fn keep(&self, object: &Encoded<'_>, _prune: &Prune) -> Result<KeptBody, DecodeError> {
+        match &self.form {
+            Form::Pod(form) => form.keep(object, &self.prune).map(Box::new).map(KeptBody::Pod),
+            Form::Dynamic(form) => form.keep(object, &self.prune).map(Box::new).map(KeptBody::Dynamic),
+            Form::Metadata(form) => form.keep(object, &self.prune).map(Box::new).map(KeptBody::Metadata),
         }
     }
 
     fn requested_content(&self) -> RequestedContent {
-        match self {
-            Self::Pod(typed) => typed.requested_content(),
-            Self::Dynamic(dynamic) => dynamic.requested_content(),
-            Self::Metadata(metadata) => metadata.requested_content(),
+        match &self.form {
+            Form::Metadata(form) => form.requested_content(),
+            Form::Pod(_) | Form::Dynamic(_) => RequestedContent::Objects,
         }
     }
 
     fn expected(&self) -> Option<&TypeMeta> {
-        match self {
-            Self::Pod(typed) => typed.expected(),
-            Self::Dynamic(dynamic) => dynamic.expected(),
-            Self::Metadata(metadata) => metadata.expected(),
+        match &self.form {
+            Form::Pod(form) => form.expected(),
+            Form::Dynamic(form) => form.expected(),
+            Form::Metadata(form) => form.expected(),
         }
     }
 }

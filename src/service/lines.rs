@@ -10,9 +10,7 @@
 
 use std::time::Duration;
 
-use crate::status::InformerStatus;
-use informer_actors::subscription::Notify;
-use informer_actors::subscription::SubscriptionStatus;
+use informer_actors::subscription::{Notify, SubscriptionStatus};
 use informer_core::delta_fifo::QueueOrder;
 use informer_core::listener::{Policy, WhenFull};
 use informer_core::meta::Object;
@@ -20,11 +18,12 @@ use informer_core::reflector::SourceState;
 
 use super::describe::{Describe, Values};
 use super::run::Report;
+use crate::status::InformerStatus;
+
+pub(super) use text::Text;
 
 mod json;
 mod text;
-
-pub(super) use text::Text;
 
 /// The style of the lines.
 #[derive(Debug, Clone)]
@@ -141,4 +140,19 @@ pub(super) fn state_name(state: &SourceState) -> &'static str {
         SourceState::Stopped => "Stopped",
         _ => "Unknown",
     }
+}
+
+// The time of day at the beginning of each line for people, and the time in each line for scripts.
+//
+// Answers "what time is it here?". It is the only reader of the wall clock, and no decision depends on it. Invariant:
+// 1. For people, local time if the system knows its time zone, else UTC; for scripts, UTC.
+
+/// Hours, minutes and seconds.
+pub(super) fn time_of_day() -> String {
+    jiff::Zoned::now().strftime("%H:%M:%S").to_string()
+}
+
+/// The time of day with its date, for scripts: RFC 3339, UTC.
+pub(super) fn time() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
 }

@@ -13,7 +13,6 @@
 //! ```
 //! Read next: `run.rs`, start and end; `config.rs`, the settings; `follow.rs`, one kind.
 
-mod clock;
 pub mod config;
 #[cfg(feature = "embedded")]
 mod demo;
@@ -27,13 +26,11 @@ mod lines;
 mod output;
 mod probes;
 mod run;
-mod signals;
 mod target;
 
 pub use crate::printable::printable;
 pub use config::Config;
 pub use error::Error;
 pub use kinds::WatchedKind;
-pub use run::{CauseCounts, Ending, EventCounts, InformerReport, Report, Service};
-pub use signals::stop_signal;
+pub use run::{CauseCounts, Ending, EventCounts, InformerReport, Report, Service, stop_signal};
 pub use target::{Environment, NoCluster, Target};

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::config::{Colour, Config, Format, InformerConfig};
+use super::config::{Colour, Config, DemoConfig, Format, InformerConfig};
 use super::discovered::discover;
 use super::error::Error;
 use super::follow::{Printer, WatchedKindHandle, follow};
@@ -24,17 +24,16 @@ use super::lines::{Style, Text};
 use super::output::{Ended, Output};
 use super::probes::ProbeState;
 use super::target::Target;
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::printable::printable;
 use crate::probes::{ProbeSocket, Probes};
 use crate::runtime::Runtime;
+use crate::signals::{self, Signal};
 
-mod own_server;
+pub use report::{CauseCounts, Ending, EventCounts, InformerReport, Report};
+
 mod report;
 mod status_reporter;
-
-use own_server::OwnServer;
-pub use report::{CauseCounts, Ending, EventCounts, InformerReport, Report};
 
 /// The service before it runs: its configuration and the server to read.
 ///
@@ -243,4 +242,72 @@ async fn drain(kinds: &[Arc<dyn WatchedKindHandle>], limit: Duration) -> bool {
     let all_subscribed = kinds.iter().all(|kind| kind.subscription_end().is_none());
     let reports = join_all(kinds.iter().map(|kind| kind.shutdown(limit))).await;
     all_subscribed && reports.iter().all(crate::informer::ShutdownReport::is_clean)
+}
+
+// The in-memory API server with its demo workload, in builds that have one.
+//
+// Answers "which server is read if no cluster is configured?". It is the only server that informerd writes to. The
+// workload changes the server's store directly; the client only reads. Invariant:
+// 1. Without the feature `embedded` there is no such server, and starting one is an error.
+
+/// A server with a workload.
+struct OwnServer {
+    #[cfg(feature = "embedded")]
+    demo: crate::service::demo::Demo,
+    #[cfg(not(feature = "embedded"))]
+    absent: std::convert::Infallible,
+}
+
+#[cfg(feature = "embedded")]
+impl OwnServer {
+    /// Starts the server and the workload; returns the configuration of a client that reads it.
+    fn start(config: &DemoConfig) -> Result<(Option<Self>, client::Config), Error> {
+        let demo = crate::service::demo::Demo::start(config)?;
+        let client = client::Config::new(demo.url())?;
+        Ok((Some(Self { demo }), client))
+    }
+
+    /// Ends the changes; the server keeps running.
+    fn stop_workload(&self) {
+        self.demo.stop_workload();
+    }
+
+    /// A description for people.
+    fn announcement(&self) -> [String; 2] {
+        self.demo.announcement()
+    }
+}
+
+#[cfg(not(feature = "embedded"))]
+impl OwnServer {
+    fn start(_config: &DemoConfig) -> Result<(Option<Self>, client::Config), Error> {
+        Err(crate::service::target::NoCluster::NotConfigured.into())
+    }
+
+    fn stop_workload(&self) {
+        match self.absent {}
+    }
+
+    fn announcement(&self) -> [String; 2] {
+        match self.absent {}
+    }
+}
+
+// The signals that end the service.
+//
+// Answers "when must the service end?" by `crate::signals`: the first SIGINT or SIGTERM starts a drain, a second one
+// ends the process at once.
+
+/// Waits for SIGINT (Ctrl-C) or SIGTERM. Must be called inside a tokio runtime.
+///
+/// # Errors
+/// When the system refuses the handlers.
+pub fn stop_signal() -> std::io::Result<impl Future<Output = Ending>> {
+    let signal = signals::stop_signal()?;
+    Ok(async move {
+        match signal.await {
+            Signal::Interrupt => Ending::Interrupted,
+            Signal::Terminate => Ending::Terminated,
+        }
+    })
 }

@@ -76,11 +76,7 @@ impl Host {
     }
 }
 
-impl fmt::Debug for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Host, self, name = self.name);
 
 /// A process of a world, made by `World::start`. Cloning copies a pointer; dropping it ends nothing.
 #[derive(Clone)]

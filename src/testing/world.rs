@@ -10,7 +10,6 @@
 
 use std::cell::RefCell;
 use std::error::Error;
-use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -18,12 +17,11 @@ use futures_util::future::join_all;
 use informer_actors::runtime::Runtime;
 use informer_apiserver::{ApiServer, Builder};
 
-use super::incident::Incident;
 use super::network::Network;
 use super::process::{Host, Process};
 use super::seeds;
 use super::trace::{Asked, Clock, What};
-use super::weather::Weather;
+use super::weather::{Incident, Weather};
 use crate::client::Client;
 
 /// How many lines of the trace are shown when something fails.
@@ -335,14 +333,6 @@ impl Drop for End {
     }
 }
 
-impl fmt::Debug for World {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").field("seed", &self.0.seed).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(World, self, seed = self.0.seed);
 
-impl fmt::Debug for WorldBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorldBuilder").field("seed", &self.seed).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(WorldBuilder, self, seed = self.seed);

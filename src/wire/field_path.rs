@@ -7,7 +7,7 @@
 //! 3. The values at a path are texts, numbers and booleans, each as a text: that of the string, or that of the JSON
 //!    (`3`, `true`). Nothing is found where a field is missing, null, an object or an array.
 //!
-//! Read next: `field_values.rs` and `json/scan.rs`, which follow paths.
+//! Read next: `select/fields.rs` and `json/cut.rs`, which follow paths.
 
 use std::fmt;
 use std::str::FromStr;

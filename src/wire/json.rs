@@ -2,7 +2,7 @@
 //!
 //! Answers what `wire.rs` asks, for JSON. One scanner finds the ends of values: blocks of 64 bytes (`block.rs`), the
 //! value that they end (`value_scanner.rs`), a position that moves over values (`cursor.rs`). Everything else stands on
-//! it: the splitter of bodies (`split.rs`), the scans of metadata (`identify.rs`) and of paths (`scan.rs`), events
+//! it: the splitter of bodies (`split.rs`), the scans of metadata (`identify.rs`) and of paths (`cut.rs`), events
 //! (`event.rs`) and the cut of fields (`cut.rs`). Invariants:
 //! 1. What is scanned is not checked. Who keeps bytes without decoding them checks them with [`is_document`].
 //!
@@ -14,18 +14,16 @@ mod cut;
 mod error;
 mod event;
 mod identify;
-mod scan;
 mod split;
 mod value_scanner;
 
 use serde::de::IgnoredAny;
 
 pub(crate) use cursor::Cursor;
-pub(crate) use cut::{Cut, cut};
+pub(crate) use cut::{Cut, LeftOut, cut, scan};
 pub use error::JsonError;
 pub(crate) use event::{Event, EventType, INITIAL_EVENTS_END, bookmark, event, event_head, parsed_event};
 pub(crate) use identify::{identify, labels, owners};
-pub(crate) use scan::scan;
 pub use split::Splitter;
 
 use super::{Form, RequestedContent};

@@ -16,7 +16,7 @@ use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::off_arbiter::OffArbiter;
 use crate::snapshot::Snapshot;
 
-pub use crate::undecodable::{UNDECODABLE_BYTES, Undecodable};
+pub use crate::meta::{UNDECODABLE_BYTES, Undecodable};
 
 /// Why a subscriber receives an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -12,7 +12,6 @@
 //! batches.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 
 use crate::delta::{Replacement, WatchPart};
@@ -22,7 +21,8 @@ use crate::processor::ListenerId;
 
 use keyed::PartsByKey;
 
-pub mod arrivals;
+pub use keyed::Arrivals;
+
 mod keyed;
 
 /// A vector that has room for more parts than this is not kept for a later batch.
@@ -316,11 +316,7 @@ impl<S> DeltaQueue<S> {
     }
 }
 
-impl<S> fmt::Debug for DeltaQueue<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeltaQueue").field("bounds", &self.bounds).field("depth", &self.depth()).finish()
-    }
-}
+crate::debug_as!([S] DeltaQueue<S>, self, bounds = self.bounds, depth = self.depth());
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,8 @@
 //!    function failed for that state.
 //! 2. Members are keys, so an update with equal values does not change the index.
 //!
-//! Read next: `index/table.rs` for the content, `snapshot/by_index.rs`, which reads it, `indexer.rs`, which updates it.
+//! Read next: `index/table.rs` for the content, `snapshot/lookup.rs`, which reads it, `indexer.rs`, which updates it.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -95,17 +94,9 @@ impl<S, V> Index<S, V> {
     }
 }
 
-impl<S, V> Clone for Index<S, V> {
-    fn clone(&self) -> Self {
-        Self { name: Arc::clone(&self.name), values: Arc::clone(&self.values) }
-    }
-}
+crate::clone_of!([S, V] Index<S, V> { name, values });
 
-impl<S, V> fmt::Debug for Index<S, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Index").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S, V] Index<S, V>, self, name = self.name);
 
 /// An index whose type of values is erased, so that one list holds several. Made from an [`Index`].
 pub struct AnyIndex<S>(Arc<dyn ErasedIndex<S>>);
@@ -145,17 +136,9 @@ where
     }
 }
 
-impl<S> Clone for AnyIndex<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+crate::clone_of!([S] AnyIndex<S>);
 
-impl<S> fmt::Debug for AnyIndex<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyIndex").field("name", self.name()).finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] AnyIndex<S>, self, name = self.name());
 
 /// What the store does with an index of any type of values.
 trait ErasedIndex<S>: Send + Sync {

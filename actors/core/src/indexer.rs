@@ -14,7 +14,6 @@
 //! `indexer/machine.rs` (when the actor does which of these).
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use crate::delta::{Changes, Replacement, WatchPart};
 use crate::index::{AnyIndex, NamedTable};
@@ -287,16 +286,12 @@ impl<S> Store<S> {
     }
 }
 
-impl<S> fmt::Debug for Store<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store")
-            .field("published", &self.published)
-            .field("working", &self.working.len())
-            .field("is_replacing", &self.is_replacing())
-            .field("building", &self.building.len())
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] Store<S>, self,
+    published = self.published,
+    working = self.working.len(),
+    is_replacing = self.is_replacing(),
+    building = self.building.len()
+);
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@
 //!
 //! Read [`meta`] and [`delta`] for the data, then follow an object: [`reflector`] (what to ask the server next),
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
-//! [`listener`] (which events one subscriber still has to receive). [`restart`] is the supervisor's decision, [`stall`]
+//! [`listener`] (which events one subscriber still has to receive). [`restart`] has the supervisor's decision and
 //! the watchdog's. [`namespaces`] decides which sources follow a set of them.
 //! [`resume`] and [`pager`] decide for the client's own watches and lists, [`until`] for
 //! waits on a condition, [`leader_election`] whether this process leads, [`overlay`] which answers to writes a reader sees
@@ -25,7 +25,6 @@ pub mod controller;
 pub mod delta;
 pub mod delta_fifo;
 pub mod events;
-pub mod expectations;
 #[doc(hidden)]
 pub mod face;
 pub mod finalizer;
@@ -48,9 +47,7 @@ pub mod restart;
 pub mod resume;
 pub mod resync;
 pub mod snapshot;
-pub mod stall;
 mod tree;
-mod undecodable;
 pub mod until;
 pub mod words;
 pub mod work_queue;

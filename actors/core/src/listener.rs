@@ -20,7 +20,6 @@
 //! Read next: `coalesce.rs`, the table; `cursor.rs`; then `listener/machine.rs`, when what is delivered.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +39,6 @@ pub mod machine;
 mod pending;
 mod policy;
 mod progress;
-mod stats;
 mod waiting;
 mod walking;
 
@@ -353,14 +351,7 @@ impl<S> Backlog<S> {
     }
 }
 
-impl<S> fmt::Debug for Backlog<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Backlog")
-            .field("stats", &self.stats())
-            .field("initial", &self.initial)
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] Backlog<S>, self, stats = self.stats(), initial = self.initial);
 
 #[cfg(test)]
 mod tests;

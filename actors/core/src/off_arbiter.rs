@@ -186,11 +186,7 @@ impl<T: Send> Pieces for Whole<T> {
     }
 }
 
-impl<T> Clone for Freeing<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
+crate::clone_of!([T] Freeing<T>);
 
 impl<T> fmt::Debug for Freeing<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -198,11 +194,7 @@ impl<T> fmt::Debug for Freeing<T> {
     }
 }
 
-impl fmt::Debug for PendingFree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingFree").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
+crate::debug_as!(PendingFree, self, bytes = self.bytes);
 
 impl<T: fmt::Debug> fmt::Debug for OffArbiter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,20 +13,18 @@
 //! 7. A part that holds something while it does not run is told to end that, in the turn of its phase.
 //!
 //! Inputs: `handle_*`, `stop`, `abandon`. Effects: [`Lifecycle::next`]; [`Lifecycle::next_due`] says when to ask again.
-//! Read next: `operator/phase.rs`, the order; `operator/state.rs`, what is shown.
+//! Read next: `operator/state.rs`, the order and what is shown.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use phase::{DrainLimits, Phase};
-pub use state::{Ended, PartState, Stage};
+pub use state::{DrainLimits, Ended, PartState, Phase, Stage};
 
 use crate::backoff::BackoffPolicy;
 use crate::reflector::Moment;
 use crate::restart::{Exit, OnFailure, RestartPolicy, Verdict};
 use state::{Part, Run};
 
-mod phase;
 mod state;
 
 /// How long the end of a part is awaited that was dropped. What still runs then is abandoned.

@@ -301,11 +301,7 @@ impl<S> Overlay<S> {
 /// Answers that are not shown any more, to be dropped.
 pub struct Ended<S>(Vec<State<S>>);
 
-impl<S> fmt::Debug for Ended<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ended").field("answers", &self.0.len()).finish()
-    }
-}
+crate::debug_as!([S] Ended<S>, self, answers = self.0.len());
 
 /// Answers that are shown, copied out of an [`Overlay`].
 pub struct LaidOver<S>(BTreeMap<ObjectKey, State<S>>);
@@ -323,15 +319,11 @@ impl<S> fmt::Debug for LaidOver<S> {
     }
 }
 
-impl<S> fmt::Debug for Overlay<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overlay")
-            .field("entries", &self.entries.len())
-            .field("limits", &self.limits)
-            .field("counters", &self.counters)
-            .finish()
-    }
-}
+crate::debug_as!([S] Overlay<S>, self,
+    entries = self.entries.len(),
+    limits = self.limits,
+    counters = self.counters
+);
 
 #[cfg(test)]
 mod tests;

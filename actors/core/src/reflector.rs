@@ -25,7 +25,6 @@
 //! failures, and `log.rs` for the log lines.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -163,20 +162,6 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// Ends the machine: it closes every open request, asks and delivers nothing more, and counts no failure.
-    pub fn stop(&mut self) {
-        self.effects.clear();
-        match &self.phase {
-            Phase::Listing(_) => self.effects.push_back(Effect::CloseList),
-            Phase::InitialEvents(initial) => self.effects.push_back(Effect::Close(initial.stream.id)),
-            Phase::Gathering(gathering) => self.effects.push_back(Effect::Close(gathering.stream.id)),
-            Phase::Watching(_) => self.close_watch(),
-            Phase::Idle | Phase::Waiting { .. } | Phase::AwaitingPermit | Phase::Stopped => {}
-        }
-        self.phase = Phase::Stopped;
-        self.state = SourceState::Stopped;
-    }
-
     /// The next thing to do. Call it until it gives `None` after each call of a `handle_*` method.
     pub fn poll_effect(&mut self) -> Option<Effect<S>> {
         if self.effects.is_empty() {
@@ -192,7 +177,7 @@ impl<S> ListWatchMachine<S> {
             Phase::Listing(listing) => Some(listing.deadline),
             Phase::InitialEvents(initial) => Some(initial.deadline),
             Phase::Watching(watching) => Some(self.watch_timer(watching).1),
-            Phase::Idle | Phase::AwaitingPermit | Phase::Gathering(_) | Phase::Stopped => None,
+            Phase::Idle | Phase::AwaitingPermit | Phase::Gathering(_) => None,
         }
     }
 
@@ -210,7 +195,7 @@ impl<S> ListWatchMachine<S> {
                 let (timer, _) = self.watch_timer(watching);
                 self.watch_timeout(timer, at);
             }
-            Phase::Idle | Phase::AwaitingPermit | Phase::Gathering(_) | Phase::Stopped => {}
+            Phase::Idle | Phase::AwaitingPermit | Phase::Gathering(_) => {}
         }
     }
 
@@ -318,16 +303,12 @@ impl<S> ListWatchMachine<S> {
     }
 }
 
-impl<S> fmt::Debug for ListWatchMachine<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ListWatchMachine")
-            .field("resource", &self.config.resource)
-            .field("state", &self.state)
-            .field("version", &self.newest)
-            .field("counters", &self.counters)
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] ListWatchMachine<S>, self,
+    resource = self.config.resource,
+    state = self.state,
+    version = self.newest,
+    counters = self.counters
+);
 
 #[cfg(test)]
 mod tests;

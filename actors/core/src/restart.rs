@@ -163,5 +163,139 @@ impl RestartHistory {
     }
 }
 
+// Stall detection: the rule behind "the arbiter runs, but the pipeline makes no progress".
+//
+// Answers "did the pipeline have work for many turns of its thread without doing any of it?" from samples that the
+// watchdog takes. It counts turns of the thread and not seconds: a thread that is blocked, or a process that was
+// stopped, does not turn, so neither is reported as a stall. Invariants:
+// 1. Without work there is no stall: a silent source or a pipeline that has done everything may rest for ever.
+// 2. Any progress restarts the count: a long list that advances by slices is not a stall.
+// 3. A stall is reported at the [`TURNS`]th turn without progress, and ends with the first progress.
+//
+// Inputs → effects: [`Sample`] → since when it stalls, if it does.
+
+/// So many turns of the thread with work and without progress are a stall. The thread shows at most one turn a second.
+pub const TURNS: u32 = 10;
+
+/// The state of a pipeline at one moment, as the watchdog reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the whole input of the rule: a caller must give all of it")]
+pub struct Sample {
+    /// Whether anything waits to be done, or is being done.
+    pub has_work: bool,
+    /// How much was done so far; grows with everything that is done.
+    pub done: u64,
+    /// The newest turn of its thread: another value each time the thread turns.
+    pub turn: u64,
+}
+
+/// The samples seen so far, as one count.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StallWatch {
+    done: u64,
+    turn: u64,
+    turns: u32,
+    since: Duration,
+}
+
+impl StallWatch {
+    /// Nothing was seen yet.
+    pub const fn new() -> Self {
+        Self { done: 0, turn: 0, turns: 0, since: Duration::ZERO }
+    }
+
+    /// Takes the next sample. Gives since when nothing was done, if that is a stall.
+    ///
+    /// ```
+    /// # use informer_core::restart::{Sample, StallWatch, TURNS};
+    /// use std::time::Duration;
+    /// let mut watch = StallWatch::new();
+    /// let at = |second| (Duration::from_secs(second), Sample { has_work: true, done: 7, turn: second });
+    /// let mut look = |(now, sample)| watch.observe(now, sample);
+    /// let seen: Vec<_> = (1..=12).map(|second| look(at(second))).collect();
+    /// assert_eq!(seen.iter().position(Option::is_some), Some(TURNS as usize));
+    /// assert_eq!(seen[11], Some(Duration::from_secs(1)));
+    /// ```
+    pub fn observe(&mut self, now: Duration, sample: Sample) -> Option<Duration> {
+        if !sample.has_work || sample.done != self.done || self.turn == 0 {
+            *self = Self { done: sample.done, turn: sample.turn.max(1), turns: 0, since: now };
+            return None;
+        }
+        if sample.turn != self.turn {
+            self.turn = sample.turn;
+            self.turns = self.turns.saturating_add(1);
+        }
+        (self.turns >= TURNS).then_some(self.since)
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod stall_tests {
+    use std::time::Duration;
+
+    use super::{Sample, StallWatch, TURNS};
+
+    /// Looks once a second at `(has_work, done, turn)` and gives the seconds at which it saw a stall, with its since.
+    fn stalls(samples: impl IntoIterator<Item = (bool, u64, u64)>) -> Vec<(u64, u64)> {
+        let mut watch = StallWatch::new();
+        let seen = samples.into_iter().zip(1..).filter_map(|((has_work, done, turn), second)| {
+            let since = watch.observe(Duration::from_secs(second), Sample { has_work, done, turn })?;
+            Some((second, since.as_secs()))
+        });
+        seen.collect()
+    }
+
+    const LONG: u64 = 10_000;
+
+    #[test]
+    fn work_without_progress_is_a_stall_at_the_tenth_turn_and_stays_one() {
+        let seen = stalls((1..=13).map(|turn| (true, 5, turn)));
+        assert_eq!(seen, [(11, 1), (12, 1), (13, 1)]);
+    }
+
+    #[test]
+    fn a_pipeline_without_work_never_stalls_however_long_its_source_is_silent() {
+        assert_eq!(stalls((1..=LONG).map(|turn| (false, 5, turn))), []);
+    }
+
+    #[test]
+    fn a_list_that_advances_by_one_slice_in_nine_turns_never_stalls() {
+        assert_eq!(stalls((1..=LONG).map(|turn| (true, turn / 9, turn))), []);
+    }
+
+    #[test]
+    fn work_that_comes_and_is_done_between_two_looks_never_stalls() {
+        assert_eq!(stalls((1..=LONG).map(|turn| (turn % 2 == 0, turn / 2, turn))), []);
+    }
+
+    #[test]
+    fn a_thread_that_does_not_turn_is_blocked_and_not_reported_as_a_stall() {
+        assert_eq!(stalls((1..=LONG).map(|_| (true, 5, 3))), []);
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_for_an_hour_in_mid_work_is_not_stalled_when_it_goes_on() {
+        let mut watch = StallWatch::new();
+        let sample = |turn| Sample { has_work: true, done: 5, turn };
+        assert_eq!(watch.observe(Duration::from_secs(1), sample(1)), None);
+        assert_eq!(watch.observe(Duration::from_secs(3_601), sample(2)), None);
+    }
+
+    #[test]
+    fn a_stall_is_over_with_the_first_progress_and_is_counted_anew() {
+        let stalled = (1..=12).map(|turn| (true, 5, turn));
+        let moved = (13..=23).map(|turn| (true, 6, turn));
+        assert_eq!(stalls(stalled.chain(moved)), [(11, 1), (12, 1), (23, 13)]);
+    }
+
+    #[test]
+    fn a_rest_without_work_begins_the_count_anew() {
+        let worked = (1..=u64::from(TURNS)).map(|turn| (true, 5, turn));
+        let rested = [(false, 5, 11)];
+        let works = (12..=20).map(|turn| (true, 5, turn));
+        assert_eq!(stalls(worked.chain(rested).chain(works)), []);
+    }
+}

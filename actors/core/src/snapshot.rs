@@ -9,13 +9,11 @@
 //!
 //! Read next: `snapshot/diff.rs`, what differs; `indexer.rs`, the only writer.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::index::{AnyIndex, Table, UnknownIndex};
-use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
+use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId, Undecodable};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
-use crate::undecodable::Undecodable;
 
 #[cfg(test)]
 pub(crate) use behind::MOST_TOLD;
@@ -29,7 +27,6 @@ pub use versions::SourceVersions;
 pub(crate) use versions::looked_at;
 
 mod behind;
-mod by_index;
 mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -340,11 +337,7 @@ impl<S> From<Arc<Kept<S>>> for Snapshot<S> {
     }
 }
 
-impl<S> Clone for Snapshot<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+crate::clone_of!([S] Snapshot<S>);
 
 impl<S> Default for Snapshot<S> {
     fn default() -> Self {
@@ -352,21 +345,13 @@ impl<S> Default for Snapshot<S> {
     }
 }
 
-impl<S> fmt::Debug for Snapshot<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("len", &self.len())
-            .field("versions", &self.versions())
-            .field("undecodable", &self.undecodable_len())
-            .finish()
-    }
-}
+crate::debug_as!([S] Snapshot<S>, self,
+    len = self.len(),
+    versions = self.versions(),
+    undecodable = self.undecodable_len()
+);
 
-impl<S> fmt::Debug for Kept<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").field("len", &self.0.len()).finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] Kept<S>, self, len = self.0.len());
 
 #[cfg(test)]
 mod tests;

@@ -111,6 +111,44 @@ pub fn one_line(text: &str, most: usize) -> String {
     line
 }
 
+// Implementations that `derive` cannot write.
+//
+// Answers "how are types cloned and shown whose parameters are neither?" A derived implementation asks each parameter
+// for the trait, although only the fields need it; and it shows every field, also those that nobody wants to read.
+
+/// `Debug` by the name of the type and some of its fields: `debug_as!([S] Type<S>, self, field = self.value)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_as {
+    ($([$($of:tt)*])? $type:ident $(<$($parameter:tt),*>)?, $this:ident $(, $field:ident = $value:expr)*) => {
+        impl $(<$($of)*>)? std::fmt::Debug for $type $(<$($parameter),*>)? {
+            fn fmt(&$this, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type))$(.field(stringify!($field), &$value))*.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+/// `Clone` by these fields, or by the only one of a tuple: `clone_of!([S] Type<S> { one, other })`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! clone_of {
+    ([$($of:tt)*] $type:ident<$($parameter:ident),*>) => {
+        impl<$($of)*> Clone for $type<$($parameter),*> {
+            fn clone(&self) -> Self {
+                Self(Clone::clone(&self.0))
+            }
+        }
+    };
+    ([$($of:tt)*] $type:ident<$($parameter:ident),*> { $($field:ident),* }) => {
+        impl<$($of)*> Clone for $type<$($parameter),*> {
+            fn clone(&self) -> Self {
+                Self { $($field: Clone::clone(&self.$field)),* }
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@
 //!    out; delayed adds are discarded and counted, at most [`MOST_DUE`] a call (`shutdown.rs`).
 //! 6. The orders and the limiter are asked before anything changes: a panic in them changes nothing that is added,
 //!    released or brought back.
-//! 7. What is noted of a key is handed out with it, once (`note.rs`).
+//! 7. What is noted of a key is handed out with it, once (`slots.rs`).
 //!
 //! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds a call. Memory: a key, 48 bytes of a slot and at
 //! most 8 of an index, and twice the size of a note; a delayed add takes 33 more, one after a failure or a postponed one more. Nothing is held for a key that is done. Read next: `lines.rs`,
@@ -20,36 +20,30 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 pub use backoff::{KeyBackoff, KeyBackoffPolicy};
-pub use bucket::{Bucket, TooLong};
 pub use delays::{MOST_DUE, MOST_PERIODS};
 pub use figures::{Figures, Measured};
-pub use limiter::{ExponentialPerKey, FastSlow, MaxOf, MaxWait, RateLimiter, default_limiter};
+pub use limiter::{
+    Bucket, ExponentialPerKey, FastSlow, MaxOf, MaxWait, RateLimiter, TooLong, default_limiter,
+};
 pub use lines::{LaneOrder, MOST_PASSED_OVER, MOST_WAIT};
-pub use note::Merge;
-pub use priority::Priority;
+pub use slots::{Merge, Priority};
 
 use crate::meta::ObjectKey;
 use figures::Cells;
 use lines::Lines;
-use note::Budget;
 use shutdown::Phase;
-use slots::{Processing, Slot, Slots, State, Waiting, nanos};
+use slots::{Budget, Processing, Slot, Slots, State, Waiting, nanos};
 use sorted_ids::SortedIds;
 
 mod backoff;
-mod bucket;
 mod check;
 mod delays;
 mod figures;
 mod limiter;
 mod lines;
-mod note;
-mod offers;
-mod priority;
 mod retries;
 mod shutdown;
 mod slots;
@@ -378,16 +372,12 @@ impl<K: Ord + Clone> Default for WorkQueue<K> {
     }
 }
 
-impl<K, P> fmt::Debug for WorkQueue<K, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkQueue")
-            .field("phase", &self.phase)
-            .field("waiting", &self.lines.len())
-            .field("delayed", &self.delays.len())
-            .field("processing", &self.processing.len())
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_as!([K, P] WorkQueue<K, P>, self,
+    phase = self.phase,
+    waiting = self.lines.len(),
+    delayed = self.delays.len(),
+    processing = self.processing.len()
+);
 
 #[cfg(test)]
 mod tests;

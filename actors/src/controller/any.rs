@@ -3,7 +3,6 @@
 //! Answers "how are they all, and how are they stopped?". It is a handle like the others: the last one dropped stops the
 //! controller. Read next: `../controller.rs`, whose methods these are.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -138,8 +137,4 @@ impl<S: Body> From<&Controller<S>> for AnyController {
     }
 }
 
-impl fmt::Debug for AnyController {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyController").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(AnyController, self, name = self.name());

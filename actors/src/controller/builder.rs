@@ -2,7 +2,6 @@
 //!
 //! Answers "what can be chosen?". Every default stands at its setter. Read next: `../controller.rs`, what is started.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,18 +14,16 @@ use informer_core::meta::{Object, ObjectKey};
 use informer_core::work_queue::{RateLimiter, default_limiter};
 use tokio_util::sync::CancellationToken;
 
-use super::by_actor::Asked;
 use super::cells::{Failures, Feeds, LedgerCell};
 use super::end::ControllerEnd;
 use super::feed::{mapped, primary};
-use super::request::{Reconcile, Request};
+use super::request::{Answer, Asked, Reconcile, Request};
 use super::shared::{Fence, Limits, Shared};
-use super::start::{Starter, anywhere, locally};
+use super::start::{Starter, anywhere, list, locally};
 use super::status::Counters;
 use super::trigger::{follow, repeat};
 use super::watched::{Follows, Watched};
-use super::worker::Answer;
-use super::{Controller, Handle, registered};
+use super::{Controller, Handle};
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
 use crate::runtime::Named;
@@ -359,19 +356,11 @@ impl<S: Body> ReadyController<S> {
         }
         let registration = runtime.register(Named::Controller, &shared.name);
         let handle = Arc::new(Handle { shared, feeds: Feeds::new(feeds), registration });
-        registered::list(&handle);
+        list(&handle);
         Ok(Controller(handle))
     }
 }
 
-impl<S: Body> fmt::Debug for ControllerBuilder<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ControllerBuilder").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] ControllerBuilder<S>, self, name = self.name);
 
-impl<S: Body> fmt::Debug for ReadyController<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadyController").field("name", &self.builder.name).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] ReadyController<S>, self, name = self.builder.name);

@@ -9,9 +9,12 @@
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use actix::Message;
+use actix::dev::RecipientRequest;
+use actix::{Message, Recipient};
 use informer_core::controller::{Awaited, Causes, Outcome};
 use informer_core::meta::{Meta, Object, ObjectKey};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +25,10 @@ use super::watched::Watched;
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
 use crate::pipeline::sources::Selected;
+use crate::runtime::Runtime;
+
+/// What a reconcile function gives.
+pub(super) type Answer = Result<Outcome, ReconcileError>;
 
 /// Why a reconcile failed. `?` makes one of any error.
 ///
@@ -83,14 +90,7 @@ impl fmt::Display for ReconcileError {
     }
 }
 
-impl fmt::Debug for ReconcileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReconcileError")
-            .field("error", &self.source)
-            .field("is_terminal", &self.is_terminal)
-            .finish()
-    }
-}
+informer_core::debug_as!(ReconcileError, self, error = self.source, is_terminal = self.is_terminal);
 
 /// A request to reconcile one key.
 ///
@@ -278,16 +278,12 @@ impl<S: Body> Request<S> {
     }
 }
 
-impl<S: Body> fmt::Debug for Request<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
-            .field("id", &self.id)
-            .field("key", &format_args!("{}", self.key))
-            .field("attempt", &self.attempt)
-            .field("causes", &format_args!("{}", self.causes))
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] Request<S>, self,
+    id = self.id,
+    key = format_args!("{}", self.key),
+    attempt = self.attempt,
+    causes = format_args!("{}", self.causes)
+);
 
 /// The message to an actor that reconciles: the request. Its answer is the outcome.
 #[derive(Debug)]
@@ -296,4 +292,52 @@ pub struct Reconcile<S: Body>(pub Request<S>);
 
 impl<S: Body> Message for Reconcile<S> {
     type Result = Result<Outcome, ReconcileError>;
+}
+
+// The answer of an actor that reconciles.
+//
+// Answers "when has an actor ended its work on a request?": when it has answered. Invariants:
+// 1. If the wait is dropped, since what ran the worker has ended, the answer is waited for with us: until then the
+// controller has not ended.
+// 2. An actor that has stopped, or whose handler has panicked, is a failure.
+
+/// The answer on its way.
+type Waiting<S> = Pin<Box<RecipientRequest<Reconcile<S>>>>;
+
+/// The wait for the answer to one request.
+pub(super) struct Asked<S: Body> {
+    /// None when it has come.
+    waits: Option<(Waiting<S>, Task)>,
+    runtime: Runtime,
+}
+
+impl<S: Body> Asked<S> {
+    pub(super) fn new(actor: &Recipient<Reconcile<S>>, request: Request<S>, runtime: &Runtime) -> Self {
+        let task = request.task.clone();
+        let answer = Box::pin(actor.send(Reconcile(request)));
+        Self { waits: Some((answer, task)), runtime: runtime.clone() }
+    }
+}
+
+impl<S: Body> Future for Asked<S> {
+    type Output = Answer;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        let gone = || ReconcileError::from("the actor that reconciles has stopped, or has panicked");
+        let Some((answer, _)) = &mut self.waits else { return Poll::Ready(Err(gone())) };
+        let answer = ready!(answer.as_mut().poll(cx));
+        self.waits = None;
+        Poll::Ready(answer.unwrap_or_else(|_| Err(gone())))
+    }
+}
+
+impl<S: Body> Drop for Asked<S> {
+    fn drop(&mut self) {
+        if let Some((answer, task)) = self.waits.take() {
+            self.runtime.spawn_local(move || async move {
+                drop(answer.await);
+                drop(task);
+            });
+        }
+    }
 }

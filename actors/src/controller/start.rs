@@ -7,19 +7,20 @@
 //!
 //! Read next: `worker.rs`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 
 use super::end::Task;
-use super::request::Request;
+use super::request::{Answer, Request};
 use super::shared::Shared;
-use super::worker::{Answer, Call, Present, work};
+use super::worker::{Call, Present, work};
+use super::{ControllerStatus, Handle};
 use crate::pipeline::messages::Body;
-use crate::runtime::Label;
+use crate::runtime::{Label, Registrant};
 
 /// Starts the workers of a controller.
 pub(super) type Starter<S> = Box<dyn FnOnce(&Arc<Shared<S>>, &Task) + Send>;
@@ -33,7 +34,7 @@ where
 {
     Box::new(move |shared, task| {
         let call = Arc::new(Call { function, is_cancelled_by_drop });
-        let foreign = Handle::try_current().ok().filter(|_| !shared.runtime.is_simulated());
+        let foreign = tokio::runtime::Handle::try_current().ok().filter(|_| !shared.runtime.is_simulated());
         for _ in 0..shared.limits.workers {
             let (present, call) = (Present::new(shared, task), Arc::clone(&call));
             match &foreign {
@@ -71,4 +72,61 @@ fn with_us<S: Body>(shared: &Shared<S>, make: impl FnOnce() -> LocalBoxFuture<'s
         let labelled = arbiter.label(label);
         labelled.run(make()).await;
     });
+}
+
+// A controller in the report of its runtime, and its stop when the runtime ends first.
+//
+// Answers "which controllers run here, and how is each doing?". A controller is listed as long as it has a handle; being
+// listed keeps nothing running.
+
+/// A controller of any kind, as its runtime knows it.
+pub(crate) struct RegisteredController(Weak<dyn Reported>);
+
+impl RegisteredController {
+    /// How it is doing; `None` when its last handle was dropped.
+    pub(crate) fn status(&self) -> Option<ControllerStatus> {
+        self.0.upgrade().map(|controller| controller.status())
+    }
+}
+
+/// Lists this controller until its last handle is dropped.
+pub(super) fn list<S: Body>(handle: &Arc<Handle<S>>) {
+    let weak = Arc::downgrade(handle);
+    if let Some(registration) = &handle.registration {
+        registration.list(Arc::new(RegisteredController(weak)));
+    }
+}
+
+impl Registrant for RegisteredController {
+    fn stop(&self) {
+        if let Some(controller) = self.0.upgrade() {
+            controller.stop();
+        }
+    }
+
+    fn abandon(&self) {}
+
+    fn over(&self) -> CancellationToken {
+        // The threads of the runtime are waited for by the runtime. What runs on the program's own tokio runtime is not:
+        // it may need the thread that waits here. `Controller::ended` waits for it.
+        let over = CancellationToken::new();
+        over.cancel();
+        over
+    }
+}
+
+/// What a runtime needs of a controller, whatever its objects are.
+trait Reported: Send + Sync {
+    fn status(&self) -> ControllerStatus;
+    fn stop(&self);
+}
+
+impl<S: Body> Reported for Handle<S> {
+    fn status(&self) -> ControllerStatus {
+        self.shared.status(&self.feeds)
+    }
+
+    fn stop(&self) {
+        self.shared.shut_down(&self.feeds);
+    }
 }

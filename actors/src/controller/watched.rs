@@ -1,6 +1,6 @@
 //! The informers that a controller watches, whatever their bodies are.
 //!
-//! Answers "is it synced, does it follow this object, now as well, and has its cache seen this write?". Read next: `settling.rs`,
+//! Answers "is it synced, does it follow this object, now as well, and has its cache seen this write?". Read next: `shared.rs`,
 //! which waits; `following.rs`, which subscribes.
 
 use std::any::{Any, TypeId};

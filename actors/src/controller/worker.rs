@@ -9,7 +9,7 @@
 //!    dropped: its answer is waited for, and the key stays with it.
 //! 4. A panic of the worker itself is a failure of the key, and the worker goes on. If the fence panics, there is no
 //!    fencing number (`shared.rs`).
-//! 5. A key whose writes are not seen yet comes back when they are (`settling.rs`); the worker goes on with others.
+//! 5. A key whose writes are not seen yet comes back when they are (`shared.rs`); the worker goes on with others.
 //!
 //! Read next: `shared.rs`; `request.rs`, what the function is given; `informer_core::controller`, what follows.
 
@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use informer_core::controller::{Begun, Causes, Ended, Next, Outcome, Reason, Why, Writes};
+use informer_core::controller::{Begun, Causes, Ended, Next, Reason, Why, Writes};
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
@@ -29,9 +29,8 @@ use tracing::Instrument;
 
 use super::cells::WritesCell;
 use super::end::Task;
-use super::request::{ReconcileError, Request};
-use super::settling::{settle, unseen};
-use super::shared::Shared;
+use super::request::{Answer, Request};
+use super::shared::{Shared, settle, unseen};
 use super::status::Failure;
 use crate::pipeline::messages::Body;
 use crate::runtime::{drop_payload, panic_text, sleep};
@@ -43,9 +42,6 @@ mod telling;
 /// The serial of the next reconcile of this process. It is global, since what a reconcile leaves behind may outlive its controller
 /// and its runtime.
 static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
-
-/// What a reconcile function gives.
-pub(super) type Answer = Result<Outcome, ReconcileError>;
 
 /// How a worker runs the function.
 pub(super) struct Call<C> {

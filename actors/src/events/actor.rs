@@ -9,7 +9,6 @@
 //! Mailbox: see `messages.rs`. It is restarted alone. If it is given up, or its arbiter ends, the recorder is over: events
 //! are refused, and every wait ends. Read next: `content.rs`.
 
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +24,7 @@ use super::content::Inside;
 use super::messages::{Flushed, Look};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::{drop_payload, panic_text, sleep_until};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// What the actor is built from.
 #[derive(Clone)]
@@ -141,11 +140,5 @@ impl RecorderActor {
             actor.look(ctx);
         });
         self.alarm = Some((due, ctx.spawn(woken)));
-    }
-}
-
-impl fmt::Debug for RecorderActor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecorderActor").field("recorder", &self.spec.inside.name).finish_non_exhaustive()
     }
 }

@@ -5,7 +5,6 @@
 //!
 //! Read next: `shared.rs`, which registers; `runtime/registry.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 
 use informer_core::events::Figures;
@@ -51,11 +50,5 @@ impl Registrant for RegisteredRecorder {
 
     fn over(&self) -> CancellationToken {
         self.inside.over.clone()
-    }
-}
-
-impl fmt::Debug for RegisteredRecorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RegisteredRecorder").field(&self.inside.name).finish()
     }
 }

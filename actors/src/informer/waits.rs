@@ -18,8 +18,7 @@ use crate::pipeline::messages::Body;
 use crate::pipeline::namespace_set::NamespaceSet;
 use crate::pipeline::status::{InformerStatus, SourceStatus};
 use crate::pipeline::subscription_state::EndReason;
-use crate::wait_error::{NotSynced, WaitError};
-use crate::waiting::{Looked, Undecided, wait};
+use crate::wait_error::{Looked, NotSynced, Undecided, WaitError, wait};
 
 /// How long a wait for the first lists also waits for what is found out about empty ones. Usually that is one request.
 const MOST_FOR_HINTS: Duration = Duration::from_secs(2);

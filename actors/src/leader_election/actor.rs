@@ -9,12 +9,12 @@
 //! Mailbox: `Begin` once, and `ShutDown`. It is restarted alone; if it is given up, the election is over and this process does not
 //! lead. Read next: `cell.rs`; `informer_core::leader_election`, which decides.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use actix::{
-    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture,
+    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, SpawnHandle, Supervised,
+    WrapFuture,
 };
 use informer_core::leader_election::{
     CandidateRecord, Effect, LeaderElection, LeaseRecord, Moment, Read, WhyNot, Written,
@@ -22,11 +22,10 @@ use informer_core::leader_election::{
 use informer_core::words::{QUOTED, one_line};
 
 use super::cell::{Cell, News};
-use super::lock::{Answer, LeaseLock, LockError, MakeLock};
-use super::messages::{Begin, ShutDown};
+use super::term::{Answer, LeaseLock, LockError, MakeLock};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::{RandomNumbers, sleep, within};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// How often the log tells of one cause of failures at most.
 const TELL_EACH: Duration = Duration::from_secs(600);
@@ -295,8 +294,25 @@ fn candidate_of(answer: Result<Answer, LockError>) -> Read<CandidateRecord> {
     }
 }
 
-impl fmt::Debug for ElectionActor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ElectionActor").field("lease", &self.spec.cell.lease).finish_non_exhaustive()
-    }
+// What the actor of an election is told.
+//
+// | message | from | answer | bound |
+// |---|---|---|---|
+// | `Begin` | `LeaderElection::begin` | none | one in the life of an election |
+// | `ShutDown` | `LeaderElection::shutdown` | at once | one for each caller that waits |
+
+/// A declared candidate takes part from here on.
+#[derive(Debug)]
+pub(super) struct Begin;
+
+impl Message for Begin {
+    type Result = ();
+}
+
+/// The term is over, and the lease is to be given back.
+#[derive(Debug)]
+pub(super) struct ShutDown;
+
+impl Message for ShutDown {
+    type Result = ();
 }

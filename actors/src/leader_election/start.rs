@@ -14,9 +14,8 @@ use super::actor::{ElectionActor, ElectionSpec};
 use super::cell::Cell;
 use super::{LeaderElection, MakeLock, StartError};
 use crate::runtime::{Named, Registrant, Registration, Runtime};
-use crate::supervision::child::Mailbox;
 use crate::supervision::group::Group;
-use crate::supervision::owner::{ChildEvent, Ended, Owner};
+use crate::supervision::owner::{ChildEvent, Ended, Mailbox, Owner};
 use crate::supervision::parent::Parent;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };

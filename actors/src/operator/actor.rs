@@ -21,7 +21,7 @@ use super::content::Step;
 use super::{Shared, run};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::sleep_until;
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// Something has changed: look whether something has to be done.
 pub(super) struct Look;

@@ -10,7 +10,6 @@
 //!
 //! Read next: `part.rs`; `controller.rs`, what runs.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,11 +80,7 @@ where
     }
 }
 
-impl<F> fmt::Debug for ControllerPart<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ControllerPart").field(&self.name).finish()
-    }
-}
+informer_core::debug_as!([F] ControllerPart<F>, self, name = self.name);
 
 async fn run(controller: AnyController, context: PartContext) -> Result<(), PartError> {
     let left = controller.clone();

@@ -282,11 +282,7 @@ impl PartContext {
     }
 }
 
-impl fmt::Debug for PartContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PartContext").field("life", &self.life).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(PartContext, self, life = self.life);
 
 /// A part made of a function, by [`task`].
 pub struct Task<F> {
@@ -317,8 +313,4 @@ where
     }
 }
 
-impl<F> fmt::Debug for Task<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Task").field(&self.name).finish()
-    }
-}
+informer_core::debug_as!([F] Task<F>, self, name = self.name);

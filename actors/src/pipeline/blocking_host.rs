@@ -9,7 +9,6 @@
 //!
 //! Read next: `runtime/callbacks.rs`, the pool; `callback_host.rs`, async closures.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -87,10 +86,4 @@ fn call(
         count_panic(state, key, panic);
     }
     ended
-}
-
-impl<S: Body> fmt::Debug for BlockingHost<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockingHost").field("state", &self.state).finish_non_exhaustive()
-    }
 }

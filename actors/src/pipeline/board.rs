@@ -11,7 +11,6 @@
 //!
 //! Read next: `status.rs`, the values; `informer.rs`, which waits.
 
-mod namespaces;
 mod sync;
 
 use std::collections::BTreeMap;
@@ -24,7 +23,7 @@ use informer_core::meta::SourceId;
 use informer_core::reflector::{SourceCounters, SourceState};
 use informer_core::snapshot::Snapshot;
 
-use crate::pipeline::queue_cell::QueueCell;
+use crate::pipeline::figures::QueueCell;
 use crate::pipeline::signal::Signal;
 use crate::pipeline::source_cells::SourceCells;
 use crate::pipeline::status::{DataCounters, InformerStatus, NamespacesStatus, SourceStatus};

@@ -17,7 +17,6 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -219,10 +218,4 @@ pub(crate) fn count_filter_panic(state: &SubscriptionState, key: &ObjectKey, pan
         tracing::error!(target: "actix_informer::informer", %informer, %subscription, %key, count, "a filter of {subscription} has panicked on {key}, which counts as yes ({count} times so far): {panicked}");
     }
     drop_payload(panic);
-}
-
-impl<S: Body> fmt::Debug for CallbackHost<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallbackHost").field("state", &self.state).finish_non_exhaustive()
-    }
 }

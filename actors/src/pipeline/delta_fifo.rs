@@ -16,8 +16,7 @@ use std::collections::VecDeque;
 use actix::dev::OneshotSender;
 use actix::{Actor, Context, Handler, Supervised};
 use informer_core::delta::WatchPart;
-use informer_core::delta_fifo::arrivals::Arrivals;
-use informer_core::delta_fifo::{Batch, Bounds, DeltaQueue, Depth, QueueOrder};
+use informer_core::delta_fifo::{Arrivals, Batch, Bounds, DeltaQueue, Depth, QueueOrder};
 use informer_core::meta::SourceId;
 use informer_core::off_arbiter::OffArbiter;
 
@@ -25,7 +24,7 @@ use crate::pipeline::messages::{Answer, Body, Delta, Epoch, Flush, Pop, RemoveSo
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// What a DeltaFifo is built from.
 pub(crate) struct DeltaFifoSpec<S: Body> {
@@ -268,8 +267,4 @@ impl<S: Body> Handler<Flush> for DeltaFifo<S> {
     }
 }
 
-impl<S: Body> Clone for DeltaFifoSpec<S> {
-    fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), bounds: self.bounds, queue_order: self.queue_order }
-    }
-}
+informer_core::clone_of!([S: Body] DeltaFifoSpec<S> { shared, bounds, queue_order });

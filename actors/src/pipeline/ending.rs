@@ -16,8 +16,8 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::StatusBoard;
+use crate::pipeline::listener_roster::Subscriptions;
 use crate::pipeline::subscription_state::EndReason;
-use crate::pipeline::subscriptions::Subscriptions;
 use crate::runtime::{Registrant, Registration};
 
 /// Everything that takes part in the end of one informer.

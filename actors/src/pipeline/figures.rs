@@ -7,8 +7,10 @@
 //!
 //! Read next: `board.rs` and `subscription_state.rs`, which hold them; `report.rs`, which enumerates them.
 
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use informer_core::delta_fifo::Depth;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 
 /// The upper bounds of the buckets of a [`Timing`]; what takes longer than the last one is in a bucket of its own.
@@ -151,6 +153,55 @@ impl WatchEnds {
         self.broken += other.broken;
         self.closed += other.closed;
     }
+}
+
+// The cell of the queue: its depth, and when the Indexer's batch arrived in it.
+//
+// Answers "what waits in the queue, and since when?". It has no lock, since it changes with each event.
+
+#[derive(Debug)]
+pub(crate) struct QueueCell {
+    parts: AtomicUsize,
+    bytes: AtomicUsize,
+    /// In nanoseconds; [`NEVER`] if nothing waits.
+    oldest_since: AtomicU64,
+    handed_out: AtomicU64,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl QueueCell {
+    pub(crate) fn new() -> Self {
+        let (parts, bytes, handed_out) = Default::default();
+        Self { parts, bytes, handed_out, oldest_since: AtomicU64::new(NEVER) }
+    }
+
+    pub(crate) fn read(&self) -> QueueStatus {
+        let oldest = self.oldest_since.load(Ordering::Relaxed);
+        QueueStatus {
+            parts: self.parts.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            oldest_since: (oldest != NEVER).then(|| Duration::from_nanos(oldest)),
+        }
+    }
+
+    pub(crate) fn show(&self, depth: Depth, oldest_since: Option<Duration>) {
+        self.parts.store(depth.parts, Ordering::Relaxed);
+        self.bytes.store(depth.bytes, Ordering::Relaxed);
+        self.oldest_since.store(oldest_since.map_or(NEVER, nanos), Ordering::Relaxed);
+    }
+
+    pub(crate) fn hand_out(&self, arrived: Duration) {
+        self.handed_out.store(nanos(arrived), Ordering::Relaxed);
+    }
+
+    pub(crate) fn arrived(&self) -> Duration {
+        Duration::from_nanos(self.handed_out.load(Ordering::Relaxed))
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(NEVER - 1)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ use crate::pipeline::processor::Processor;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Asked, ask_with};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// Objects handled in one turn.
 pub(crate) const SLICE: usize = 250;
@@ -301,8 +301,4 @@ impl<S: Body> Indexer<S> {
     }
 }
 
-impl<S: Body> Clone for IndexerSpec<S> {
-    fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), fifo: self.fifo.clone(), processor: self.processor.clone() }
-    }
-}
+informer_core::clone_of!([S: Body] IndexerSpec<S> { shared, fifo, processor });

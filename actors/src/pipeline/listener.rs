@@ -10,9 +10,8 @@
 //!    of a stream, and those of drains.
 //!
 //! Mailbox: one Distribute in flight, one Start and one Reattach for each epoch, the handle's asks. If it fails, its
-//! subscription ends with a reason. Read next: `listener/delivery.rs`, how a window is sent; `listener/drain.rs`.
+//! subscription ends with a reason. Read next: `listener/delivery.rs`, how a window is sent.
 
-use std::fmt;
 use std::sync::Arc;
 
 use actix::dev::OneshotSender;
@@ -33,10 +32,9 @@ use crate::pipeline::shared::PipelineShared;
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{ReplySlot, ask_any};
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 mod delivery;
-mod drain;
 mod feed;
 
 pub(crate) use delivery::{Delivery, Polls};
@@ -259,11 +257,5 @@ impl<S: Body> From<Change<S>> for Notify<S> {
             Change::Updated { old, object, cause } => Self::Updated { old, object, cause },
             Change::Deleted { last, exact, cause, .. } => Self::Deleted { last, exact, cause },
         }
-    }
-}
-
-impl<S: Body> fmt::Debug for Listener<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listener").field("id", &self.spec.id).finish_non_exhaustive()
     }
 }

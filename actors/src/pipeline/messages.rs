@@ -22,7 +22,6 @@
 //! The question of a guard to its Supervisor is in `supervision/messages.rs`.
 //! Read next: `wiring.rs`, which actor has which address; then any actor.
 
-use std::fmt;
 use std::sync::Arc;
 
 use actix::dev::OneshotSender;
@@ -256,12 +255,6 @@ impl IndexCall {
 
 impl<S: Body> Message for AddIndex<S> {
     type Result = Result<(), IndexExists>;
-}
-
-impl<L: actix::Actor> fmt::Debug for Attach<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attach").field("id", &self.id).finish_non_exhaustive()
-    }
 }
 
 /// The response type of handlers that may answer later.

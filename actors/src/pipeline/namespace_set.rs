@@ -8,7 +8,6 @@
 //!
 //! Read next: `informer/namespaces.rs`, what a handle does with it; `informer_core::namespaces`, which decides.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -46,11 +45,7 @@ pub(crate) struct Makers<S> {
     pub(crate) is_selected: bool,
 }
 
-impl<S> Clone for Makers<S> {
-    fn clone(&self) -> Self {
-        Self { each: Arc::clone(&self.each), all: self.all.clone(), is_selected: self.is_selected }
-    }
-}
+informer_core::clone_of!([S] Makers<S> { each, all, is_selected });
 
 #[derive(Debug, Default)]
 struct State {
@@ -256,10 +251,8 @@ fn made<T>(make: impl FnOnce() -> Result<T, Arc<str>>) -> Result<T, Arc<str>> {
 }
 
 /// The sets of one informer: none, or one for each cluster.
-#[derive(Debug)]
 pub(crate) struct NamespaceSets<S>(Mutex<Sets<S>>);
 
-#[derive(Debug)]
 struct Sets<S> {
     sets: Vec<Arc<NamespaceSet<S>>>,
     /// The number of the next one: none is used twice.
@@ -306,12 +299,6 @@ impl<S> NamespaceSets<S> {
         let ended = place.map(|place| state.sets.swap_remove(place));
         drop(state);
         ended.is_some()
-    }
-}
-
-impl<S> fmt::Debug for NamespaceSet<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NamespaceSet").field("cluster", &self.cluster).finish_non_exhaustive()
     }
 }
 

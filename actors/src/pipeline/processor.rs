@@ -11,7 +11,6 @@
 //! Mailbox: one ask of the Indexer, one Attach for each listener and epoch, one Detach for each subscription. If it
 //! fails, the group is restarted. Read next: `listener.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +33,7 @@ use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::ask;
 use crate::runtime::sleep_until;
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// What a Processor is built from.
 pub(crate) struct ProcessorSpec<S: Body> {
@@ -207,14 +206,4 @@ impl<S: Body> Handler<Detach> for Processor<S> {
     }
 }
 
-impl<S: Body> Clone for ProcessorSpec<S> {
-    fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), fifo: self.fifo.clone(), roster: self.roster.clone() }
-    }
-}
-
-impl<S: Body> fmt::Debug for Processor<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Processor").field("epoch", &self.epoch).finish_non_exhaustive()
-    }
-}
+informer_core::clone_of!([S: Body] ProcessorSpec<S> { shared, fifo, roster });

@@ -12,7 +12,6 @@
 //!
 //! Read next: `waits.rs`, the waits; `indexer.rs`, the writer; `lister.rs`, the readers' handle.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -175,18 +174,6 @@ impl<S: Body> EpochCell for Published<S> {
 
     fn begin_epoch_after(&self, current: Epoch) -> bool {
         self.epoch.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-}
-
-impl<S> fmt::Debug for Published<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Published").field("epoch", &self.epoch()).finish_non_exhaustive()
-    }
-}
-
-impl<S> fmt::Debug for Woken<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Woken").field("place", &self.place).finish_non_exhaustive()
     }
 }
 

@@ -12,15 +12,10 @@
 //! still served. Read next: `reflector/session.rs`.
 
 mod filtering;
-mod foreign;
 mod happened;
-mod log;
 mod questions;
 mod session;
-mod succession;
-mod turn;
 
-use std::fmt;
 use std::sync::Arc;
 
 use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Supervised, WrapFuture};
@@ -33,7 +28,7 @@ use crate::pipeline::messages::{Body, Epoch};
 use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// What a Reflector is built from.
 pub(crate) struct ReflectorSpec<S: Body> {
@@ -91,22 +86,6 @@ impl<S: Body> Reflector<S> {
     }
 }
 
-impl<S: Body> Clone for ReflectorSpec<S> {
-    fn clone(&self) -> Self {
-        Self {
-            shared: self.shared.clone(),
-            source: self.source.clone(),
-            cluster: self.cluster.clone(),
-            connect: self.connect.clone(),
-            config: self.config.clone(),
-            filter: self.filter.clone(),
-            fifo: self.fifo.clone(),
-        }
-    }
-}
-
-impl<S: Body> fmt::Debug for Reflector<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reflector").field("source", &self.spec.source).finish_non_exhaustive()
-    }
-}
+informer_core::clone_of!([S: Body] ReflectorSpec<S> {
+    shared, source, cluster, connect, config, filter, fifo
+});

@@ -127,11 +127,7 @@ impl<S: Body> PipelineShared<S> {
     }
 }
 
-impl<S: Body> Clone for PipelineShared<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+informer_core::clone_of!([S: Body] PipelineShared<S>);
 
 /// The newest version that each source has put into the queue, per epoch: a new Reflector continues from it.
 #[derive(Debug, Default)]

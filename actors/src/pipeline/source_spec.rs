@@ -198,12 +198,8 @@ impl<S> SourceSpec<S> {
     }
 }
 
-impl<S> fmt::Debug for SourceSpec<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SourceSpec")
-            .field("id", &self.id)
-            .field("cluster", &self.cluster)
-            .field("coverage", &self.coverage)
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S] SourceSpec<S>, self,
+    id = self.id,
+    cluster = self.cluster,
+    coverage = self.coverage
+);

@@ -7,9 +7,7 @@
 //! 3. Its lock is held only while a few numbers are copied, and no other lock is taken meanwhile.
 
 mod blocking_call;
-mod end_reason;
 mod status;
-mod sync;
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,8 +20,7 @@ use tokio::sync::Notify;
 
 use self::blocking_call::BlockingCall;
 pub(crate) use self::blocking_call::CallCheck;
-pub use self::end_reason::{EndReason, ShutdownError, Unfinished};
-pub use self::status::SubscriptionStatus;
+pub use self::status::{EndReason, ShutdownError, SubscriptionStatus, Unfinished};
 use crate::pipeline::figures::TimingCell;
 use crate::runtime::locked::locked;
 use crate::runtime::{Label, Runtime};

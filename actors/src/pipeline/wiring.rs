@@ -14,7 +14,6 @@
 //!
 //! Read next: `informer.rs`, the handle; `supervision/start.rs`, how a child is started.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,9 +40,9 @@ use crate::pipeline::shared::{Common, HandedOver, IndexRegistry, PipelineShared}
 use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::sources::Sources;
 use crate::runtime::{ArbiterHandle, Runtime, Watched};
-use crate::supervision::child::{Child, Mailbox};
 use crate::supervision::children::Children;
 use crate::supervision::group::Group;
+use crate::supervision::owner::{Child, Mailbox};
 use crate::supervision::parent::Parent;
 
 /// What an informer is made of.
@@ -113,20 +112,9 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: 
     pipeline
 }
 
-impl<S: Body> Clone for Pipeline<S> {
-    fn clone(&self) -> Self {
-        Self {
-            shared: self.shared.clone(),
-            parent: Arc::clone(&self.parent),
-            fifo: self.fifo.clone(),
-            indexer: self.indexer.clone(),
-            processor: Arc::clone(&self.processor),
-            attach: Arc::clone(&self.attach),
-            roster: self.roster.clone(),
-            reflectors: self.reflectors.clone(),
-        }
-    }
-}
+informer_core::clone_of!([S: Body] Pipeline<S> {
+    shared, parent, fifo, indexer, processor, attach, roster, reflectors
+});
 
 impl<S: Body> Pipeline<S> {
     /// Has the sources followed from now on; false if they are already, or the informer has stopped.
@@ -196,15 +184,6 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -
         begun: CancellationToken::new(),
         stop_reading: CancellationToken::new(),
     }))
-}
-
-impl<S> fmt::Debug for InformerSpec<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InformerSpec")
-            .field("name", &self.name)
-            .field("sources", &self.sources)
-            .finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

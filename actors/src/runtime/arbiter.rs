@@ -9,7 +9,6 @@
 //! 4. The heartbeat ("pulse") is younger than two seconds unless something blocks the thread. The watchdog reads it.
 
 use std::any::Any;
-use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -280,12 +279,6 @@ impl Drop for OwnArbiter {
         if !self.is_shared {
             self.arbiter.stop();
         }
-    }
-}
-
-impl fmt::Debug for ArbiterHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ArbiterHandle").field(&self.0.name).finish()
     }
 }
 

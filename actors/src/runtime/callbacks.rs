@@ -13,7 +13,7 @@
 //!    joins that thread.
 //! 7. No job runs, no thread is started and nothing is logged under a lock.
 //!
-//! Read next: `blocking.rs`, whose closures run here.
+//! Read next: `callback.rs`, whose closures run here.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -339,21 +339,11 @@ impl<T: Send + 'static> Drop for Owned<T> {
     }
 }
 
-impl<T: Send + 'static> Clone for PooledValue<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+informer_core::clone_of!([T: Send + 'static] PooledValue<T>);
 
 impl<T: Send + 'static> fmt::Debug for PooledValue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PooledValue")
-    }
-}
-
-impl fmt::Debug for CallbackPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "CallbackPool(threads)" } else { "CallbackPool(inline)" })
     }
 }
 

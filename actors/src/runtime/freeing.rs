@@ -17,7 +17,6 @@
 //! Read next: `informer_core::off_arbiter`; `pipeline/reflector/session.rs`, whose next list waits for this thread.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -306,12 +305,6 @@ impl Release for Shared {
             drop(state);
             self.wake.notify_one();
         }
-    }
-}
-
-impl fmt::Debug for Freeing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Freeing").field("pending_bytes", &self.pending_bytes()).finish()
     }
 }
 

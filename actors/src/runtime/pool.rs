@@ -14,7 +14,6 @@
 //! The caller decides whether a job is large enough to be sent here. Read next: `freeing.rs`, the thread that frees.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -269,11 +268,7 @@ impl State {
     }
 }
 
-impl fmt::Debug for DecodePool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecodePool").field("width", &self.width()).finish()
-    }
-}
+informer_core::debug_as!(DecodePool, self, width = self.width());
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The progress of an informer's actors, and whether they have more work: for the watchdog.
 //!
 //! Answers "does this pipeline make progress?" with one counter and three marks. The actors set them as they work, and
-//! the watchdog reads them from its own thread. The rule that decides is `informer_core::stall`. Invariants:
+//! the watchdog reads them from its own thread. The rule that decides is `informer_core::restart`. Invariants:
 //! 1. Neither side waits for the other, and no actor reads the values.
 //! 2. The counter grows with every batch taken from the queue, slice applied, publish sent and chunk recorded.
 //! 3. While the group waits for a restart it counts as having no work: its status shows that it is restarted.
@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use informer_core::indexer::machine::Step;
-use informer_core::stall::Sample;
+use informer_core::restart::Sample;
 
 /// The counter and the marks of one informer.
 #[derive(Debug, Default)]

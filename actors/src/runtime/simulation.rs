@@ -6,7 +6,6 @@
 //! 2. One seed and one script give one trace.
 //! 3. Several runtimes may share the thread and the clock; each ends alone.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -186,8 +185,4 @@ impl SimulationBuilder {
     }
 }
 
-impl fmt::Debug for Simulation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Simulation").field("seed", &self.builder.seed).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Simulation, self, seed = self.builder.seed);

@@ -5,7 +5,7 @@
 //! is stuck in the status of the informers that depend on it, and logs it. It does not end a blocked thread, since that
 //! is not possible. A simulation has a watchdog only on request. Invariants:
 //! 1. An arbiter without a heartbeat for [`STUCK_AFTER`] is blocked; the report names the arbiter and the actor.
-//! 2. The rule of `informer_core::stall` decides whether a pipeline makes no progress; the report names the actor.
+//! 2. The rule of `informer_core::restart` decides whether a pipeline makes no progress; the report names the actor.
 //! 3. The status changes when something becomes stuck and when it goes on, and not in between.
 //! 4. One stuck arbiter, and one stuck pipeline, is logged at most once in ten minutes.
 //!
@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use informer_core::stall::StallWatch;
+use informer_core::restart::StallWatch;
 
 use super::{ArbiterHandle, Clock, RuntimeError, Stuck, StuckKind};
 use crate::runtime::locked::locked;
@@ -248,12 +248,6 @@ fn is_due(logged_at: Option<Duration>, now: Duration) -> bool {
 fn stuck(arbiter: &ArbiterHandle) -> Option<Stuck> {
     let is_stuck = arbiter.health().since_pulse >= STUCK_AFTER && !arbiter.is_over();
     is_stuck.then(|| arbiter.blocked())
-}
-
-impl fmt::Debug for Watchdog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Watchdog(thread)" } else { "Watchdog(none)" })
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@
 //! Read next: `start.rs`; `pipeline/wiring.rs`, whose reflectors these are.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use actix::Addr;
@@ -19,8 +18,7 @@ use informer_core::restart::{Role, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use crate::runtime::locked::locked;
-use crate::supervision::child::{Child, Mailbox};
-use crate::supervision::owner::ChildEvent;
+use crate::supervision::owner::{Child, ChildEvent, Mailbox};
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 
 /// The children of one parent that have this role.
@@ -42,11 +40,7 @@ struct Entry<A: Child> {
     is_given_up: bool,
 }
 
-impl<K, A: Child> Clone for Children<K, A> {
-    fn clone(&self) -> Self {
-        Self { parent: Arc::clone(&self.parent), role: self.role, entries: Arc::clone(&self.entries) }
-    }
-}
+informer_core::clone_of!([K, A: Child] Children<K, A> { parent, role, entries });
 
 /// Why a child was not revived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,11 +153,5 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
             }
             over.cancel();
         });
-    }
-}
-
-impl<K, A: Child> fmt::Debug for Children<K, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Children").field("role", &self.role).finish_non_exhaustive()
     }
 }

@@ -46,10 +46,8 @@ use informer_core::words::{Brief, QUOTED, one_line};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Labelled, panic_text, sleep};
-use crate::supervision::child::Child;
 use crate::supervision::group::Epoch;
-use crate::supervision::messages::{Decided, Exited};
-use crate::supervision::owner::Ended;
+use crate::supervision::owner::{Child, Decided, Ended, Exited};
 use crate::supervision::parent::ChildContext;
 
 /// One child and all that its guard needs to run it.

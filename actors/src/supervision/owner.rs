@@ -12,7 +12,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::restart::{Exit, Role};
+use actix::dev::channel::{AddressReceiver, channel};
+use actix::{Actor, Addr, Context, Message, Supervised};
+use informer_core::restart::{Exit, RestartHistory, Role, Verdict};
 use informer_core::words::{QUOTED, one_line};
 
 /// The owner of supervised children.
@@ -45,6 +47,86 @@ impl fmt::Display for Ended<'_> {
             Exit::Failed(why) => write!(f, "has failed: {}", one_line(why, QUOTED)),
             Exit::Panicked(text) => write!(f, "has panicked: {}", one_line(text, QUOTED)),
             _ => f.write_str("has ended"),
+        }
+    }
+}
+
+// The question of a guard to its Supervisor: the only message of supervision.
+//
+// It has a file of its own, so that the guard and the Supervisor do not depend on each other. Each child has at most
+// one ask in flight.
+
+/// A child has ended; the answer is what follows.
+#[derive(Debug)]
+pub(crate) struct Exited {
+    pub(crate) child: Arc<str>,
+    pub(crate) role: Role,
+    /// Its restarts so far; none before the first, and of a child that is restarted with its group.
+    pub(crate) history: Option<Box<RestartHistory>>,
+    pub(crate) exit: Exit,
+}
+
+/// What follows, and the history with it.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) verdict: Verdict,
+    pub(crate) history: Option<Box<RestartHistory>>,
+}
+
+impl Message for Exited {
+    type Result = Decided;
+}
+
+// A supervised actor: how it is built anew, its mailbox, and how its end is reported.
+//
+// Answers "what must an actor provide, so that a guard can restart it?".
+
+/// How many messages a mailbox takes before its senders wait. Each of our senders has one ask in flight.
+const MAILBOX: usize = 64;
+
+/// An actor that can be built anew from its spec, at any time.
+pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {
+    /// All that it is built from. It holds no state of the running actor.
+    type Spec: Clone + Send + 'static;
+
+    /// Builds a new actor.
+    fn build(spec: &Self::Spec) -> Self;
+}
+
+/// An address and its mailbox. Both exist before the actor does; messages sent early wait there.
+pub(crate) struct Mailbox<A: Actor>(pub(crate) Addr<A>, pub(crate) AddressReceiver<A>);
+
+impl<A: Actor> Mailbox<A> {
+    pub(crate) fn new() -> Self {
+        Self::with_room(MAILBOX)
+    }
+
+    /// A mailbox that takes so many messages before its senders wait.
+    pub(crate) fn with_room(messages: usize) -> Self {
+        let (sender, inbox) = channel(messages);
+        Self(Addr::new(sender), inbox)
+    }
+}
+
+/// Reports the end of one child, once: with the last verdict, or with none if this is dropped before.
+pub(crate) struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);
+
+impl<F: FnOnce(Option<Verdict>)> OnEnd<F> {
+    pub(crate) fn new(ended: F) -> Self {
+        Self(Some(ended))
+    }
+
+    pub(crate) fn call(mut self, verdict: Verdict) {
+        if let Some(ended) = self.0.take() {
+            ended(Some(verdict));
+        }
+    }
+}
+
+impl<F: FnOnce(Option<Verdict>)> Drop for OnEnd<F> {
+    fn drop(&mut self) {
+        if let Some(ended) = self.0.take() {
+            ended(None);
         }
     }
 }

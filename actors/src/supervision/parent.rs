@@ -8,7 +8,6 @@
 //!
 //! Read next: `start.rs`, which makes a parent and starts children; `guard.rs`, which runs a child.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Poll};
@@ -108,14 +107,5 @@ impl ChildContext {
     /// Whether it is restarted with the group.
     pub(crate) fn follows_group(&self) -> bool {
         self.role.is_some_and(|role| role.follows_group)
-    }
-}
-
-impl fmt::Debug for ChildContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChildContext")
-            .field("label", &self.label)
-            .field("role", &self.role)
-            .finish_non_exhaustive()
     }
 }

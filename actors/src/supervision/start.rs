@@ -10,10 +10,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::runtime::{ArbiterHandle, Label, Runtime};
-use crate::supervision::child::{Child, Mailbox, OnEnd};
 use crate::supervision::group::Group;
 use crate::supervision::guard::Guard;
-use crate::supervision::owner::{ChildEvent, Owner};
+use crate::supervision::owner::{Child, ChildEvent, Mailbox, OnEnd, Owner};
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 use crate::supervision::supervisor::SupervisorSpec;
 

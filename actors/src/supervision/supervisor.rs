@@ -18,9 +18,7 @@ use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, Ver
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::Reply;
 use crate::runtime::{RandomNumbers, Runtime};
-use crate::supervision::child::Child;
-use crate::supervision::messages::{Decided, Exited};
-use crate::supervision::owner::{ChildEvent, Owner};
+use crate::supervision::owner::{Child, ChildEvent, Decided, Exited, Owner};
 
 /// What a Supervisor is built from.
 #[derive(Clone)]

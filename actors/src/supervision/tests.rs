@@ -14,10 +14,9 @@ use futures_util::future::join_all;
 use informer_core::restart::{OnFailure, RestartPolicy, Role};
 use tokio_util::sync::CancellationToken;
 
-use super::child::{Child, Mailbox};
 use super::children::{Children, NotRevived};
 use super::group::{Epoch, EpochCell, Group};
-use super::owner::{ChildEvent, Ended, Owner};
+use super::owner::{Child, ChildEvent, Ended, Mailbox, Owner};
 use super::parent::Parent;
 use crate::runtime::Runtime;
 use crate::runtime::faults::{Faults, Site};

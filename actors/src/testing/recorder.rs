@@ -145,11 +145,7 @@ impl<S: Body> Handler<Notify<S>> for Recorder<S> {
     }
 }
 
-impl<S: Body> Clone for RecorderHandle<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+informer_core::clone_of!([S: Body] RecorderHandle<S>);
 
 impl<S: Body> fmt::Debug for Recorder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,8 +153,4 @@ impl<S: Body> fmt::Debug for Recorder<S> {
     }
 }
 
-impl<S: Body> fmt::Debug for RecorderHandle<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecorderHandle").field("events", &self.len()).finish()
-    }
-}
+informer_core::debug_as!([S: Body] RecorderHandle<S>, self, events = self.len());

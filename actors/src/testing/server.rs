@@ -6,10 +6,9 @@
 //! 1. A watch from version n brings every event after n, in order, or an Expired error.
 //! 2. Requests are logged in order, as the lines that tests read.
 //! 3. A switch affects requests and events after it; `refuse` affects as many requests as it is given errors.
-//! 4. An answer takes time (`latency.rs`): unless a test changes that, the poll that sends a request has no answer yet.
+//! 4. An answer takes time (`poison.rs`): unless a test changes that, the poll that sends a request has no answer yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_util::future::LocalBoxFuture;
@@ -19,14 +18,12 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use informer_core::request::{ListRequest, WatchRequest};
 
-mod changes;
-mod latency;
 mod live;
 mod poison;
 
-use latency::Latency;
+use poison::Latency;
 
-use self::changes::Changes;
+use self::live::Changes;
 use crate::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::Body;
 use crate::runtime::locked::locked;
@@ -334,20 +331,8 @@ impl<S: Body> Default for Server<S> {
     }
 }
 
-impl<S> Clone for Server<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+informer_core::clone_of!([S] Server<S>);
 
-impl<S> fmt::Debug for Backup<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Backup").field("revision", &self.revision).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S] Backup<S>, self, revision = self.revision);
 
-impl<S> fmt::Debug for Server<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("source", &self.0.source).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S] Server<S>, self, source = self.0.source);

@@ -18,7 +18,6 @@
 //! its arbiter ends, the queue is over: adds are refused, and workers get no key. Read next: `content.rs`.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -34,7 +33,7 @@ use super::item::{Home, Offer};
 use super::{QueueKey, QueueNote};
 use crate::runtime::faults::{Faults, Site};
 use crate::runtime::sleep_until;
-use crate::supervision::child::Child;
+use crate::supervision::owner::Child;
 
 /// How many keys are handed out in one turn: then other actors of the arbiter get theirs. Of delayed keys that are due
 /// [`MOST_DUE`](informer_core::work_queue::MOST_DUE) begin to wait in one.
@@ -89,11 +88,7 @@ pub(super) struct QueueSpec<K: QueueKey, P: QueueNote> {
     pub(super) faults: Faults,
 }
 
-impl<K: QueueKey, P: QueueNote> Clone for QueueSpec<K, P> {
-    fn clone(&self) -> Self {
-        Self { inside: Arc::clone(&self.inside), faults: self.faults.clone() }
-    }
-}
+informer_core::clone_of!([K: QueueKey, P: QueueNote] QueueSpec<K, P> { inside, faults });
 
 pub(super) struct QueueActor<K: QueueKey, P: QueueNote> {
     spec: QueueSpec<K, P>,
@@ -222,11 +217,5 @@ impl<K: QueueKey, P: QueueNote> QueueActor<K, P> {
             actor.look(ctx);
         });
         self.alarm = Some((due, ctx.spawn(woken)));
-    }
-}
-
-impl<K: QueueKey, P: QueueNote> fmt::Debug for QueueActor<K, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueueActor").field("queue", &self.spec.inside.name).finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Answers "how does a change become a key that waits?". The queue's own actor is the subscriber, so what waits is keys,
 //! and no object is kept alive. Keys of the first list and of resyncs have low priority. Read next:
-//! `key_subscriber.rs`, what is delivered.
+//! `actor_subscriber.rs`, what is delivered.
 
 use actix::{Context, Handler};
 use informer_core::delta::Cause;

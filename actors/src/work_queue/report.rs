@@ -5,7 +5,6 @@
 //!
 //! Read next: `start.rs`, which registers; `runtime/registry.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 
 use informer_core::work_queue::Figures;
@@ -60,12 +59,6 @@ impl Registrant for RegisteredQueue {
 
     fn over(&self) -> CancellationToken {
         self.queue.over()
-    }
-}
-
-impl fmt::Debug for RegisteredQueue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RegisteredQueue").field(&self.report().name).finish()
     }
 }
 

@@ -18,9 +18,8 @@ use super::limiter::Limiter;
 use super::report::RegisteredQueue;
 use super::{QueueKey, QueueNote};
 use crate::runtime::{Named, Runtime};
-use crate::supervision::child::Mailbox;
 use crate::supervision::group::Group;
-use crate::supervision::owner::{ChildEvent, Ended, Owner};
+use crate::supervision::owner::{ChildEvent, Ended, Mailbox, Owner};
 use crate::supervision::parent::Parent;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };

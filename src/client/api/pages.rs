@@ -318,17 +318,6 @@ where
 impl<K: Clone> Unpin for Pages<K> {}
 impl<K: Clone> Unpin for Items<K> {}
 
-impl<K: Clone> fmt::Debug for Pages<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pages")
-            .field("api", &self.api)
-            .field("waiting", &self.waiting.len())
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K: Clone] Pages<K>, self, api = self.api, waiting = self.waiting.len());
 
-impl<K: Clone> fmt::Debug for Items<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Items").field("pages", &self.pages).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K: Clone] Items<K>, self, pages = self.pages);

@@ -11,7 +11,6 @@
 //! Read next: `informer_core::resume`.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -342,11 +341,4 @@ fn check_start(version: &str) -> Result<(), Error> {
     Ok(())
 }
 
-impl<K> fmt::Debug for Watch<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch")
-            .field("api", &self.api)
-            .field("version", &self.version())
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K] Watch<K>, self, api = self.api, version = self.version());

@@ -130,7 +130,7 @@ fn followable(found: NamedResource) -> Result<FoundResource, DiscoveryError> {
 }
 
 /// A failed look-up as the failure of a source.
-fn failure(error: DiscoveryError) -> ListWatchError {
+pub(crate) fn failure(error: DiscoveryError) -> ListWatchError {
     let text: Arc<str> = error.to_string().into();
     match error {
         DiscoveryError::Unknown(_)

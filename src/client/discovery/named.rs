@@ -4,7 +4,6 @@
 //!
 //! Read next: `../resource.rs`, `../api.rs`, what it makes.
 
-use std::fmt;
 use std::sync::Arc;
 
 use kube_core::DynamicObject;
@@ -126,8 +125,4 @@ impl NamedResource {
     }
 }
 
-impl fmt::Debug for NamedResource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NamedResource").field("resource", &self.full_name()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(NamedResource, self, resource = self.full_name());

@@ -162,13 +162,11 @@ impl fmt::Display for Refused {
     }
 }
 
-impl fmt::Debug for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused")
-            .field("method", &self.method)
-            .field("path", &self.path)
-            .field("status", &self.status)
-            .field("audit_id", &self.audit_id)
-            .finish()
-    }
-}
+informer_core::debug_as!(
+    Refused,
+    self,
+    method = self.method,
+    path = self.path,
+    status = self.status,
+    audit_id = self.audit_id
+);

@@ -273,12 +273,6 @@ impl fmt::Debug for Plugin {
     }
 }
 
-impl fmt::Debug for PluginCredentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PluginCredentials").field("expires", &self.expires).finish_non_exhaustive()
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -337,6 +331,8 @@ pub(crate) fn parse(output: &[u8], api_version: &str) -> Result<PluginCredential
     }
     Ok(PluginCredentials { token, certificate, expires: status.expiration_timestamp })
 }
+
+informer_core::debug_as!(PluginCredentials, self, expires = self.expires);
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,6 @@
 //! Read next: `identity/material.rs`, who asks.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -304,12 +303,6 @@ impl Oidc {
     }
 }
 
-impl fmt::Debug for Oidc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Oidc").field("issuer", &self.issuer).finish_non_exhaustive()
-    }
-}
-
 fn credentials(token: SecretString, expires: Option<Timestamp>) -> PluginCredentials {
     PluginCredentials { token: Some(token), certificate: None, expires }
 }
@@ -335,6 +328,8 @@ fn encoded(text: &str) -> String {
 fn is_of_token(message: &str) -> bool {
     serde_json::from_str::<Refusal>(message).is_ok_and(|refusal| refusal.error == "invalid_grant")
 }
+
+informer_core::debug_as!(Oidc, self, issuer = self.issuer);
 
 #[cfg(test)]
 mod tests;

@@ -67,11 +67,7 @@ impl<R> Named<R> {
     }
 }
 
-impl<R> Clone for Named<R> {
-    fn clone(&self) -> Self {
-        Self { finder: Arc::clone(&self.finder), represent: self.represent.clone() }
-    }
-}
+informer_core::clone_of!([R] Named<R> { finder, represent });
 
 impl<K, R: Representation> ResourceSource<K, R> {
     /// The same selectors, settings and so on of the resource that a name means, which may be another one later.

@@ -6,7 +6,6 @@
 //!
 //! Read next: `engine.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -256,8 +255,4 @@ impl Side for Process {
     }
 }
 
-impl fmt::Debug for Attached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attached").field("protocol", &self.protocol).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(Attached, self, protocol = self.protocol);

@@ -206,8 +206,4 @@ impl fmt::Debug for Input {
     }
 }
 
-impl fmt::Debug for PortStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PortStream").field("port", &self.port).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(PortStream, self, port = self.port);

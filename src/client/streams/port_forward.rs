@@ -7,7 +7,6 @@
 //! Read next: `engine.rs`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -90,8 +89,4 @@ impl Side for Refusals {
     }
 }
 
-impl fmt::Debug for PortForward {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PortForward").field("ports", &self.streams.keys()).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!(PortForward, self, ports = self.streams.keys());

@@ -20,6 +20,17 @@ pub(super) struct Rule<T> {
     pub(super) read: fn(&DeValue<'_>) -> Option<T>,
 }
 
+impl<T> Rule<T> {
+    pub(super) const fn new(
+        key: &'static str,
+        allowed: &'static str,
+        default: &'static str,
+        read: fn(&DeValue<'_>) -> Option<T>,
+    ) -> Self {
+        Self { key, allowed, default, read }
+    }
+}
+
 /// A TOML text with its file name.
 #[derive(Debug)]
 pub(super) struct Document<'a> {

@@ -19,144 +19,58 @@ use crate::service::kinds::WatchedKind;
 use informer_core::delta_fifo::QueueOrder;
 use informer_core::listener::{Policy, WhenFull};
 
-const FORMAT: Rule<Format> =
-    Rule { key: "format", allowed: r#""text" or "json""#, default: r#""text""#, read: format };
-const COLOUR: Rule<Colour> =
-    Rule { key: "colour", allowed: r#""auto", "always" or "never""#, default: r#""auto""#, read: colour };
-const STATUS: Rule<u64> = Rule {
-    key: "status_seconds",
-    allowed: "whole seconds from 1 to 3600",
-    default: "5",
-    read: |value| whole(value, 1, 3_600),
-};
-const ENABLED: Rule<bool> =
-    Rule { key: "enabled", allowed: "true or false", default: "true", read: |value| value.as_bool() };
-const ADDRESS: Rule<IpAddr> = Rule {
-    key: "address",
-    allowed: "an IP address of this machine",
-    default: r#""127.0.0.1""#,
-    read: |value| value.as_str()?.parse().ok(),
-};
-const PORT: Rule<u64> = Rule {
-    key: "port",
-    allowed: "a port from 0 to 65535, 0 for a free one",
-    default: "0",
-    read: |value| whole(value, 0, 65_535),
-};
-const STALE: Rule<u64> = Rule {
-    key: "unready_when_stale_seconds",
-    allowed: "whole seconds from 0 to 31536000, 0 for never",
-    default: "0",
-    read: |value| whole(value, 0, 31_536_000),
-};
-const FOR: Rule<u64> = Rule {
-    key: "for_seconds",
-    allowed: "whole seconds from 0 to 31536000, 0 for no end",
-    default: "0",
-    read: |value| whole(value, 0, 31_536_000),
-};
-const DRAIN: Rule<u64> = Rule {
-    key: "drain_seconds",
-    allowed: "whole seconds from 1 to 600",
-    default: "10",
-    read: |value| whole(value, 1, 600),
-};
-const KIND: Rule<String> = Rule {
-    key: "kind",
-    allowed: "the name of a kind, as kubectl takes it",
-    default: r#""Pod""#,
-    read: nonempty,
-};
-const GROUP: Rule<String> =
-    Rule { key: "group", allowed: r#"an API group such as "apps""#, default: r#""""#, read: text };
-const VERSION: Rule<String> =
-    Rule { key: "version", allowed: r#"an API version such as "v1""#, default: r#""""#, read: text };
-const PLURAL: Rule<String> = Rule {
-    key: "plural",
-    allowed: r#"the name in API paths, such as "widgets""#,
-    default: r#""""#,
-    read: text,
-};
-const NAMESPACES: Rule<Vec<String>> = Rule {
-    key: "namespaces",
-    allowed: "a list of namespaces, [] for all",
-    default: "[]",
-    read: |value| value.as_array()?.iter().map(|item| nonempty(item.get_ref())).collect(),
-};
-const LABELS: Rule<String> =
-    Rule { key: "labels", allowed: r#"a selector such as "app=web""#, default: r#""""#, read: text };
-const FIELDS: Rule<String> = Rule {
-    key: "fields",
-    allowed: r#"a selector such as "spec.nodeName=node-1""#,
-    default: r#""""#,
-    read: text,
-};
-const RESYNC: Rule<u64> = Rule {
-    key: "resync_seconds",
-    allowed: "whole seconds from 0 to 86400, 0 for never",
-    default: "0",
-    read: |value| whole(value, 0, 86_400),
-};
-const EARLY_FIRST: Rule<u64> = Rule {
-    key: "early_first_seconds",
-    allowed: "whole seconds from 1 to 30",
-    default: "1",
-    read: |value| whole(value, 1, 30),
-};
-const EARLY_LONGEST: Rule<u64> = Rule {
-    key: "early_longest_seconds",
-    allowed: "whole seconds from 1 to 30",
-    default: "15",
-    read: |value| whole(value, 1, 30),
-};
-const EARLY_FOR: Rule<u64> = Rule {
-    key: "early_for_seconds",
-    allowed: "whole seconds from 0 to 86400, 0 for never",
-    default: "600",
-    read: |value| whole(value, 0, 86_400),
-};
-const REPRESENTATION: Rule<Option<Kept>> = Rule {
-    key: "representation",
-    allowed: r#""auto", "typed", "dynamic" or "metadata""#,
-    default: r#""auto""#,
-    read: kept,
-};
-const QUEUE_ORDER: Rule<QueueOrder> = Rule {
-    key: "queue_order",
-    allowed: r#""in-order" or "per-key""#,
-    default: r#""in-order""#,
-    read: queue_order,
-};
-const POLICY: Rule<Option<WhenFull>> = Rule {
-    key: "policy",
-    allowed: r#""coalesce", "restate" or "disconnect""#,
-    default: r#""coalesce""#,
-    read: when_full,
-};
-const BACKLOG: Rule<u64> = Rule {
-    key: "backlog_bytes",
-    allowed: "a number of bytes from 65536 to 1073741824",
-    default: "16777216",
-    read: |value| whole(value, 1 << 16, 1 << 30),
-};
-const PODS: Rule<u64> = Rule {
-    key: "pods",
-    allowed: "a number from 1 to 10000",
-    default: "300",
-    read: |value| whole(value, 1, 10_000),
-};
-const CHANGES: Rule<u64> = Rule {
-    key: "changes_per_second",
-    allowed: "a number from 1 to 1000",
-    default: "30",
-    read: |value| whole(value, 1, 1_000),
-};
-const SEED: Rule<u64> = Rule {
-    key: "seed",
-    allowed: "a number from 0 to 9223372036854775807",
-    default: "7",
-    read: |value| whole(value, 0, i64::MAX as u64),
-};
+const FORMAT: Rule<Format> = Rule::new("format", r#""text" or "json""#, r#""text""#, format);
+const COLOUR: Rule<Colour> = Rule::new("colour", r#""auto", "always" or "never""#, r#""auto""#, colour);
+const STATUS: Rule<u64> = Rule::new("status_seconds", "whole seconds from 1 to 3600", "5", whole::<1, 3_600>);
+const ENABLED: Rule<bool> = Rule::new("enabled", "true or false", "true", |value| value.as_bool());
+const ADDRESS: Rule<IpAddr> =
+    Rule::new("address", "an IP address of this machine", r#""127.0.0.1""#, address);
+const PORT: Rule<u64> =
+    Rule::new("port", "a port from 0 to 65535, 0 for a free one", "0", whole::<0, 65_535>);
+const STALE: Rule<u64> = Rule::new(
+    "unready_when_stale_seconds",
+    "whole seconds from 0 to 31536000, 0 for never",
+    "0",
+    whole::<0, 31_536_000>,
+);
+const FOR: Rule<u64> =
+    Rule::new("for_seconds", "whole seconds from 0 to 31536000, 0 for no end", "0", whole::<0, 31_536_000>);
+const DRAIN: Rule<u64> = Rule::new("drain_seconds", "whole seconds from 1 to 600", "10", whole::<1, 600>);
+const KIND: Rule<String> = Rule::new("kind", "the name of a kind, as kubectl takes it", r#""Pod""#, nonempty);
+const GROUP: Rule<String> = Rule::new("group", r#"an API group such as "apps""#, r#""""#, text);
+const VERSION: Rule<String> = Rule::new("version", r#"an API version such as "v1""#, r#""""#, text);
+const PLURAL: Rule<String> =
+    Rule::new("plural", r#"the name in API paths, such as "widgets""#, r#""""#, text);
+const NAMESPACES: Rule<Vec<String>> =
+    Rule::new("namespaces", "a list of namespaces, [] for all", "[]", names);
+const LABELS: Rule<String> = Rule::new("labels", r#"a selector such as "app=web""#, r#""""#, text);
+const FIELDS: Rule<String> =
+    Rule::new("fields", r#"a selector such as "spec.nodeName=node-1""#, r#""""#, text);
+const RESYNC: Rule<u64> =
+    Rule::new("resync_seconds", "whole seconds from 0 to 86400, 0 for never", "0", whole::<0, 86_400>);
+const EARLY_FIRST: Rule<u64> =
+    Rule::new("early_first_seconds", "whole seconds from 1 to 30", "1", whole::<1, 30>);
+const EARLY_LONGEST: Rule<u64> =
+    Rule::new("early_longest_seconds", "whole seconds from 1 to 30", "15", whole::<1, 30>);
+const EARLY_FOR: Rule<u64> =
+    Rule::new("early_for_seconds", "whole seconds from 0 to 86400, 0 for never", "600", whole::<0, 86_400>);
+const REPRESENTATION: Rule<Kept> =
+    Rule::new("representation", r#""auto", "typed", "dynamic" or "metadata""#, r#""auto""#, kept);
+const QUEUE_ORDER: Rule<QueueOrder> =
+    Rule::new("queue_order", r#""in-order" or "per-key""#, r#""in-order""#, queue_order);
+const POLICY: Rule<Option<WhenFull>> =
+    Rule::new("policy", r#""coalesce", "restate" or "disconnect""#, r#""coalesce""#, when_full);
+const BACKLOG: Rule<u64> = Rule::new(
+    "backlog_bytes",
+    "a number of bytes from 65536 to 1073741824",
+    "16777216",
+    whole::<65_536, 1_073_741_824>,
+);
+const PODS: Rule<u64> = Rule::new("pods", "a number from 1 to 10000", "300", whole::<1, 10_000>);
+const CHANGES: Rule<u64> =
+    Rule::new("changes_per_second", "a number from 1 to 1000", "30", whole::<1, 1_000>);
+const SEED: Rule<u64> =
+    Rule::new("seed", "a number from 0 to 9223372036854775807", "7", whole::<0, 9_223_372_036_854_775_807>);
 
 /// The configuration, and the keys that the text leaves out.
 pub(super) fn read(document: &Document<'_>) -> Result<(Config, Vec<String>), Error> {
@@ -228,12 +142,11 @@ fn informer(section: &mut Section<'_>) -> Result<InformerConfig, Error> {
         return Err(section.contradiction("namespaces", message));
     }
     let representation = match section.read(&REPRESENTATION)? {
-        Some(Kept::Typed) if !kind.has_type() => {
+        Kept::Typed if !kind.has_type() => {
             let message = format!(r#"{} has no built-in type; allowed: "dynamic", "metadata""#, kind.name());
             return Err(section.contradiction("representation", message));
         }
-        Some(kept) => kept,
-        None => Kept::Auto,
+        kept => kept,
     };
     Ok(InformerConfig {
         kind,
@@ -268,10 +181,18 @@ fn seconds_unless_zero(seconds: u64) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
-fn whole(value: &DeValue<'_>, least: u64, most: u64) -> Option<u64> {
+fn whole<const LEAST: u64, const MOST: u64>(value: &DeValue<'_>) -> Option<u64> {
     let integer = value.as_integer()?;
     let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok()?;
-    (least..=most).contains(&number).then_some(number)
+    (LEAST..=MOST).contains(&number).then_some(number)
+}
+
+fn names(value: &DeValue<'_>) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|item| nonempty(item.get_ref())).collect()
+}
+
+fn address(value: &DeValue<'_>) -> Option<IpAddr> {
+    value.as_str()?.parse().ok()
 }
 
 fn text(value: &DeValue<'_>) -> Option<String> {
@@ -282,47 +203,31 @@ fn nonempty(value: &DeValue<'_>) -> Option<String> {
     text(value).filter(|text| !text.is_empty())
 }
 
+/// What stands for this word.
+fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Option<T> {
+    let word = value.as_str()?;
+    words.iter().find(|(name, _)| *name == word).map(|(_, meaning)| *meaning)
+}
+
 fn format(value: &DeValue<'_>) -> Option<Format> {
-    match value.as_str()? {
-        "text" => Some(Format::Text),
-        "json" => Some(Format::Json),
-        _ => None,
-    }
+    one_of(value, &[("text", Format::Text), ("json", Format::Json)])
 }
 
 fn colour(value: &DeValue<'_>) -> Option<Colour> {
-    match value.as_str()? {
-        "auto" => Some(Colour::Auto),
-        "always" => Some(Colour::Always),
-        "never" => Some(Colour::Never),
-        _ => None,
-    }
+    one_of(value, &[("auto", Colour::Auto), ("always", Colour::Always), ("never", Colour::Never)])
 }
 
-fn kept(value: &DeValue<'_>) -> Option<Option<Kept>> {
-    match value.as_str()? {
-        "auto" => Some(None),
-        "typed" => Some(Some(Kept::Typed)),
-        "dynamic" => Some(Some(Kept::Dynamic)),
-        "metadata" => Some(Some(Kept::Metadata)),
-        _ => None,
-    }
+fn kept(value: &DeValue<'_>) -> Option<Kept> {
+    let [auto, typed] = [("auto", Kept::Auto), ("typed", Kept::Typed)];
+    one_of(value, &[auto, typed, ("dynamic", Kept::Dynamic), ("metadata", Kept::Metadata)])
 }
 
 fn queue_order(value: &DeValue<'_>) -> Option<QueueOrder> {
-    match value.as_str()? {
-        "in-order" => Some(QueueOrder::InOrder),
-        "per-key" => Some(QueueOrder::PerKey),
-        _ => None,
-    }
+    one_of(value, &[("in-order", QueueOrder::InOrder), ("per-key", QueueOrder::PerKey)])
 }
 
 /// What happens when the backlog of a policy that delivers every change is full; `Some(None)` for "coalesce".
 fn when_full(value: &DeValue<'_>) -> Option<Option<WhenFull>> {
-    match value.as_str()? {
-        "coalesce" => Some(None),
-        "restate" => Some(Some(WhenFull::Restate)),
-        "disconnect" => Some(Some(WhenFull::Disconnect)),
-        _ => None,
-    }
+    let [restate, disconnect] = [WhenFull::Restate, WhenFull::Disconnect].map(Some);
+    one_of(value, &[("coalesce", None), ("restate", restate), ("disconnect", disconnect)])
 }

@@ -10,7 +10,7 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::fixtures::{APPS, App, NODES, TRACKS};
+use super::{APPS, App, NODES, TRACKS};
 
 /// One change on the server.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,7 @@
 //! What the start asks the server for, and what follows from answers that are none.
 
 use informer_apiserver::ApiServer;
+use informer_core::list_watch_error::ErrorClass;
 
 use super::*;
 use crate::client;
@@ -27,7 +28,7 @@ async fn the_server_is_asked_once_for_all_kinds_however_many_of_them_it_does_not
 #[test]
 fn an_answer_that_is_no_discovery_document_is_a_failure_that_is_tried_again_and_no_missing_kind() {
     let page = DiscoveryError::Document { path: "/apis".to_owned(), reason: "it is no JSON".to_owned() };
-    assert!(matches!(missing(page), ListWatchError::Source { .. }));
+    assert_eq!(failure(page).class(), ErrorClass::Retry);
     let category = DiscoveryError::Category { name: "all".to_owned(), resources: Vec::new() };
-    assert!(matches!(missing(category), ListWatchError::NotFound(_)));
+    assert!(matches!(failure(category), ListWatchError::NotFound(_)));
 }

@@ -12,8 +12,8 @@ use informer_core::words::shortened;
 
 use super::{KindStatus, hints, state_name, worst_source};
 use crate::printable::printable;
-use crate::service::clock::time_of_day;
 use crate::service::describe::{Describe, Values};
+use crate::service::lines::time_of_day;
 use crate::service::run::{Ending, InformerReport, Report};
 use informer_actors::subscription::Notify;
 use informer_core::meta::Object;

@@ -8,12 +8,12 @@
 //!    [`Cut::Unsure`], and the full parser decides.
 //! 3. Of a field that is there twice, each is cut.
 //!
-//! Read next: `wire/fields.rs`; `representation/prune.rs`, the full parser.
+//! Read next: `wire/fields.rs`; `representation/prune.rs`, the only user but for encoded objects.
 
 use serde::de::IgnoredAny;
 
 use super::Cursor;
-use crate::wire::{FieldTree, Step};
+use crate::wire::{FieldTree, PathStep, Step};
 
 /// More lists within lists than any object has on a path.
 const MAX_DEPTH: usize = 64;
@@ -27,9 +27,19 @@ pub(crate) enum Cut {
     Unsure,
 }
 
+/// What stands in the place of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// Nothing.
+    Gone,
+    /// Spaces and its line breaks: everything else stays at its line and column.
+    Blank,
+}
+
 /// Appends the object without these fields to `out`.
-pub(crate) fn cut(json: &[u8], fields: &FieldTree, out: &mut Vec<u8>) -> Cut {
-    let (length, mut cutter) = (out.len(), Cutter { cursor: Cursor::new(json), json, copied: 0, out });
+pub(crate) fn cut(json: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut Vec<u8>) -> Cut {
+    let length = out.len();
+    let mut cutter = Cutter { cursor: Cursor::new(json), json, copied: 0, left_out, out };
     let walked = cutter.value(fields, 0).filter(|()| cutter.cursor.peek().is_none());
     if walked.is_none() {
         out.truncate(length);
@@ -44,6 +54,7 @@ struct Cutter<'a, 'o> {
     cursor: Cursor<'a>,
     /// Up to where the bytes are in `out`, or were left out.
     copied: usize,
+    left_out: LeftOut,
     out: &'o mut Vec<u8>,
 }
 
@@ -113,7 +124,12 @@ impl Cutter<'_, '_> {
     fn leave_out(&mut self, from: usize, has_kept: bool) -> Option<()> {
         let follows = self.cursor.peek()? == b',';
         self.keep_until(if has_kept { from - 1 } else { from });
-        self.copied = self.at() + usize::from(follows && !has_kept);
+        let end = self.at() + usize::from(follows && !has_kept);
+        if self.left_out == LeftOut::Blank {
+            let field = self.json[self.copied..end].iter();
+            self.out.extend(field.map(|byte| if *byte == b'\n' { b'\n' } else { b' ' }));
+        }
+        self.copied = end;
         Some(())
     }
 
@@ -123,6 +139,60 @@ impl Cutter<'_, '_> {
         values.next()?.ok()?;
         self.cursor.advance(values.byte_offset());
         Some(())
+    }
+}
+
+// The values at a path in an object's JSON, without decoding the object.
+//
+// Answers "which texts are at this path?" by a walk that passes everything else by its brackets. Invariants:
+// 1. Of one JSON document without repeated keys it finds what a parser finds; of any other bytes it finds something, and
+// never panics.
+
+/// Appends the values at this path.
+pub(crate) fn scan(json: &[u8], path: &[PathStep], values: &mut Vec<String>) {
+    // What is cut off or invalid gives `None`; the values before that are there.
+    let _ = walk(&mut Cursor::new(json), path, values);
+}
+
+/// Moves past one value and appends what is at the path in it.
+fn walk(cursor: &mut Cursor<'_>, path: &[PathStep], values: &mut Vec<String>) -> Option<()> {
+    match (path.split_first(), cursor.peek()?) {
+        (None, _) => {
+            values.extend(scalar(cursor.value()?));
+            Some(())
+        }
+        (Some((PathStep::Field(name), rest)), b'{') => cursor.members(|key, cursor| {
+            match is_named(key, name) {
+                true => walk(cursor, rest, values)?,
+                false => drop(cursor.value()?),
+            }
+            Some(true)
+        }),
+        (Some((PathStep::Elements, rest)), b'[') => {
+            cursor.eat(b'[')?;
+            while cursor.peek()? != b']' {
+                walk(cursor, rest, values)?;
+                if cursor.eat(b',').is_none() {
+                    break;
+                }
+            }
+            cursor.eat(b']')
+        }
+        (Some(_), _) => cursor.value().map(drop),
+    }
+}
+
+fn is_named(key: &[u8], name: &str) -> bool {
+    key == name.as_bytes() || key.contains(&b'\\') && Cursor::unescape(key).is_some_and(|key| key == name)
+}
+
+/// The text of a string, a number or a boolean.
+fn scalar(json: &[u8]) -> Option<String> {
+    match json.first()? {
+        b'"' => serde_json::from_slice(json).ok(),
+        b'{' | b'[' | b'n' => None,
+        b't' | b'f' => serde_json::from_slice::<bool>(json).ok().map(|value| value.to_string()),
+        _ => serde_json::from_slice::<serde_json::Number>(json).ok().map(|number| number.to_string()),
     }
 }
 
@@ -141,7 +211,7 @@ mod tests {
 
     fn cut_text(json: &str, paths: &[&[&str]]) -> Option<String> {
         let mut out = b"before".to_vec();
-        let done = cut(json.as_bytes(), &tree(paths), &mut out) == Cut::Done;
+        let done = cut(json.as_bytes(), &tree(paths), LeftOut::Gone, &mut out) == Cut::Done;
         let rest = String::from_utf8(out).unwrap().strip_prefix("before").unwrap().to_owned();
         assert!(done || rest.is_empty());
         done.then_some(rest)
@@ -225,13 +295,17 @@ mod tests {
             }.into_bytes();
             let fields = tree(&[&path]);
             let mut out = Vec::new();
-            prop_assert_eq!(cut(&json, &fields, &mut out), Cut::Done);
+            prop_assert_eq!(cut(&json, &fields, LeftOut::Blank, &mut out), Cut::Done);
+            prop_assert_eq!(out.len(), json.len());
+            prop_assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), removed(value.clone(), &path));
+            out.clear();
+            prop_assert_eq!(cut(&json, &fields, LeftOut::Gone, &mut out), Cut::Done);
             prop_assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), removed(value, &path));
 
             let at = broken.index(json.len());
             json[at] = byte;
             out.clear();
-            if cut(&json, &fields, &mut out) == Cut::Done && super::super::is_document(&out) {
+            if cut(&json, &fields, LeftOut::Gone, &mut out) == Cut::Done && super::super::is_document(&out) {
                 let parsed = serde_json::from_slice::<Value>(&json);
                 prop_assert!(parsed.is_ok(), "{}", String::from_utf8_lossy(&json));
                 prop_assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), removed(parsed.unwrap(), &path));

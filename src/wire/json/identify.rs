@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::iter::from_fn;
 
 use super::Cursor;
-use crate::wire::meta_scan::{MetaScan, Owner};
+use crate::wire::frame::{MetaScan, Owner};
 
 /// Reads the metadata of one object's JSON. Allocates only for strings with escapes.
 pub(crate) fn identify(json: &[u8]) -> MetaScan<'_> {

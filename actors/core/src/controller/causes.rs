@@ -6,7 +6,7 @@
 //!
 //! 3. Until its reconcile begins they are a note in the queue's slot of the key ([`Why`]): each is given to one reconcile.
 //!
-//! Read next: `work_queue/note.rs`, where notes are kept.
+//! Read next: `work_queue/slots.rs`, where notes are kept.
 
 use std::fmt;
 use std::ops::Deref;

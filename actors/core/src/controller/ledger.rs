@@ -14,13 +14,12 @@
 //! 6. No last state is dropped here: each call gives back what is not kept any more.
 //! 7. An object counts as deleted only if that is sure: nobody follows another life of its name, and it cannot have left.
 //!
-//! Read next: `causes.rs`, `deleted.rs`, `answered.rs`, `outcome.rs`.
+//! Read next: `causes.rs`, `deleted.rs`, `writes.rs`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use super::answered::{Answered, Place};
 use super::deleted::Deleted;
+use super::writes::{Answered, Place};
 use super::{Ended, MOST_WRITES, Next, Reason, Writes};
 use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
 
@@ -354,8 +353,4 @@ impl<S> Default for Ledger<S> {
     }
 }
 
-impl<S> fmt::Debug for Ledger<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ledger").field("figures", &self.figures()).finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] Ledger<S>, self, figures = self.figures());

@@ -7,9 +7,11 @@
 //!
 //! Read next: `sending.rs`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::event::{Identity, digest};
 use super::record::{Record, State};
 use super::{At, DropReason, Recorder, RecorderConfig, Repeats};
 
@@ -99,5 +101,143 @@ fn due(record: &Record, config: &RecorderConfig) -> Duration {
     match record.told {
         Some(told) if record.untold() > 0 => over.min(told.at.saturating_add(config.heartbeat)),
         _ => over,
+    }
+}
+
+// Events that differ only in their notes: from the tenth on, one event stands for all of them.
+//
+// Answers "is this event told by itself, or together with those like it?". Invariants:
+// 1. Of events that differ only in their notes, and each of which came less than ten minutes after the one before, the
+// first nine notes have events of their own; all further notes share one.
+// 2. What is kept of a note is a number. Two notes with the same number are taken for one, and only here.
+//
+// client-go forgets any of the notes at the bound, so a known note may be told again by itself or not; here it always is.
+
+/// How many notes of similar events are told by themselves at most, whatever is asked for.
+pub(super) const MOST_NOTES: usize = 4_096;
+
+#[derive(Debug, Clone)]
+struct Notes {
+    own: BTreeSet<u64>,
+    last: Duration,
+}
+
+/// Which notes were told by themselves.
+#[derive(Debug, Clone)]
+pub(super) struct Similar {
+    groups: Lru<Arc<Identity>, Notes>,
+    own_notes: usize,
+    within: Duration,
+}
+
+impl Similar {
+    /// The `combined`th note within this time is the first that shares an event; at most [`MOST_NOTES`] have their own.
+    pub(super) fn new(combined: usize, within: Duration, cached: usize) -> Self {
+        let own_notes = combined.saturating_sub(1).min(MOST_NOTES);
+        Self { groups: Lru::new(cached), own_notes, within }
+    }
+
+    /// Whether an event with this note is told together with others. Changes nothing.
+    pub(super) fn is_combined(&self, group: &Arc<Identity>, note: &str, now: Duration) -> bool {
+        let notes = self.groups.peek(group).filter(|notes| self.is_recent(notes, now));
+        match notes {
+            Some(notes) => !notes.own.contains(&digest(note)) && notes.own.len() >= self.own_notes,
+            None => self.own_notes == 0,
+        }
+    }
+
+    /// Counts an event.
+    pub(super) fn count(&mut self, group: &Arc<Identity>, note: &str, now: Duration) {
+        let within = self.within;
+        let is_combined = self.is_combined(group, note, now);
+        if self.groups.get(group).is_none() {
+            let none = Notes { own: BTreeSet::new(), last: now };
+            self.groups.insert(Arc::clone(group), none, |_| true);
+        }
+        let Some(notes) = self.groups.get(group) else { return };
+        if now.saturating_sub(notes.last) >= within {
+            notes.own.clear();
+        }
+        notes.last = now;
+        if !is_combined {
+            notes.own.insert(digest(note));
+        }
+    }
+
+    fn is_recent(&self, notes: &Notes, now: Duration) -> bool {
+        now.saturating_sub(notes.last) < self.within
+    }
+
+    pub(super) fn check(&self) -> bool {
+        self.groups.check() && self.groups.values().all(|notes| notes.own.len() <= self.own_notes)
+    }
+}
+
+// A map that forgets what was not used for longest.
+//
+// Answers "what is given up when the map is full?": the oldest entry that may go. Invariants:
+// 1. It never holds more than its bound, as long as some entry may go.
+// 2. `order` names each entry once, the least recently used one first.
+//
+// Cost: O(log n) for each call, as long as the oldest entries may go.
+
+#[derive(Debug, Clone)]
+pub(super) struct Lru<K, V> {
+    entries: BTreeMap<K, (u64, V)>,
+    order: BTreeMap<u64, K>,
+    used: u64,
+    most: usize,
+}
+
+impl<K: Ord + Clone, V> Lru<K, V> {
+    pub(super) const fn new(most: usize) -> Self {
+        Self { entries: BTreeMap::new(), order: BTreeMap::new(), used: 0, most }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Looks without using it.
+    pub(super) fn peek(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|(_, value)| value)
+    }
+
+    /// Uses an entry.
+    pub(super) fn get(&mut self, key: &K) -> Option<&mut V> {
+        let (at, value) = self.entries.get_mut(key)?;
+        if let Some(key) = self.order.remove(at) {
+            self.used += 1;
+            *at = self.used;
+            self.order.insert(self.used, key);
+        }
+        Some(value)
+    }
+
+    /// Adds an entry that is not there yet. Gives the oldest one that may go, if there is no room.
+    pub(super) fn insert(&mut self, key: K, value: V, may_go: impl Fn(&V) -> bool) -> Option<V> {
+        let goes = |key: &&K| self.peek(key).is_some_and(&may_go);
+        let oldest = (self.len() >= self.most).then(|| self.order.values().find(goes).cloned());
+        let gone = oldest.flatten().and_then(|key| self.remove(&key));
+        self.used += 1;
+        self.order.insert(self.used, key.clone());
+        self.entries.insert(key, (self.used, value));
+        gone
+    }
+
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        let (at, value) = self.entries.remove(key)?;
+        self.order.remove(&at);
+        Some(value)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.values().map(|(_, value)| value)
+    }
+
+    /// Whether invariant 2 holds.
+    pub(super) fn check(&self) -> bool {
+        self.entries.len() == self.order.len()
+            && self.order.iter().all(|(at, key)| self.entries.get(key).is_some_and(|(used, _)| used == at))
     }
 }

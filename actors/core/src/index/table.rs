@@ -19,11 +19,7 @@ use crate::tree::{Key, SortedMap, SortedSet};
 /// A value, stored once for all keys that have it.
 pub(super) struct Value<V>(Arc<V>);
 
-impl<V> Clone for Value<V> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+crate::clone_of!([V] Value<V>);
 
 impl<V: Ord + 'static> Key for Value<V> {
     type Query = V;
@@ -142,11 +138,7 @@ impl<V: Ord + 'static> Table<V> {
     }
 }
 
-impl<V: Ord + 'static> Clone for Table<V> {
-    fn clone(&self) -> Self {
-        Self { members: self.members.clone(), values: self.values.clone() }
-    }
-}
+crate::clone_of!([V: Ord + 'static] Table<V> { members, values });
 
 fn order<V: Borrow<Q>, Q: ?Sized + Ord>(stored: &Value<V>, value: &Q) -> Ordering {
     Borrow::<Q>::borrow(&*stored.0).cmp(value)

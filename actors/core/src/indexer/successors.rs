@@ -10,7 +10,6 @@
 //! Read next: `hand_over.rs`, which asks.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::sync::Arc;
 
 use crate::meta::{ClusterName, ObjectKey, ResourceVersion, SourceId};
@@ -161,11 +160,7 @@ impl Default for Successors {
     }
 }
 
-impl fmt::Debug for Successors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Successors").field("scopes", &self.by_scope.len()).finish()
-    }
-}
+crate::debug_as!(Successors, self, scopes = self.by_scope.len());
 
 #[cfg(test)]
 mod tests {

@@ -8,12 +8,12 @@
 //! 4. While work of a former term goes on, the lease is read and not taken, and the controller of a coordinated election is
 //!    not answered, so that it chooses another candidate.
 //!
-//! Read next: `release.rs`, the end.
+//! Read next: `leader_election.rs`, the end.
 
 use std::time::Duration;
 
 use super::effect::{Effect, Leading, Moment, Read, WhyNot, Written};
-use super::record::{CandidateRecord, LeaseRecord, Observed};
+use super::settings::{CandidateRecord, LeaseRecord, Observed};
 use super::{LeaderElection, Term};
 
 /// A registration is renewed after this time, also if nobody asks: after 30 minutes the controller would forget it.

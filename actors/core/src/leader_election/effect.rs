@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::leader_election::record::LeaseRecord;
+use crate::leader_election::settings::LeaseRecord;
 use crate::words::{Brief, QUOTED, one_line};
 
 /// The time of an event, and the random number for the decisions about it.

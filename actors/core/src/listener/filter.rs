@@ -83,11 +83,7 @@ impl<S: 'static> ChangeFilter<S> {
     }
 }
 
-impl<S> Clone for ChangeFilter<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+crate::clone_of!([S] ChangeFilter<S>);
 
 impl<S> fmt::Debug for ChangeFilter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,21 +181,9 @@ impl<S> Default for Filter<S> {
     }
 }
 
-impl<S> Clone for Filter<S> {
-    fn clone(&self) -> Self {
-        let (objects, changes) = (self.objects.clone(), self.changes.clone());
-        Self { objects, changes, on_panic: self.on_panic.clone() }
-    }
-}
+crate::clone_of!([S] Filter<S> { objects, changes, on_panic });
 
-impl<S> fmt::Debug for Filter<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Filter")
-            .field("objects", &self.objects.len())
-            .field("changes", &self.changes.len())
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] Filter<S>, self, objects = self.objects.len(), changes = self.changes.len());
 
 /// The filter of a backlog, and what it has dropped.
 pub(super) struct Filtering<S> {

@@ -10,7 +10,6 @@
 //! 4. Another life of a key is a `Deleted`, then an `Added`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
@@ -91,20 +90,9 @@ impl<S> Default for Replay<S> {
     }
 }
 
-impl<S> Clone for Replay<S> {
-    fn clone(&self) -> Self {
-        Self { present: self.present.clone(), applied: self.applied }
-    }
-}
+crate::clone_of!([S] Replay<S> { present, applied });
 
-impl<S> fmt::Debug for Replay<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Replay")
-            .field("present", &self.present.len())
-            .field("applied", &self.applied)
-            .finish()
-    }
-}
+crate::debug_as!([S] Replay<S>, self, present = self.present.len(), applied = self.applied);
 
 fn check<S>(known: Option<&Object<S>>, change: &Change<S>) -> Result<(), String> {
     match (change, known) {

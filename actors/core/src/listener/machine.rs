@@ -23,7 +23,6 @@
 //! ```
 //! Read next: `machine/effect.rs`, what it says; `listener.rs`; the actor is `pipeline/listener.rs` of the crate above.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -346,12 +345,8 @@ impl<S> ListenerMachine<S> {
     }
 }
 
-impl<S> fmt::Debug for ListenerMachine<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ListenerMachine")
-            .field("is_attaching", &self.is_attaching)
-            .field("window", &self.window)
-            .field("figures", &self.figures())
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_as!([S] ListenerMachine<S>, self,
+    is_attaching = self.is_attaching,
+    window = self.window,
+    figures = self.figures()
+);

@@ -10,7 +10,6 @@
 //! Read next: `listener.rs`, [`Backlog::resumed_from`](super::Backlog::resumed_from).
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Bound;
 
 use crate::delta::{Cause, Change};
@@ -94,11 +93,7 @@ impl<S> Default for Progress<S> {
     }
 }
 
-impl<S> fmt::Debug for Progress<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress").field("settled", &self.settled).field("since", &self.since.len()).finish()
-    }
-}
+crate::debug_as!([S] Progress<S>, self, settled = self.settled, since = self.since.len());
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,6 @@
 //! Read next: `../snapshot.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::Deref;
 
 use super::entry::State;
@@ -91,26 +90,9 @@ impl<S> Deref for Overlaid<S> {
     }
 }
 
-impl<S> Clone for Overlaid<S> {
-    fn clone(&self) -> Self {
-        Self {
-            shown: self.shown.clone(),
-            cache: self.cache.clone(),
-            written: self.written.clone(),
-            hidden: self.hidden.clone(),
-        }
-    }
-}
+crate::clone_of!([S] Overlaid<S> { shown, cache, written, hidden });
 
-impl<S> fmt::Debug for Overlaid<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Overlaid")
-            .field("cache", &self.cache)
-            .field("written", &self.written)
-            .field("hidden", &self.hidden)
-            .finish()
-    }
-}
+crate::debug_as!([S] Overlaid<S>, self, cache = self.cache, written = self.written, hidden = self.hidden);
 
 /// Lays states over a cache. An index function that fails leaves its object out of that index, as in the store; the store
 /// reports it when the watch brings the object.

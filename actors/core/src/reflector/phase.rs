@@ -12,7 +12,6 @@
 //! | `Gathering` | the same watch | the next `poll_effect` | `Watching` (`watch_list.rs`) |
 //! | `Watching` | see below | frames, one [`WatchTimer`](super::watch::WatchTimer) | `Watching`, `AwaitingPermit`, `Waiting` (`watch.rs`) |
 //! | `Waiting` | none | `until` | by [`Next`]: `AwaitingPermit`, `Watching` (`retry.rs`) |
-//! | `Stopped` | none | nothing | never |
 //!
 //! `Watching` has four legal combinations of its fields; `watch_timer` names the deadline of each:
 //!
@@ -51,7 +50,6 @@ pub(super) enum Phase<S> {
     InitialEvents(InitialEvents<S>),
     Gathering(Gathering<S>),
     Watching(Watching<S>),
-    Stopped,
 }
 
 /// A list under way.

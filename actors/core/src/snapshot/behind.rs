@@ -93,10 +93,4 @@ impl<S> Behind<S> {
     }
 }
 
-impl<S> Clone for Behind<S> {
-    fn clone(&self) -> Self {
-        let (told, brought) = (self.told.clone(), self.brought.clone());
-        let (until, beyond) = (self.until.clone(), self.beyond.clone());
-        Self { round: self.round, until, told, beyond, brought }
-    }
-}
+crate::clone_of!([S] Behind<S> { round, until, told, beyond, brought });

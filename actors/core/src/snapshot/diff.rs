@@ -10,7 +10,6 @@
 //! Bounds: a chunk makes at most the given number of visits. A part of the map that both snapshots share, from 32
 //! objects to many namespaces, is one visit.
 
-use std::fmt;
 use std::iter::from_fn;
 
 use super::Snapshot;
@@ -285,14 +284,10 @@ impl<'a, S> Visits<'a, '_, S> {
     }
 }
 
-impl<S> fmt::Debug for DiffCursor<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DiffCursor")
-            .field("older", &self.older)
-            .field("newer", &self.newer)
-            .field("place", &self.place)
-            .field("until", &self.until)
-            .field("is_finished", &self.is_finished)
-            .finish()
-    }
-}
+crate::debug_as!([S] DiffCursor<S>, self,
+    older = self.older,
+    newer = self.newer,
+    place = self.place,
+    until = self.until,
+    is_finished = self.is_finished
+);

@@ -11,9 +11,8 @@ use super::behind::Behind;
 use super::objects::{Objects, Put};
 use super::versions::SourceVersions;
 use crate::index::{NamedTable, UnknownIndex};
-use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
+use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId, Undecodable};
 use crate::tree::{Key, SortedMap, SortedSet};
-use crate::undecodable::Undecodable;
 
 pub(crate) struct Frame<S> {
     objects: Objects<S>,
@@ -331,21 +330,9 @@ impl<S> Frame<S> {
     }
 }
 
-impl<S> Clone for Frame<S> {
-    fn clone(&self) -> Self {
-        Self {
-            objects: self.objects.clone(),
-            versions: self.versions.clone(),
-            ahead: self.ahead.clone(),
-            indices: self.indices.clone(),
-            undecodable: self.undecodable.clone(),
-            undecodable_by_source: self.undecodable_by_source.clone(),
-            replaces: self.replaces,
-            behind: self.behind.clone(),
-            outdated: self.outdated.clone(),
-        }
-    }
-}
+crate::clone_of!([S] Frame<S> {
+    objects, versions, ahead, indices, undecodable, undecodable_by_source, replaces, behind, outdated
+});
 
 impl<S> Default for Frame<S> {
     fn default() -> Self {

@@ -130,8 +130,4 @@ impl<S> Item for Held<S> {
     }
 }
 
-impl<S> Clone for Held<S> {
-    fn clone(&self) -> Self {
-        Self { object: self.object.clone(), more: self.more.clone() }
-    }
-}
+crate::clone_of!([S] Held<S> { object, more });

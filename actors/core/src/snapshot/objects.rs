@@ -280,23 +280,9 @@ impl<S> Item for Scope<S> {
     }
 }
 
-impl<S> Clone for Scope<S> {
-    fn clone(&self) -> Self {
-        Self { key: self.key.clone(), names: self.names.clone() }
-    }
-}
+crate::clone_of!([S] Scope<S> { key, names });
 
-impl<S> Clone for Objects<S> {
-    fn clone(&self) -> Self {
-        Self {
-            scopes: self.scopes.clone(),
-            len: self.len,
-            wire_bytes: self.wire_bytes,
-            rewinds: self.rewinds,
-            recent: self.recent.clone(),
-        }
-    }
-}
+crate::clone_of!([S] Objects<S> { scopes, len, wire_bytes, rewinds, recent });
 
 impl<S> Default for Objects<S> {
     fn default() -> Self {

@@ -130,11 +130,7 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
     }
 }
 
-impl<K: Key, V: Clone> Clone for SortedMap<K, V> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
+crate::clone_of!([K: Key, V: Clone] SortedMap<K, V>);
 
 #[cfg(test)]
 mod tests {

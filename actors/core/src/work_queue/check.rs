@@ -3,9 +3,8 @@
 //! Answers "may this queue be used further?", asked after a panic while it was changed: the order of foreign keys is
 //! foreign code. Read next: `work_queue.rs`, which states the invariants.
 
-use super::note::Budget;
 use super::shutdown::Phase;
-use super::slots::{Delay, Processing, Slot, State};
+use super::slots::{Budget, Delay, Processing, Slot, State};
 use super::{Merge, WorkQueue};
 
 impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {

@@ -14,8 +14,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::priority::Priority;
-use super::slots::{NONE, Slot, Slots, State, Waiting};
+use super::slots::{NONE, Priority, Slot, Slots, State, Waiting};
 use super::sorted_ids::{Place, SortedIds};
 
 /// How often a class is passed over in a row while a key waits in it.

@@ -33,7 +33,7 @@ use crate::pipeline::status::NamespacesStatus;
 use crate::pipeline::wiring::Pipeline;
 use crate::runtime::faults::Site;
 use crate::runtime::sleep_until;
-use crate::supervision::child::{Child, Mailbox};
+use crate::supervision::owner::{Child, Mailbox};
 
 mod looking;
 
@@ -319,9 +319,4 @@ impl<S: Body> Exchange<S> {
     }
 }
 
-impl<S: Body> Clone for FollowerSpec<S> {
-    fn clone(&self) -> Self {
-        let (pipeline, set, address) = (self.pipeline.clone(), Arc::clone(&self.set), self._address.clone());
-        Self { pipeline, set, _address: address }
-    }
-}
+informer_core::clone_of!([S: Body] FollowerSpec<S> { pipeline, set, _address });

@@ -126,13 +126,4 @@ impl<M: Body> ListWatch<()> for OfInformer<M> {
     }
 }
 
-impl<M: Body> Clone for OfInformer<M> {
-    fn clone(&self) -> Self {
-        Self {
-            namespaces: self.namespaces.clone(),
-            selects: Arc::clone(&self.selects),
-            source: self.source.clone(),
-            known: Rc::clone(&self.known),
-        }
-    }
-}
+informer_core::clone_of!([M: Body] OfInformer<M> { namespaces, selects, source, known });

@@ -20,13 +20,16 @@ use actix::dev::OneshotSender;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use informer_core::delta::{ListPart, WatchPart};
-use informer_core::meta::{ClusterName, ObjectKey, ResourceVersion, SourceId};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::namespaces::Names;
+use informer_core::reflector::Delivery;
 
+use super::ReflectorSpec;
 use crate::pipeline::messages::Body;
 use crate::pipeline::namespace_filter::NamespaceFilter;
-use crate::pipeline::reflector::ReflectorSpec;
 use crate::pipeline::shared::PipelineShared;
+use crate::pipeline::sources::AskedFor;
 use crate::runtime::mailbox::{Closed, answer};
 
 /// Whether the store has only what is kept; an error if the DeltaFifo has died.
@@ -202,4 +205,67 @@ fn is_passing_mark<S>(part: &WatchPart<S>) -> bool {
 
 fn keeps(names: &Names, key: &ObjectKey) -> bool {
     key.namespace().is_some_and(|namespace| names.contains(namespace))
+}
+
+// The check that a source brings only objects of its own cluster.
+//
+// Answers "does every key of this answer name the cluster that the source was declared for?". An answer with another
+// key fails as a whole, so that no part of it is applied; the error names the key. Otherwise objects of one name in
+// two clusters would become one object.
+
+/// The parts of a watch, if all are of this cluster.
+pub(super) fn check_watched<S>(
+    cluster: Option<&ClusterName>,
+    parts: Vec<WatchPart<S>>,
+) -> Result<Vec<WatchPart<S>>, ListWatchError> {
+    check(cluster, parts.iter().filter_map(WatchPart::key)).map(|()| parts)
+}
+
+/// A part of a list, if all in it is of this cluster.
+pub(super) fn check_listed<S>(
+    cluster: Option<&ClusterName>,
+    part: ListPart<S>,
+) -> Result<ListPart<S>, ListWatchError> {
+    match &part {
+        ListPart::Objects(objects) => check(cluster, objects.iter().map(Object::key))?,
+        ListPart::Undecodable(undecodable) => check(cluster, std::iter::once(&undecodable.key))?,
+        _ => {}
+    }
+    Ok(part)
+}
+
+/// Refuses a key of another cluster.
+pub(super) fn check<'a>(
+    cluster: Option<&ClusterName>,
+    mut keys: impl Iterator<Item = &'a ObjectKey>,
+) -> Result<(), ListWatchError> {
+    match keys.find(|key| key.cluster_name() != cluster) {
+        None => Ok(()),
+        Some(key) => Err(ListWatchError::ForeignCluster { key: key.clone(), cluster: cluster.cloned() }),
+    }
+}
+
+// A source that takes over from others.
+//
+// Answers "which version must its next list not be below?". Invariants:
+// 1. What a predecessor has delivered before the request is in the list. That is the newest version of any of
+// its exchange, whether the source that delivered it is still there or not.
+// 2. What a predecessor tells after the request is kept for this source by the store, so the request is noted first.
+
+/// Notes that the source is asked for a list. Gives the version that the list is to reach.
+pub(super) fn begin<S: Body>(of: &ReflectorSpec<S>, asked: AskedFor) -> Option<ResourceVersion> {
+    of.shared.sources.begin_list(&of.source, asked)
+}
+
+/// Notes what the source is about to deliver. A list after a rewind counts when it is published: whoever lists before
+/// notices the rewind, too, also if this list is lost with its actor.
+pub(super) fn note<S: Body>(of: &ReflectorSpec<S>, delivery: &Delivery<S>) {
+    let version = match delivery {
+        Delivery::Replace(list) => Some(&list.version),
+        Delivery::Delta(parts) => parts.iter().rev().find_map(WatchPart::reached),
+        _ => None,
+    };
+    if let Some(version) = version {
+        of.shared.sources.note_delivered(&of.source, version);
+    }
 }

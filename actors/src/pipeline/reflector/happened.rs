@@ -5,6 +5,7 @@
 //! waits for all of them at once.
 
 use std::future::{Future, pending};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,14 +13,16 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Object, ResourceVersion};
-use informer_core::reflector::StreamId;
-use tokio::sync::OwnedSemaphorePermit;
+use informer_core::meta::{Object, ResourceVersion, SourceId};
+use informer_core::reflector::{LogLevel, LogLine, StreamId};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::list_watch::{ListStream, WatchStream};
+use crate::pipeline::messages::Body;
+use crate::pipeline::shared::PipelineShared;
 use crate::pipeline::status::Came;
 use crate::runtime::mailbox::Closed;
-use crate::runtime::{Clock, sleep_until};
+use crate::runtime::{Clock, Inner, sleep_until};
 
 /// An event of a session.
 pub(super) enum Happened<S> {
@@ -104,4 +107,52 @@ pub(super) fn next_watched<S>(
         }
         Poll::Pending
     })
+}
+
+// Writes the log lines of a source; `informer_core::reflector` decides which, when, and in which words.
+
+/// Writes one line, with the names of informer, source and resource as fields.
+pub(super) fn write(informer: &str, source: &SourceId, resource: &str, line: &LogLine) {
+    let LogLine { reason, text, .. } = line;
+    match line.level {
+        LogLevel::Debug => {
+            tracing::debug!(target: "actix_informer::informer", informer, %source, resource, reason, "{text}")
+        }
+        LogLevel::Info => {
+            tracing::info!(target: "actix_informer::informer", informer, %source, resource, reason, "{text}")
+        }
+        _ => {
+            tracing::warn!(target: "actix_informer::informer", informer, %source, resource, reason, "{text}")
+        }
+    }
+}
+
+// The wait of a source for its turn to list.
+//
+// Answers "may this source list now?": when the runtime's list budget has a permit for it, and enough memory of
+// earlier lists and states has been freed. Without the second wait, each attempt of a list that the server cuts would
+// add another unfreed list to the memory.
+
+/// Waits for a permit of the list budget's `pool`, that of the source's cluster, and until enough memory is freed.
+pub(super) async fn turn<S: Body>(
+    shared: PipelineShared<S>,
+    source: SourceId,
+    pool: Arc<Semaphore>,
+) -> OwnedSemaphorePermit {
+    let Inner { freeing, .. } = &*shared.runtime.0;
+    let permit = pool.acquire_owned().await.expect("the list budget is never closed");
+    if freeing.is_over_limit() {
+        let waits = |waits: bool| {
+            shared.board.update_source(&source, |status| {
+                status.waits_for_memory = waits;
+                true
+            });
+        };
+        waits(true);
+        let (informer, mib) = (&shared.name, freeing.pending_bytes() >> 20);
+        tracing::info!(target: "actix_informer::informer", %informer, %source, "the next list waits: {mib} MiB of earlier objects are still to be freed");
+        freeing.until_below_limit().await;
+        waits(false);
+    }
+    permit
 }

@@ -31,11 +31,9 @@ use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, Strea
 use informer_core::repair::RepairSchedule;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::ReflectorSpec;
-use super::filtering::Filtering;
-use super::foreign::{check_listed, check_watched};
+use super::filtering::{Filtering, check_listed, check_watched};
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
-use super::questions;
+use super::{ReflectorSpec, questions};
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
 use crate::pipeline::sources::AskedFor;
@@ -187,7 +185,7 @@ impl<S: Body> Session<S> {
         self.give_permit_back();
         let (epoch, source) = (self.epoch, self.spec.source.clone());
         let now = self.moment();
-        super::succession::note(&self.spec, &delivery);
+        super::filtering::note(&self.spec, &delivery);
         match delivery {
             // It was left because of what it had brought until then: it brings no more lists until it is stopped.
             Delivery::Replace(_) if self.spec.shared.sources.is_leaving(&source) => pending().await,
@@ -217,8 +215,9 @@ impl<S: Body> Session<S> {
             return self.open_list();
         }
         let pool = self.spec.shared.runtime.0.lists.of(self.spec.cluster.as_ref());
-        self.turn =
-            Some(super::turn::turn(self.spec.shared.clone(), self.spec.source.clone(), pool).boxed_local());
+        self.turn = Some(
+            super::happened::turn(self.spec.shared.clone(), self.spec.source.clone(), pool).boxed_local(),
+        );
     }
 
     /// Begins the list that is permitted: not older than what the sources have delivered from which this one takes over.
@@ -227,7 +226,7 @@ impl<S: Body> Session<S> {
             is_first: self.machine.resource_version().is_none(),
             is_after_rewind: self.machine.is_rewinding(),
         };
-        self.machine.not_older_than(super::succession::begin(&self.spec, asked));
+        self.machine.not_older_than(super::filtering::begin(&self.spec, asked));
         let now = self.moment();
         self.machine.handle_list_permit(now);
     }
@@ -376,7 +375,12 @@ impl<S: Body> Session<S> {
     /// Shows the machine's state on the board, and writes its log lines.
     fn report(&mut self) {
         while let Some(line) = self.machine.poll_log() {
-            super::log::write(&self.spec.shared.name, &self.spec.source, &self.spec.config.resource, &line);
+            super::happened::write(
+                &self.spec.shared.name,
+                &self.spec.source,
+                &self.spec.config.resource,
+                &line,
+            );
         }
         let (shared, machine, came) = (&self.spec.shared, &self.machine, &mut self.came);
         let now = shared.runtime.now();

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::{ALONE, Notes, Noting, parent, say, settle};
 use crate::runtime::Runtime;
 use crate::runtime::faults::{Faults, Site};
-use crate::supervision::child::Mailbox;
 use crate::supervision::children::Children;
+use crate::supervision::owner::Mailbox;
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 
 /// Starts a child, and gives its address and a receiver for its last verdict.

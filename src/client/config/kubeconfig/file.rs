@@ -10,11 +10,9 @@
 //! Read next: `../kubeconfig.rs`, which merges files; `user.rs`, which says what the entries mean.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use base64::Engine as _;
-use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 use informer_core::words::quoted;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserialize;
@@ -249,11 +247,5 @@ fn without_nulls(value: &mut Value) -> bool {
         }
         Value::Array(items) => items.iter_mut().map(without_nulls).max().unwrap_or_default(),
         _ => false,
-    }
-}
-
-impl fmt::Debug for File {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("File").field("current_context", &self.current_context).finish_non_exhaustive()
     }
 }

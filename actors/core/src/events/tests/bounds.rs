@@ -9,9 +9,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::event::Identity;
-use super::super::figures::Figures;
-use super::super::lru::Lru;
-use super::super::similar::{MOST_NOTES, Similar};
+use super::super::record::Figures;
+use super::super::series::{Lru, MOST_NOTES, Similar};
 use super::*;
 
 /// An event about another object, which has tokens of its own.

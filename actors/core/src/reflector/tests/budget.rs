@@ -58,21 +58,6 @@ fn ref_55_a_relist_that_waits_for_the_budget_is_not_a_failure_and_asks_nothing_m
 }
 
 #[test]
-fn ref_22_a_stop_while_the_permit_is_awaited_asks_nothing_any_more() {
-    check(
-        &lists(),
-        r#"
-        budget taken
-        start
-        stop
-        permit free
-        budget free
-        state Stopped
-        "#,
-    );
-}
-
-#[test]
 fn ref_56_a_list_that_brings_no_new_object_for_90_s_has_failed() {
     check(
         &lists(),

@@ -96,9 +96,6 @@ fn inf_70_no_way_in_which_a_list_ends_frees_its_objects_in_the_machine() {
     let mut play = Play::listed();
     play.machine.handle_timeout(Moment { now: Duration::from_secs(3600), chance: 0.0 });
     play.nothing_was_freed_here("a list that brings nothing more");
-    let mut play = Play::listed();
-    play.machine.stop();
-    play.nothing_was_freed_here("a list that is stopped");
     Play::listed().nothing_was_freed_here("a list whose machine is dropped");
     let mut play = Play::streamed(false);
     play.machine.handle_watch_end(play.stream.expect("it is open"), Ok(()), AT);

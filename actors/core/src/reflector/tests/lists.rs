@@ -235,41 +235,6 @@ fn ref_21_an_answer_that_is_not_a_list_is_a_typed_failure() {
 }
 
 #[test]
-fn ref_22_nothing_is_asked_or_delivered_after_a_stop_in_mid_list() {
-    check(
-        &lists(),
-        r#"
-        start
-        > LIST version="0" limit=500
-        list a@1
-        stop
-        > CLOSE list
-        state Stopped
-        list b@2 end=3
-        pass 3600
-        count failures=0 lists=1 watches=0
-        "#,
-    );
-}
-
-#[test]
-fn ref_22_nothing_is_asked_after_a_stop_before_the_list_between_list_and_watch_or_in_a_wait() {
-    check(&lists(), "stop\n start\n pass 100\n count lists=0");
-    check(
-        &lists(),
-        r#"
-        start
-        > LIST version="0" limit=500
-        list-fails 500
-        > WAIT 0.8..1.6
-        stop
-        pass 100
-        state Stopped
-        "#,
-    );
-}
-
-#[test]
 fn ref_29_each_failed_list_is_counted_by_its_class() {
     check(
         &lists(),

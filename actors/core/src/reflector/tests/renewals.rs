@@ -188,17 +188,3 @@ fn ref_39_the_first_stream_ending_meanwhile_ends_the_renewal_too() {
         "#,
     );
 }
-
-#[test]
-fn ref_22_a_stop_during_a_renewal_closes_both_streams() {
-    check_watching(
-        r#"
-        pass 30
-        > WATCH version="10" stream=1
-        stop
-        > CLOSE stream=0
-        > CLOSE stream=1
-        pass 3600
-        "#,
-    );
-}

@@ -3,7 +3,7 @@
 //! Answers "does the machine ask for exactly these effects?". Each script is run twice, with the smallest and the
 //! largest random number, so `WAIT 0.8..1.6` proves both ends of the range.
 //!
-//! Events: `start`, `stop`, `pass SECONDS` (timers fire on the way), `busy SECONDS` (none does), `wait` (until the
+//! Events: `start`, `pass SECONDS` (timers fire on the way), `busy SECONDS` (none does), `wait` (until the
 //! next timer), `budget taken|free` (free at first: a permit is given when it is asked for),
 //! `list ITEMS [end=V [next=TOKEN]]`, `list-ends`, `list-fails ERROR`, `head`, `frames ITEMS`, `ends`,
 //! `breaks ERROR` (each with `stream=N`, by default the newest), `version V`, `version-fails ERROR`.
@@ -109,7 +109,6 @@ impl Script {
         let at = self.at;
         match word {
             "start" => self.machine.start(),
-            "stop" => self.machine.stop(),
             "floor" => self.machine.not_older_than(Some(version(rest))),
             "budget" => self.budget_free = rest == "free",
             "busy" => self.at.now += Duration::from_secs_f64(rest.parse().unwrap()),

@@ -363,21 +363,3 @@ fn ref_44_initial_events_with_an_unreadable_key_are_listed_instead_at_once() {
         "#,
     );
 }
-
-#[test]
-fn ref_22_a_stop_before_the_end_bookmark_delivers_nothing() {
-    check(
-        &watch_lists(),
-        r#"
-        start
-        > WATCH version="" initial-events stream=0
-        frames a@1
-        stop
-        > CLOSE stream=0
-        frames *3end
-        reads no
-        pass 3600
-        count failures=0 watches=1 lists=0
-        "#,
-    );
-}

@@ -217,21 +217,6 @@ fn ref_18_the_next_watch_asks_from_the_last_frame_of_any_kind() {
 }
 
 #[test]
-fn ref_22_a_stop_in_mid_watch_closes_it_and_asks_nothing_more() {
-    check_watching(
-        r#"
-        stop
-        > CLOSE stream=0
-        frames a@11
-        ends
-        pass 3600
-        state Stopped
-        count failures=0 watches=1
-        "#,
-    );
-}
-
-#[test]
 fn ref_23_what_a_closed_stream_still_brings_is_ignored() {
     check_watching(
         r#"
