@@ -17,6 +17,7 @@
 //! ```
 //! Read next: `operator/part.rs`, what a part is; `operator/actor.rs`, who starts it; `informer_core::operator`.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

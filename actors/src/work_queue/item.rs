@@ -7,6 +7,7 @@
 //!
 //! Read next: `work_queue.rs`, whose `next` gives items.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
