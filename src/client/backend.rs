@@ -114,6 +114,7 @@ impl Backend {
     }
 
     /// The URL of the server, if it is reached by connections of this crate to a host.
+    #[cfg(feature = "disk-cache")]
     pub(crate) fn url(&self) -> Option<String> {
         match &self.carrier {
             Carrier::Awc(connections) => connections.endpoint.url(),

@@ -337,6 +337,7 @@ impl Client {
     }
 
     /// Runs what blocks where blocking is allowed, also if the caller's runtime has no such threads.
+    #[cfg(feature = "disk-cache")]
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -345,6 +346,7 @@ impl Client {
     }
 
     /// The URL of the server, if this client makes the connections to it itself.
+    #[cfg(feature = "disk-cache")]
     pub(super) fn url(&self) -> Option<String> {
         self.backend.url()
     }

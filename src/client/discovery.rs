@@ -37,14 +37,17 @@
 //! # Ok(()) }
 //! ```
 
+#[cfg(feature = "disk-cache")]
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::client::Client;
+#[cfg(feature = "disk-cache")]
 use super::error::Error;
 
 mod by_name;
+#[cfg(feature = "disk-cache")]
 mod disk;
 mod documents;
 mod error;
@@ -69,6 +72,7 @@ pub mod inner;
 
 #[cfg(feature = "service")]
 pub(crate) use by_name::failure;
+#[cfg(feature = "disk-cache")]
 use disk::Disk;
 pub(crate) use mapper::Found;
 use memory::{Begun, Known, Next};
@@ -79,15 +83,21 @@ use policy::Question;
 #[must_use = "it asks nothing until one of its methods is called"]
 pub struct Discovery {
     client: Client,
-    /// Unless set: [`policy::TTL`], and [`disk::TTL`] with a cache on disk.
+    /// Unless set: [`policy::TTL`], and `disk::TTL` with a cache on disk.
     ttl: Option<Duration>,
+    #[cfg(feature = "disk-cache")]
     disk: Option<Disk>,
 }
 
 impl Client {
     /// What the server serves, kept in memory for all clones of this client. Sends nothing.
     pub fn discovery(&self) -> Discovery {
-        Discovery { client: self.clone(), ttl: None, disk: None }
+        Discovery {
+            client: self.clone(),
+            ttl: None,
+            #[cfg(feature = "disk-cache")]
+            disk: None,
+        }
     }
 
     /// The resource of this name: plural, singular, short name or kind, alone, with its group (`deployments.apps`) or
@@ -123,7 +133,7 @@ impl Discovery {
         self
     }
 
-    /// Keeps what is discovered on disk, too, and begins with what is there, in the layout of kubectl: `directory` is
+    /// Keeps what is discovered on disk, too (feature `disk-cache`), and begins with what is there, in the layout of kubectl: `directory` is
     /// what kubectl calls `--cache-dir` (`~/.kube/cache` there). Programs may share it with kubectl and with each other.
     ///
     /// Files that are too old, cut or broken are not used. Files are written so that only their owner can read them. One
@@ -139,6 +149,7 @@ impl Discovery {
     /// # Errors
     /// [`Error::Unsupported`] for a client that does not know its server's URL: one over a client of kube-rs, over a unix
     /// socket, or in process. The URL names the directory.
+    #[cfg(feature = "disk-cache")]
     pub fn cached_on_disk(mut self, directory: impl AsRef<Path>) -> Result<Self, Error> {
         let url = self.client.url().ok_or_else(|| {
             Error::Unsupported(
@@ -227,7 +238,10 @@ impl Discovery {
     }
 
     fn question(&self, order: u64, newer: bool) -> Question {
+        #[cfg(feature = "disk-cache")]
         let usual = if self.disk.is_some() { disk::TTL } else { policy::TTL };
+        #[cfg(not(feature = "disk-cache"))]
+        let usual = policy::TTL;
         Question { order, newer, ttl: self.ttl.unwrap_or(usual) }
     }
 
@@ -266,8 +280,13 @@ impl Discovery {
         }
     }
 
+    #[cfg_attr(
+        not(feature = "disk-cache"),
+        expect(unused_mut, unused_variables, reason = "only the cache on disk is asked for less")
+    )]
     async fn ask(self, mut begun: Begun, ttl: Duration) -> Result<Known, DiscoveryError> {
         let memory = &self.client.known;
+        #[cfg(feature = "disk-cache")]
         if let Some(disk) = &self.disk
             && let Some(known) = self.look_on_disk(disk, &mut begun, ttl).await?
         {
@@ -283,6 +302,7 @@ impl Discovery {
         memory.count(|status| status.is_aggregated = fetched.is_aggregated);
         let bodies = std::mem::take(&mut fetched.bodies);
         let known = memory.accept(fetched.resources, fetched.roots, &begun);
+        #[cfg(feature = "disk-cache")]
         if let Some(disk) = self.disk.clone() {
             let resources = Arc::clone(&known.resources);
             let stored = self.client.blocking(move || disk.store(&resources, &bodies)).await;
@@ -297,6 +317,7 @@ impl Discovery {
     }
 
     /// What the cache on disk has, if it may answer; otherwise it may have ETags.
+    #[cfg(feature = "disk-cache")]
     async fn look_on_disk(
         &self,
         disk: &Disk,
@@ -319,6 +340,7 @@ impl Discovery {
     }
 }
 
+#[cfg(feature = "disk-cache")]
 fn stopped(error: Error) -> DiscoveryError {
     DiscoveryError::Request(Arc::new(error))
 }

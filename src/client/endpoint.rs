@@ -93,6 +93,7 @@ impl Endpoint {
     }
 
     /// The URL without a slash at its end; `None` for a socket.
+    #[cfg(feature = "disk-cache")]
     pub(crate) fn url(&self) -> Option<String> {
         let scheme = if self.tls { "https" } else { "http" };
         self.socket.is_none().then(|| format!("{scheme}://{}{}", self.authority, self.prefix))

@@ -180,6 +180,7 @@ impl Worker {
     }
 
     /// Runs what blocks where blocking is allowed.
+    #[cfg(feature = "disk-cache")]
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

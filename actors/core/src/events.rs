@@ -295,11 +295,6 @@ impl Recorder {
         self.tell_all();
     }
 
-    /// Whether it refuses events.
-    pub fn is_closed(&self) -> bool {
-        self.is_closed
-    }
-
     /// What is measured.
     pub fn figures(&self) -> Figures {
         Figures {

@@ -16,9 +16,7 @@ use kube_core::discovery::{ApiCapabilities, ApiResource, Scope};
 use kube_core::gvk::GroupVersionKind;
 use serde::{Deserialize, Deserializer};
 
-use super::model::{
-    DiscoveredGroup, DiscoveredResource, DiscoveredVersion, FailedGroupVersion, group_version,
-};
+use super::model::{DiscoveredGroup, DiscoveredResource, DiscoveredVersion, FailedGroupVersion};
 use crate::wire::JsonError;
 
 pub(super) mod legacy;

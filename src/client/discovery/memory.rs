@@ -98,6 +98,7 @@ pub(crate) struct Begun {
     pub(crate) at: Instant,
     pub(crate) roots: Roots,
     /// Whether a cache on disk may answer.
+    #[cfg(feature = "disk-cache")]
     pub(crate) may_read_disk: bool,
 }
 
@@ -141,9 +142,14 @@ impl Memory {
             }
             state.status.misses += 1;
         }
-        // A cache on disk may be older than what is known or was invalidated.
-        let may_read_disk = !question.newer && state.known.is_none() && state.invalidated.is_none();
-        let begun = Begun { order: state.next(), at: now, roots: state.roots.clone(), may_read_disk };
+        let begun = Begun {
+            // A cache on disk may be older than what is known or was invalidated.
+            #[cfg(feature = "disk-cache")]
+            may_read_disk: !question.newer && state.known.is_none() && state.invalidated.is_none(),
+            order: state.next(),
+            at: now,
+            roots: state.roots.clone(),
+        };
         let asking = counted(Arc::clone(self), ask(begun)).boxed().shared();
         state.asking = asking.downgrade();
         Next::Ask(asking)
@@ -157,6 +163,7 @@ impl Memory {
     }
 
     /// Keeps what a cache on disk had, which is of this age.
+    #[cfg(feature = "disk-cache")]
     pub(crate) fn accept_from_disk(&self, resources: ServerResources, age: Duration) -> Known {
         let mut state = self.state();
         state.status.disk_hits += 1;

@@ -79,9 +79,7 @@ pub enum Arrival<'a, S> {
 #[non_exhaustive]
 #[must_use = "a key that is to be added and is not added is lost"]
 pub struct Arrived<S> {
-    /// Whether the key is to be added to the queue.
-    pub is_added: bool,
-    /// The reason with which it is added, if it is.
+    /// The reason with which the key is to be added to the queue, if it is.
     pub reason: Option<Reason>,
     /// A last state that is not kept any more. Its drop is code of a user, so the caller drops it outside of its lock.
     pub released: Option<Object<S>>,
@@ -155,14 +153,14 @@ struct Run<S> {
 /// let present = |object: &Object<&'static str>| object.cached_meta().clone();
 /// let first = present(&site(1));
 /// let arrival = Arrival::Present { meta: &first, is_rewound: false };
-/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered).is_added, "to be reconciled");
+/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered).reason.is_some(), "to be reconciled");
 /// let begun = ledger.handle_begin(&key, Some(&first)).expect("it does not rest");
 /// assert!(begun.deleted.is_none());
 /// assert_eq!(ledger.handle_end(&key, Ended::Terminal).next, Next::Rest);
-/// assert!(!ledger.handle_arrival(&key, Arrival::Output, Reason::Timer).is_added, "it rests");
+/// assert!(ledger.handle_arrival(&key, Arrival::Output, Reason::Timer).reason.is_none(), "it rests");
 /// let second = present(&site(2));
 /// let arrival = Arrival::Present { meta: &second, is_rewound: false };
-/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered).is_added, "it has changed");
+/// assert!(ledger.handle_arrival(&key, arrival, Reason::Triggered).reason.is_some(), "it has changed");
 /// ```
 pub struct Ledger<S> {
     running: BTreeMap<ObjectKey, Run<S>>,
@@ -201,7 +199,7 @@ impl<S> Ledger<S> {
             if *is_again {
                 self.answered.forget(&place);
             } else if !self.is_unanswered(key, place, &meta.version, &reason) {
-                return Arrived { is_added: false, reason: None, released };
+                return Arrived { reason: None, released };
             }
         }
         if let Some(run) = self.running.get_mut(key) {
@@ -210,11 +208,11 @@ impl<S> Ledger<S> {
         if let Some(state) = self.resting.get(key) {
             if !is_news(state, &arrival) {
                 self.ignored += 1;
-                return Arrived { is_added: false, reason: None, released };
+                return Arrived { reason: None, released };
             }
             self.resting.remove(key);
         }
-        Arrived { is_added: true, reason: Some(reason), released }
+        Arrived { reason: Some(reason), released }
     }
 
     /// The queue has handed this key out; the cache has this state of its object. `None` if it rests: then there is

@@ -91,7 +91,7 @@ proptest! {
             let naive = keys.entry(name).or_default();
             let mut arrive = |naive: &mut Naive, arrival: Arrival<'_, u64>, is_news| {
                 naive.news.push(is_news);
-                let is_added = ledger.handle_arrival(&key(name), arrival, Reason::Triggered).is_added;
+                let is_added = ledger.handle_arrival(&key(name), arrival, Reason::Triggered).reason.is_some();
                 prop_assert_eq!(is_added, !naive.rests());
                 if is_added {
                     naive.rest = None;
@@ -235,7 +235,7 @@ proptest! {
                     let Some((told, is_foreign)) = untold.pop_front() else { continue };
                     let state = object("child", 0, told);
                     let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
-                    is_waiting |= ledger.handle_arrival(&key("owner"), arrival, Reason::Triggered).is_added;
+                    is_waiting |= ledger.handle_arrival(&key("owner"), arrival, Reason::Triggered).reason.is_some();
                     if is_foreign {
                         newest_foreign_told = told;
                     }
@@ -267,7 +267,7 @@ fn ctl_21_the_event_of_a_write_that_a_cache_has_not_shown_in_time_leads_to_a_rec
     assert_eq!(ledger.handle_writes(&key("owner"), &writes, of_children), []);
     ledger.handle_not_seen(1, state.key());
     let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
-    assert!(ledger.handle_arrival(&key("owner"), arrival, event(1)).is_added);
+    assert!(ledger.handle_arrival(&key("owner"), arrival, event(1)).reason.is_some());
 }
 
 #[test]
@@ -277,10 +277,10 @@ fn ctl_21_the_end_of_a_child_forgets_what_was_answered_for_it() {
     writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
     assert_eq!(ledger.handle_writes(&key("owner"), &writes, of_children), []);
     let gone = Arrival::Unmade { informer: 1, object: state.key() };
-    assert!(ledger.handle_arrival(&key("owner"), gone, event(1)).is_added);
+    assert!(ledger.handle_arrival(&key("owner"), gone, event(1)).reason.is_some());
     let again = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
     assert!(
-        ledger.handle_arrival(&key("owner"), again, event(1)).is_added,
+        ledger.handle_arrival(&key("owner"), again, event(1)).reason.is_some(),
         "a server that went back gave the version again"
     );
 }
@@ -291,7 +291,7 @@ fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept(
     let told = |ledger: &mut Ledger<u64>, owner: &str, child: u64, is_again| {
         let state = object(child, 0, child + 1);
         let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again };
-        ledger.handle_arrival(&key(owner), arrival, event(child)).is_added
+        ledger.handle_arrival(&key(owner), arrival, event(child)).reason.is_some()
     };
     let answer = |ledger: &mut Ledger<u64>, children: std::ops::Range<u64>| {
         for child in children {
@@ -362,11 +362,14 @@ fn ctl_04_a_state_that_the_failed_reconcile_was_given_does_not_end_the_rest_and_
     let mut ledger = Ledger::default();
     let one = object("one", 0, 5);
     ledger.handle_begin(&key("one"), Some(one.cached_meta())).expect("it does not rest");
-    assert!(ledger.handle_arrival(&key("one"), present(&one), event(0)).is_added, "its event comes late");
+    assert!(
+        ledger.handle_arrival(&key("one"), present(&one), event(0)).reason.is_some(),
+        "its event comes late"
+    );
     assert_eq!(ledger.handle_end(&key("one"), Ended::Terminal).next, Next::Rest);
     assert_eq!(ledger.figures().resting, 1);
-    assert!(!ledger.handle_arrival(&key("one"), present(&one), event(0)).is_added, "a resync");
+    assert!(ledger.handle_arrival(&key("one"), present(&one), event(0)).reason.is_none(), "a resync");
     let older = object("one", 0, 3);
     let rewound = Arrival::Present { meta: older.cached_meta(), is_rewound: true };
-    assert!(ledger.handle_arrival(&key("one"), rewound, event(0)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), rewound, event(0)).reason.is_some());
 }

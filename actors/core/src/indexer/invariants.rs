@@ -3,13 +3,12 @@
 //! Answers "does this publish hold its invariants?". [`replays_to`] costs as much as the changes; the others visit the
 //! whole snapshot and are for tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::Publish;
 use crate::delta::{Change, Changes};
-use crate::index::Index;
 use crate::meta::{Object, ObjectKey};
-use crate::snapshot::{Difference, Snapshot};
+use crate::snapshot::Difference;
 
 /// What a publish changed, one by one: of a list, the difference of its two snapshots.
 pub fn changes_of<S>(applied: &Publish<S>) -> Vec<Change<S>> {
@@ -72,44 +71,62 @@ fn is_one<S>(one: Option<&Object<S>>, other: Option<&Object<S>>) -> bool {
     }
 }
 
-/// Whether every object that both snapshots hold in the same state, of the same history, is the very same object in both.
-pub fn keeps_pointers<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
-    let changed: BTreeSet<ObjectKey> = before.diff(after).map(|differs| differs.key().clone()).collect();
-    after
-        .iter()
-        .filter(|object| !changed.contains(object.key()))
-        .all(|object| before.get(object.key()).is_some_and(|old| old.ptr_eq(object)))
-}
+#[cfg(test)]
+pub(crate) use whole::{index_matches, is_consistent, keeps_pointers, versions_advance};
 
-/// Whether no source has gone back and none has been lost. A rewind, or a list that is older, is the exception.
-pub fn versions_advance<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
-    before.versions().iter().all(|(source, old)| after.version(source).is_some_and(|new| new >= old))
-}
+/// What visits a whole snapshot.
+#[cfg(test)]
+mod whole {
+    use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether objects, their order, their count and what the frame says of itself agree.
-pub fn is_consistent<S>(snapshot: &Snapshot<S>) -> bool {
-    let objects: Vec<&Object<S>> = snapshot.iter().collect();
-    objects.len() == snapshot.len()
-        && objects.windows(2).all(|pair| pair[0].key() < pair[1].key())
-        && objects.iter().all(|object| snapshot.get(object.key()).is_some_and(|found| found.ptr_eq(object)))
-        && snapshot.frame().objects().is_consistent()
-        && snapshot.undecodable().count() == snapshot.undecodable_len()
-        && snapshot.versions().iter().is_sorted_by(|one, next| one.0 < next.0)
-}
+    use crate::index::Index;
+    use crate::meta::{Object, ObjectKey};
+    use crate::snapshot::Snapshot;
 
-/// Whether an index holds each object under exactly the values that its function gives now.
-pub fn index_matches<S, V: Ord + Send + Sync + 'static>(snapshot: &Snapshot<S>, index: &Index<S, V>) -> bool {
-    let mut expected: BTreeMap<V, Vec<&ObjectKey>> = BTreeMap::new();
-    for object in snapshot.iter() {
-        for value in index.values_of(object).unwrap_or_default() {
-            expected.entry(value).or_default().push(object.key());
-        }
+    /// Whether every object that both snapshots hold in the same state, of the same history, is the very same object in both.
+    pub(crate) fn keeps_pointers<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
+        let changed: BTreeSet<ObjectKey> = before.diff(after).map(|differs| differs.key().clone()).collect();
+        after
+            .iter()
+            .filter(|object| !changed.contains(object.key()))
+            .all(|object| before.get(object.key()).is_some_and(|old| old.ptr_eq(object)))
     }
-    let Ok(values) = index.values(snapshot) else {
-        return false;
-    };
-    let found = |value: &V| -> Option<Vec<&ObjectKey>> {
-        Some(index.get(snapshot, value).ok()?.map(Object::key).collect())
-    };
-    values.eq(expected.keys()) && expected.iter().all(|(value, keys)| found(value).as_ref() == Some(keys))
+
+    /// Whether no source has gone back and none has been lost. A rewind, or a list that is older, is the exception.
+    pub(crate) fn versions_advance<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
+        before.versions().iter().all(|(source, old)| after.version(source).is_some_and(|new| new >= old))
+    }
+
+    /// Whether objects, their order, their count and what the frame says of itself agree.
+    pub(crate) fn is_consistent<S>(snapshot: &Snapshot<S>) -> bool {
+        let objects: Vec<&Object<S>> = snapshot.iter().collect();
+        objects.len() == snapshot.len()
+            && objects.windows(2).all(|pair| pair[0].key() < pair[1].key())
+            && objects
+                .iter()
+                .all(|object| snapshot.get(object.key()).is_some_and(|found| found.ptr_eq(object)))
+            && snapshot.frame().objects().is_consistent()
+            && snapshot.undecodable().count() == snapshot.undecodable_len()
+            && snapshot.versions().iter().is_sorted_by(|one, next| one.0 < next.0)
+    }
+
+    /// Whether an index holds each object under exactly the values that its function gives now.
+    pub(crate) fn index_matches<S, V: Ord + Send + Sync + 'static>(
+        snapshot: &Snapshot<S>,
+        index: &Index<S, V>,
+    ) -> bool {
+        let mut expected: BTreeMap<V, Vec<&ObjectKey>> = BTreeMap::new();
+        for object in snapshot.iter() {
+            for value in index.values_of(object).unwrap_or_default() {
+                expected.entry(value).or_default().push(object.key());
+            }
+        }
+        let Ok(values) = index.values(snapshot) else {
+            return false;
+        };
+        let found = |value: &V| -> Option<Vec<&ObjectKey>> {
+            Some(index.get(snapshot, value).ok()?.map(Object::key).collect())
+        };
+        values.eq(expected.keys()) && expected.iter().all(|(value, keys)| found(value).as_ref() == Some(keys))
+    }
 }

@@ -213,21 +213,6 @@ impl<S> Objects<S> {
         None
     }
 
-    /// Whether no scope is empty, the sums are right, and no walk for a holder would miss an object.
-    pub(crate) fn is_consistent(&self) -> bool {
-        let all = || self.after(None, Sources::ALL);
-        let is_found = |held: &Held<S>| {
-            held.holders().iter().all(|holder| {
-                let mut found = self.names(held.object().key()).into_iter();
-                found.any(|names| names.sources().meet(Sources::of(holder)))
-            })
-        };
-        self.scopes.iter().all(|scope| !scope.names.is_empty())
-            && all().count() == self.len
-            && all().map(|held| held.object().wire_bytes() as usize).sum::<usize>() == self.wire_bytes
-            && all().all(is_found)
-    }
-
     /// Removes the object of a key, whichever sources hold it.
     pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Object<S>> {
         let scope = self.scopes.find(key.scope());
@@ -287,5 +272,29 @@ crate::clone_of!([S] Objects<S> { scopes, len, wire_bytes, rewinds, recent });
 impl<S> Default for Objects<S> {
     fn default() -> Self {
         Self { scopes: Tree::default(), len: 0, wire_bytes: 0, rewinds: 0, recent: None }
+    }
+}
+
+/// What visits all objects.
+#[cfg(test)]
+mod whole {
+    use super::{Held, Objects};
+    use crate::tree::Sources;
+
+    impl<S> Objects<S> {
+        /// Whether no scope is empty, the sums are right, and no walk for a holder would miss an object.
+        pub(crate) fn is_consistent(&self) -> bool {
+            let all = || self.after(None, Sources::ALL);
+            let is_found = |held: &Held<S>| {
+                held.holders().iter().all(|holder| {
+                    let mut found = self.names(held.object().key()).into_iter();
+                    found.any(|names| names.sources().meet(Sources::of(holder)))
+                })
+            };
+            self.scopes.iter().all(|scope| !scope.names.is_empty())
+                && all().count() == self.len
+                && all().map(|held| held.object().wire_bytes() as usize).sum::<usize>() == self.wire_bytes
+                && all().all(is_found)
+        }
     }
 }

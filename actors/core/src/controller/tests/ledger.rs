@@ -18,16 +18,19 @@ fn ctl_04_another_life_ends_the_rest_whatever_its_version_and_so_does_a_newer_st
  {
     let failed = object("one", 0, 5);
     let mut ledger = resting(&failed);
-    assert!(ledger.handle_arrival(&key("one"), present(&object("one", 1, 3)), event(0)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), present(&object("one", 1, 3)), event(0)).reason.is_some());
 
     let mut ledger = resting(&failed);
     assert!(ledger.handle_begin(&key("one"), Some(failed.cached_meta())).is_none(), "it rests");
-    assert!(!ledger.handle_arrival(&key("one"), Arrival::Output, event(0)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Output, event(0)).reason.is_none());
     assert_eq!(ledger.figures().ignored, 2, "both are counted");
     let newer = object("one", 0, 6);
     assert!(ledger.handle_begin(&key("one"), Some(newer.cached_meta())).is_some());
     assert_eq!(ledger.figures().resting, 0);
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Output, event(0)).is_added, "the rest is over");
+    assert!(
+        ledger.handle_arrival(&key("one"), Arrival::Output, event(0)).reason.is_some(),
+        "the rest is over"
+    );
 }
 
 #[test]
@@ -39,7 +42,7 @@ fn ctl_18_65536_keys_rest_at_most_and_a_further_one_does_not() {
         assert_eq!(ledger.handle_end(bad.key(), Ended::Terminal).next, Next::Rest);
     }
     assert_eq!(ledger.figures().resting, MOST_RESTING);
-    assert!(ledger.handle_arrival(&key(MOST_RESTING), Arrival::Output, event(0)).is_added);
+    assert!(ledger.handle_arrival(&key(MOST_RESTING), Arrival::Output, event(0)).reason.is_some());
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life
     let last = object("one", 0, 7);
     let given = |cached: Option<&Object<u64>>| {
         let mut ledger = Ledger::default();
-        assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&last), event(0)).is_added);
+        assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&last), event(0)).reason.is_some());
         ledger.handle_begin(&key("one"), cached.map(Object::cached_meta)).expect("it does not rest").deleted
     };
     assert!(given(None).is_some(), "it is gone");
@@ -61,7 +64,7 @@ fn operator_b_what_has_left_is_never_given_as_deleted_unless_another_life_has_it
     let last = object("one", 0, 7);
     let given = |cached: Option<&Object<u64>>| {
         let mut ledger = Ledger::default();
-        assert!(ledger.handle_arrival(&key("one"), Arrival::Left(&last), event(0)).is_added);
+        assert!(ledger.handle_arrival(&key("one"), Arrival::Left(&last), event(0)).reason.is_some());
         assert!(ledger.keeps_left(&key("one")));
         let begun =
             ledger.handle_begin(&key("one"), cached.map(Object::cached_meta)).expect("it does not rest");
@@ -88,25 +91,28 @@ fn operator_b_what_has_left_is_never_given_as_deleted_unless_another_life_has_it
 fn operator_b_of_what_has_left_and_is_then_gone_the_last_word_counts() {
     let (first, second) = (object("one", 0, 7), object("one", 0, 9));
     let mut ledger = Ledger::default();
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Left(&first), event(0)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Left(&first), event(0)).reason.is_some());
     assert!(ledger.handle_arrival(&key("one"), present(&object("one", 0, 8)), event(1)).released.is_some());
     assert!(!ledger.keeps_left(&key("one")), "it was back");
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&second), event(2)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&second), event(2)).reason.is_some());
     let begun = ledger.handle_begin(&key("one"), None).expect("it does not rest");
     assert!(begun.left.is_none() && begun.deleted.is_some_and(|deleted| deleted.ptr_eq(&second)));
-    assert!(resting(&first).handle_arrival(&key("one"), Arrival::Left(&first), event(3)).is_added, "no rest");
+    assert!(
+        resting(&first).handle_arrival(&key("one"), Arrival::Left(&first), event(3)).reason.is_some(),
+        "no rest"
+    );
 }
 
 #[test]
 fn ctl_01_an_object_that_comes_back_in_the_same_life_has_no_last_state() {
     let (left, back) = (object("one", 0, 7), object("one", 0, 8));
     let mut ledger = Ledger::default();
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&left), event(0)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&left), event(0)).reason.is_some());
     let arrived = ledger.handle_arrival(&key("one"), present(&back), event(1));
     assert!(arrived.released.is_some_and(|released| released.ptr_eq(&left)), "the caller drops it");
     assert_eq!(ledger.figures().deleted, 0);
     let other = object("one", 1, 9);
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&back), event(2)).is_added);
+    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&back), event(2)).reason.is_some());
     assert!(ledger.handle_arrival(&key("one"), present(&other), event(3)).released.is_none());
     let begun = ledger.handle_begin(&key("one"), Some(other.cached_meta())).expect("it does not rest");
     assert!(begun.deleted.is_some_and(|deleted| deleted.ptr_eq(&back)), "that life has ended");
@@ -121,11 +127,11 @@ fn ctl_21_of_a_reconcile_that_makes_1024_children_no_event_is_a_reason_for_anoth
         let child = object(number, 0, number + 1);
         writes.handle_write(1, child.key(), Awaited::written(child.cached_meta()));
         let arrival = Arrival::Made { informer: 1, meta: child.cached_meta(), is_again: false };
-        assert!(!ledger.handle_arrival(&key("owner"), arrival, event(number)).is_added);
+        assert!(ledger.handle_arrival(&key("owner"), arrival, event(number)).reason.is_none());
     }
     let further = object(MOST_WRITES as u64, 0, MOST_WRITES as u64 + 1);
     let arrival = Arrival::Made { informer: 1, meta: further.cached_meta(), is_again: false };
-    assert!(ledger.handle_arrival(&key("owner"), arrival, event(0)).is_added, "beyond the bound");
+    assert!(ledger.handle_arrival(&key("owner"), arrival, event(0)).reason.is_some(), "beyond the bound");
     assert_eq!(ledger.handle_writes(&key("owner"), &writes, of_children), []);
     assert_eq!(ledger.figures().answered, MOST_WRITES as u64);
 }
