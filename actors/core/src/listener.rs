@@ -44,7 +44,8 @@ mod walking;
 
 pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
-pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
+pub use line::WhenFull;
+pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy};
 pub use progress::{Progress, TAKEN_AT_ONCE};
 
 use cursor::{Cursor, Purpose};

@@ -18,8 +18,7 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 use informer_core::words::Brief;
 
-use super::ending::Ending;
-use super::subscription_state::{SubscriptionState, SubscriptionStatus};
+use super::subscription_state::SubscriptionStatus;
 use crate::runtime::Stuck;
 
 pub use super::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
@@ -318,18 +317,6 @@ pub struct InformerReport {
     pub status: InformerStatus,
     /// Its subscriptions.
     pub subscriptions: Vec<SubscriptionStatus>,
-}
-
-impl Ending {
-    /// How the informer is doing.
-    pub(crate) fn report(&self) -> InformerReport {
-        InformerReport { status: self.board.read(), subscriptions: self.subscriptions() }
-    }
-
-    /// How its subscriptions are doing.
-    pub(crate) fn subscriptions(&self) -> Vec<SubscriptionStatus> {
-        self.subscriptions.present().iter().map(SubscriptionState::read).collect()
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::cursor::{Cursor, Purpose};
+use super::line::WhenFull;
 use super::{Backlog, Waiting};
 
 /// How events wait that the subscriber has not taken yet.
@@ -28,18 +29,6 @@ pub enum Policy {
     /// touched; also one whose object came and went. For whoever looks objects up when it gets to them, as a work queue
     /// does.
     Keys,
-}
-
-/// What becomes of a subscription to every event whose backlog is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WhenFull {
-    /// It ends, and says how many events were dropped, at least. So it does when more than four lists wait that have
-    /// something to tell, since each keeps a state of the store in memory.
-    Disconnect,
-    /// What waits is dropped and counted; then the difference between the delivered and the current state is delivered,
-    /// with cause `Relist`.
-    Restate,
 }
 
 /// For so many keys at most the last object that was created and deleted while the recipient was behind is kept to be
