@@ -34,6 +34,7 @@ use super::list::Listing;
 use super::retry::{Next, RelistReason};
 use super::watch::Watching;
 use super::watch_list::{Gathering, InitialEvents};
+use crate::meta::ResourceVersion;
 
 /// What the machine is doing; the table above describes each phase.
 pub(super) enum Phase<S> {
@@ -57,8 +58,9 @@ pub(super) struct RetryHints {
     pub(super) list_at_latest: bool,
     /// The next list has no limit. Set when a page had expired; cleared by that next list.
     pub(super) without_limit: bool,
-    /// The server went back: lists ask at `""` and decode every object. Set by a rewind; cleared by its Replace.
-    pub(super) rewinding: bool,
+    /// The server went back to this version: lists ask at `""` and decode every object. Set by a rewind; cleared by its
+    /// Replace.
+    pub(super) rewinding: Option<ResourceVersion>,
     /// The last Replace was that of a rewind: the next list decodes every object, too. Set and cleared by a Replace.
     pub(super) after_rewind: bool,
     /// Lists instead of watch-lists. Set when a watch-list failed or a selector was rejected; cleared by a
@@ -83,7 +85,7 @@ impl RetryHints {
         Self {
             list_at_latest: false,
             without_limit: false,
-            rewinding: false,
+            rewinding: None,
             after_rewind: false,
             skip_watch_list: false,
             watch_list_refused: false,
