@@ -55,8 +55,9 @@ pub struct Successors {
     by_scope: SortedMap<Scope, Arc<[Successor]>>,
     scopes: SortedMap<SourceId, Scope>,
     delivered: Delivered,
-    /// What that was when a source was asked for a list that is not published, after its server went back.
-    asked: SortedMap<SourceId, Delivered>,
+    /// What that was when a source was asked for a list that is not published, after its server went back; and to which
+    /// version.
+    asked: SortedMap<SourceId, (Delivered, ResourceVersion)>,
 }
 
 impl Successors {
@@ -98,9 +99,9 @@ impl Successors {
         self.delivered.insert(source.clone(), (rewinds, version.clone()));
     }
 
-    /// The source is asked for a list, since its server went back.
-    pub fn ask_after_rewind(&mut self, source: &SourceId) {
-        self.asked.insert(source.clone(), self.delivered.clone());
+    /// The source is asked for a list, since its server went back to this version.
+    pub fn ask_after_rewind(&mut self, source: &SourceId, to: &ResourceVersion) {
+        self.asked.insert(source.clone(), (self.delivered.clone(), to.clone()));
     }
 
     /// The list that it was asked for after a rewind is published.
@@ -111,11 +112,19 @@ impl Successors {
         }
     }
 
-    /// Whether another one had delivered a newer version than this before the source was asked for its list after a rewind,
-    /// and has not noticed that since; none if the source was not asked for one.
-    pub fn is_former(&self, other: &SourceId, source: &SourceId, version: &ResourceVersion) -> Option<bool> {
-        let (then, now) = (self.asked.get(source)?.get(other), self.delivered.get(other));
-        Some(then.zip(now).is_some_and(|(then, now)| then.1 > *version && then.0 == now.0))
+    /// Whether another one had delivered a newer version than that to which the server went back, before the source was asked
+    /// for its list after that, and has not noticed it since; none if the source was not asked for one.
+    pub fn is_former(&self, other: &SourceId, source: &SourceId) -> Option<bool> {
+        let (then, to) = self.asked.get(source)?;
+        let (then, now) = (then.get(other), self.delivered.get(other));
+        Some(then.zip(now).is_some_and(|(then, now)| then.1 > *to && then.0 == now.0))
+    }
+
+    /// Whether this version was stored of a source that has delivered an older one since: it went back, and the store does not
+    /// have its list yet.
+    pub(crate) fn went_back(&self, source: &SourceId, stored: Option<&ResourceVersion>) -> bool {
+        let delivered = self.delivered.get(source).map(|(_, version)| version);
+        delivered.zip(stored).is_some_and(|(delivered, stored)| delivered < stored)
     }
 
     fn change(&mut self, scope: Scope, change: impl FnOnce(&mut Vec<Successor>)) {

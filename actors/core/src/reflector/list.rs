@@ -49,7 +49,7 @@ impl<S> ListWatchMachine<S> {
         if matches!(self.state, SourceState::Starting) {
             self.state = SourceState::Listing { received: 0 };
         }
-        let latest = mem::take(&mut self.hints.list_at_latest) || self.hints.rewinding;
+        let latest = mem::take(&mut self.hints.list_at_latest) || self.hints.rewinding.is_some();
         let version = match &self.newest {
             _ if latest => AskedVersion::Latest,
             newest => newest.max(&self.floor).clone().map_or(AskedVersion::Any, AskedVersion::From),
@@ -104,8 +104,10 @@ impl<S> ListWatchMachine<S> {
             }
             Page::Whole { next } => next,
         };
-        if !self.hints.rewinding && listing.version.as_ref().is_some_and(|version| self.is_below(version)) {
-            return self.rewind(at);
+        if let Some(version) = listing.version.as_ref().filter(|version| self.is_below(version))
+            && self.hints.rewinding.is_none()
+        {
+            return self.rewind(version.clone(), at);
         }
         match next {
             None => self.listed(listing, at),
@@ -128,7 +130,7 @@ impl<S> ListWatchMachine<S> {
         (objects, undecodable): (OffArbiter<Chunks<Object<S>>>, OffArbiter<Chunks<Undecodable>>),
         bytes: usize,
     ) {
-        let rewound = mem::take(&mut self.hints.rewinding);
+        let rewound = self.hints.rewinding.take().is_some();
         let cause = match &self.newest {
             _ if rewound => Cause::Rewind,
             Some(_) => Cause::Relist,
@@ -211,7 +213,7 @@ impl<S> ListWatchMachine<S> {
         }
         self.hints.list_at_latest = true;
         self.hints.without_limit = paging;
-        if self.newest.is_some() && !self.hints.rewinding {
+        if self.newest.is_some() && self.hints.rewinding.is_none() {
             self.hints.relist_reason = RelistReason::Expired;
         }
         self.begin_listing();

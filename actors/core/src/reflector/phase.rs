@@ -196,8 +196,9 @@ pub(super) struct RetryHints {
     pub(super) list_at_latest: bool,
     /// The next list has no limit. Set when a page had expired; cleared by that next list.
     pub(super) without_limit: bool,
-    /// The server went back: lists ask at `""` and decode every object. Set by a rewind; cleared by its Replace.
-    pub(super) rewinding: bool,
+    /// The server went back to this version: lists ask at `""` and decode every object. Set by a rewind; cleared by its
+    /// Replace.
+    pub(super) rewinding: Option<ResourceVersion>,
     /// The last Replace was that of a rewind: the next list decodes every object, too. Set and cleared by a Replace.
     pub(super) after_rewind: bool,
     /// Lists instead of watch-lists. Set when a watch-list failed or a selector was rejected; cleared by a
@@ -222,7 +223,7 @@ impl RetryHints {
         Self {
             list_at_latest: false,
             without_limit: false,
-            rewinding: false,
+            rewinding: None,
             after_rewind: false,
             skip_watch_list: false,
             watch_list_refused: false,

@@ -42,7 +42,7 @@ impl<S> ListWatchMachine<S> {
         match answer {
             Ok(version) if self.newest.as_ref().is_some_and(|newest| version < *newest) => {
                 self.close_watch();
-                self.rewind(at);
+                self.rewind(version, at);
             }
             Ok(_) => {
                 self.confirm_stream(at);
@@ -66,22 +66,22 @@ impl<S> ListWatchMachine<S> {
         [&self.newest, &self.floor].into_iter().flatten().any(|known| version < known)
     }
 
-    /// The server has gone back: the objects we have belong to another history.
-    pub(super) fn rewind(&mut self, at: Moment) {
+    /// The server has gone back, and was at this version: the objects we have belong to another history.
+    pub(super) fn rewind(&mut self, to: ResourceVersion, at: Moment) {
         self.counters.rewinds += 1;
-        self.hints.rewinding = true;
+        self.hints.rewinding = Some(to);
         let error = self.unexpected("the server's version went back a second time before any frame came");
         self.relist_unless_repeated(RelistReason::Rewind, error, at);
     }
 
-    /// Whether the next list is asked for because the server went back.
-    pub const fn is_rewinding(&self) -> bool {
-        self.hints.rewinding
+    /// The version that showed that the server went back, if the next list is asked for because of that.
+    pub const fn rewinding_to(&self) -> Option<&ResourceVersion> {
+        self.hints.rewinding.as_ref()
     }
 
     /// Whether objects that are already published must be decoded again. That ends with the second list after a
     /// rewind: until the first is published, an equal version may name an object of the old history.
     pub(super) fn decodes_everything(&self) -> bool {
-        self.hints.rewinding || self.hints.after_rewind
+        self.hints.rewinding.is_some() || self.hints.after_rewind
     }
 }

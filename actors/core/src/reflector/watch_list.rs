@@ -32,8 +32,10 @@ const SLICE: usize = 250;
 impl<S> ListWatchMachine<S> {
     pub(super) fn is_watch_list_due(&self) -> bool {
         let hints = &self.hints;
-        let lists =
-            hints.watch_list_refused || hints.skip_watch_list || hints.without_limit || hints.rewinding;
+        let lists = hints.watch_list_refused
+            || hints.skip_watch_list
+            || hints.without_limit
+            || hints.rewinding.is_some();
         self.config.watch_list && !lists
     }
 
@@ -130,7 +132,7 @@ impl<S> ListWatchMachine<S> {
         let Phase::InitialEvents(initial) = mem::replace(&mut self.phase, Phase::Idle) else { return };
         if self.is_below(&version) {
             self.effects.push_back(Effect::Close(initial.stream.id));
-            return self.rewind(at);
+            return self.rewind(version, at);
         }
         let Content { objects, undecodable } = initial.content.into_inner();
         let rest = Rest { objects: objects.into_iter(), undecodable: undecodable.into_values() };

@@ -224,7 +224,7 @@ impl<S: Body> Session<S> {
     fn open_list(&mut self) {
         let asked = AskedFor {
             is_first: self.machine.resource_version().is_none(),
-            is_after_rewind: self.machine.is_rewinding(),
+            after_rewind: self.machine.rewinding_to().cloned(),
         };
         self.machine.not_older_than(super::filtering::begin(&self.spec, asked));
         let now = self.moment();

@@ -68,7 +68,7 @@ impl Members {
         let mut outdated = Vec::new();
         if self.is_exchanging() && self.since <= seen {
             let ahead = self.delivered.iter().rev().take_while(|(version, _)| version > to);
-            let former = ahead.filter(|(_, id)| self.successors.is_former(id, one, to).unwrap_or(true));
+            let former = ahead.filter(|(_, id)| self.successors.is_former(id, one).unwrap_or(true));
             outdated.extend(former.cloned());
         }
         self.successors.end_rewind(one);
@@ -87,21 +87,21 @@ struct HandOver {
 }
 
 /// What a list is asked for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct AskedFor {
     /// The source has none yet.
     pub(crate) is_first: bool,
-    /// Its server went back.
-    pub(crate) is_after_rewind: bool,
+    /// Its server went back to this version.
+    pub(crate) after_rewind: Option<ResourceVersion>,
 }
 
 impl AskedFor {
-    fn note(self, successors: &mut Successors, scope: &Scope, id: &SourceId) {
+    fn note(&self, successors: &mut Successors, scope: &Scope, id: &SourceId) {
         if self.is_first {
             successors.begin_round(scope, id);
         }
-        if self.is_after_rewind {
-            successors.ask_after_rewind(id);
+        if let Some(to) = &self.after_rewind {
+            successors.ask_after_rewind(id, to);
         }
     }
 }
@@ -286,7 +286,7 @@ impl Sources {
             takes_over = true;
             newest = newest.max(one.delivered.get(&entry.scope.cluster).cloned());
         }
-        if takes_over && (asked.is_first || asked.is_after_rewind) {
+        if takes_over && (asked.is_first || asked.after_rewind.is_some()) {
             self.exchanged.fetch_add(1, Ordering::AcqRel);
         }
         newest

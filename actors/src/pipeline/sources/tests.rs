@@ -12,8 +12,11 @@ use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::source_spec::{Coverage, Member, SelectorInput, SourceSpec};
 use crate::testing::Server;
 
-const FIRST: AskedFor = AskedFor { is_first: true, is_after_rewind: false };
-const AFTER_REWIND: AskedFor = AskedFor { is_first: false, is_after_rewind: true };
+const FIRST: AskedFor = AskedFor { is_first: true, after_rewind: None };
+
+fn after_rewind(to: &ResourceVersion) -> AskedFor {
+    AskedFor { is_first: false, after_rewind: Some(to.clone()) }
+}
 
 fn spec(name: &str) -> SourceSpec<String> {
     let connect = Server::named(SourceId::new(name)).connect();
@@ -264,11 +267,11 @@ fn who_has_moved_on_since_the_list_after_a_rewind_was_asked_for_is_not_outdated_
     sources.join([&member(&a), &member(&b), &member(&all)], true).expect("three names");
     [(&a, 2), (&b, 9), (&all, 9)].iter().for_each(|(id, number)| sources.note_delivered(id, &known(*number)));
     let mut seen = 0;
-    assert!(sources.begin_list(&all, AFTER_REWIND).is_some());
+    assert!(sources.begin_list(&all, after_rewind(&known(5))).is_some());
     sources.note_delivered(&a, &known(6));
     let [among] = &*sources.exchanged_since(&mut seen).expect("it has begun") else { panic!("one set") };
-    assert_eq!(among.is_former(&a, &all, &known(5)), Some(false));
-    assert_eq!(among.is_former(&b, &all, &known(5)), Some(true));
+    assert_eq!(among.is_former(&a, &all), Some(false));
+    assert_eq!(among.is_former(&b, &all), Some(true));
     sources.note_rewind(&all, &known(5), seen);
     assert_eq!(sources.begin_list(&all, AskedFor::default()), Some(known(6)), "b is outdated, a is not");
 }

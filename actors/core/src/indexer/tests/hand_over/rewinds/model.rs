@@ -251,7 +251,7 @@ impl Model {
             Some(_) => Cause::Relist,
         };
         if cause == Cause::Rewind {
-            self.successors.ask_after_rewind(&id);
+            self.successors.ask_after_rewind(&id, &version(at as u64));
             self.has_noticed = true;
         }
         self.sources[source].asked = Some(Asked { at, is_former: false, cause });
