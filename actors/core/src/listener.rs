@@ -39,6 +39,7 @@ pub mod machine;
 mod pending;
 mod policy;
 mod progress;
+mod stats;
 mod waiting;
 mod walking;
 
