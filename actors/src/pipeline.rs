@@ -21,6 +21,7 @@ pub(crate) mod owner;
 pub(crate) mod processor;
 pub(crate) mod published;
 pub(crate) mod reflector;
+pub(crate) mod report;
 pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod source_cells;

@@ -39,13 +39,13 @@ pub mod machine;
 mod pending;
 mod policy;
 mod progress;
+mod stats;
 mod waiting;
 mod walking;
 
 pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
-pub use line::WhenFull;
-pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy};
+pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
 pub use progress::{Progress, TAKEN_AT_ONCE};
 
 use cursor::{Cursor, Purpose};

@@ -17,8 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::StatusBoard;
 use crate::pipeline::listener_roster::Subscriptions;
-use crate::pipeline::status::InformerReport;
-use crate::pipeline::subscription_state::{EndReason, SubscriptionState, SubscriptionStatus};
+use crate::pipeline::subscription_state::EndReason;
 use crate::runtime::{Registrant, Registration};
 
 /// Everything that takes part in the end of one informer.
@@ -56,16 +55,6 @@ impl Ending {
             by_runtime: AtomicBool::new(false),
             handle: OnceLock::new(),
         })
-    }
-
-    /// How the informer is doing.
-    pub(crate) fn report(&self) -> InformerReport {
-        InformerReport { status: self.board.read(), subscriptions: self.subscriptions() }
-    }
-
-    /// How its subscriptions are doing.
-    pub(crate) fn subscriptions(&self) -> Vec<SubscriptionStatus> {
-        self.subscriptions.present().iter().map(SubscriptionState::read).collect()
     }
 
     /// Ends the informer: no actor or callback of it starts any more.

@@ -18,12 +18,11 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 use informer_core::words::Brief;
 
-use super::subscription_state::SubscriptionStatus;
-use crate::runtime::Stuck;
-
-pub use super::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
-pub use super::status_text::NamespacesStatus;
+pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
+pub use crate::pipeline::report::InformerReport;
+pub use crate::pipeline::status_text::NamespacesStatus;
 pub use crate::report::RuntimeReport;
+use crate::runtime::Stuck;
 pub use crate::work_queue::QueueReport;
 pub use informer_core::indexer::DataCounters;
 
@@ -301,22 +300,6 @@ fn severity(state: &SourceState) -> u8 {
         SourceState::GivenUp { .. } => 8,
         _ => 9,
     }
-}
-
-// A report of one informer and everything on it.
-//
-// Answers "how are its sources, its queue and its subscriptions doing?" by a copy of the status: no message is sent, so
-// it also works when a thread is blocked. Invariant:
-// 1. A subscription is listed until no actor runs for it.
-
-/// How one informer and everything on it is doing.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct InformerReport {
-    /// The informer with its sources and its queue.
-    pub status: InformerStatus,
-    /// Its subscriptions.
-    pub subscriptions: Vec<SubscriptionStatus>,
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@
 //!
 //! Read next: `runtime/arbiter.rs`, which writes the heartbeat; `progress.rs`, the progress of the actors.
 
-use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::WhenFull;
 use crate::delta::Change;
 use crate::off_arbiter::Freeing;
 use crate::snapshot::{Frame, Snapshot};
@@ -19,18 +20,6 @@ const EVENT_BYTES: usize = 64;
 
 /// Events with their arrivals, and since when they wait.
 pub(super) type Events<S> = VecDeque<(u64, Duration, Change<S>)>;
-
-/// What becomes of a subscription to every event whose backlog is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WhenFull {
-    /// It ends, and says how many events were dropped, at least. So it does when more than four lists wait that have
-    /// something to tell, since each keeps a state of the store in memory.
-    Disconnect,
-    /// What waits is dropped and counted; then the difference between the delivered and the current state is delivered,
-    /// with cause `Relist`.
-    Restate,
-}
 
 pub(super) struct Line<S> {
     bound: usize,
