@@ -37,10 +37,7 @@ impl Door {
             let (addr, open) = ((Ipv4Addr::LOCALHOST, 0).into(), State::Open(None, CancellationToken::new()));
             return Ok(Self { setup, addr, world: Arc::clone(world), state: Mutex::new(open) });
         }
-        // If another process has taken the port meanwhile, it does not wait for it: any free port was asked
-        // for.
-        let known = setup.again.and_then(|port| Serving::start(world, &setup, port).ok());
-        let serving = known.map_or_else(|| Serving::start(world, &setup, setup.port), Ok)?;
+        let serving = Serving::start(world, &setup, setup.port)?;
         let addr = serving.addr();
         let state = Mutex::new(State::Open(Some(serving), CancellationToken::new()));
         Ok(Self { setup, addr, world: Arc::clone(world), state })

@@ -59,7 +59,7 @@
 //! # Where to go from here
 //!
 //! - [`ApiServer`]: the handle. Direct calls go through the rules of the API and are seen by every watch.
-//! - [`Builder`]: port, credentials, TLS, bounds, seed, latency, a directory to keep the store in, an admin port.
+//! - [`Builder`]: port, credentials, TLS, bounds, seed, latency, an admin port.
 //! - [`Faults`]: the outages that users of real clusters have seen, for one resource or all; [`Fault`] is the same as
 //!   data.
 //! - [`Chaos`]: faults drawn from a seed. A failing run is repeated by its seed.
@@ -92,7 +92,6 @@ mod kubeconfig;
 mod kubelet;
 mod metrics;
 mod outages;
-mod persistence;
 mod protobuf;
 mod requests;
 mod serve;
@@ -113,6 +112,5 @@ pub use fault::Fault;
 pub use faults::{ErrorBody, FaultCount, FaultError, Faults};
 pub use kubeconfig::Credential;
 pub use kubelet::Kubelet;
-pub use persistence::PersistenceError;
 pub use requests::Request;
 pub use server::{ApiServer, Backup};

@@ -38,8 +38,6 @@ pub(crate) struct Setup {
     /// Whether there is no socket and no thread: requests of this process only.
     pub(crate) in_process: bool,
     pub(crate) port: u16,
-    /// Where this server listened before; this address is tried first.
-    pub(crate) again: Option<u16>,
     pub(crate) workers: usize,
     pub(crate) tls: Option<Tls>,
 }

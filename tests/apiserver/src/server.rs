@@ -28,7 +28,6 @@ use crate::cluster::store::{Call, Cluster, Frozen};
 use crate::door::Door;
 use crate::faults::{FaultError, Faults};
 use crate::kubeconfig::{self, Credential};
-use crate::persistence::PersistenceError;
 use crate::requests::Request;
 use crate::serve::Setup;
 use crate::world::World;
@@ -225,7 +224,6 @@ impl ApiServer {
         patch: &Value,
     ) -> Result<Value, ApiError> {
         let bytes = patch.to_string();
-        self.changing()?;
         self.on(resource, namespace, name, |cluster, call| {
             let written = cluster.patch(call, PatchKind::Merge, bytes.as_bytes())?;
             Ok(written.object.decode_as(call.kind))
@@ -239,7 +237,6 @@ impl ApiServer {
     /// # Errors The refusal of the API.
     pub fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, ApiError> {
         let options = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
-        self.changing()?;
         self.on(resource, namespace, name, |cluster, call| {
             Ok(cluster.delete(call, &options)?.object.decode_as(call.kind))
         })
@@ -295,19 +292,6 @@ impl ApiServer {
         self.door.open()
     }
 
-    /// Whether writes are kept in the directory that the builder was given. Once they are not, every change
-    /// is refused with 500, and health checks fail, until the server is started again.
-    ///
-    /// # Errors
-    /// Why it is not.
-    pub fn persistence(&self) -> Result<(), PersistenceError> {
-        self.world.kept()
-    }
-
-    fn changing(&self) -> Result<(), ApiError> {
-        self.world.kept().map_err(|error| ApiError::not_kept(&error))
-    }
-
     fn write(
         &self,
         object: Value,
@@ -324,9 +308,8 @@ impl ApiServer {
         let subresource = if status { "status" } else { "" };
         let call = Call { status, subresource, ..Call::plain(&kind, &namespace, &name, self.world.now()) };
         let (object, _) = field_validation::take_value(&kind, object, call.validation)?;
-        self.changing()?;
         let stored = self.world.with(|inner| act(&mut inner.cluster, &call, object))?;
-        self.world.settle().map_err(|error| ApiError::not_kept(&error))?;
+        self.world.settle();
         Ok(stored.decode_as(&kind))
     }
 
@@ -349,7 +332,7 @@ impl ApiServer {
             let call = Call { status, subresource, ..Call::plain(&kind, namespace, name, now) };
             act(&mut inner.cluster, &call)
         });
-        self.world.settle().map_err(|error| ApiError::not_kept(&error))?;
+        self.world.settle();
         done
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::Parser;
 use informer_apiserver::{ADMIN_PORT, ApiServer, Builder, Chaos};
 
-/// An in-memory Kubernetes API server for tests and trials. Without --data-dir, all objects are gone when it ends.
+/// An in-memory Kubernetes API server for tests and trials. All objects are gone when it ends.
 ///
 /// It listens on loopback only. With a kubeconfig written by --kubeconfig-out, kubectl and any client can use it:
 ///
@@ -61,15 +61,6 @@ struct Serve {
     /// It asks for no credentials
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = ADMIN_PORT_TEXT)]
     admin_port: Option<u16>,
-    /// Keep the store in DIRECTORY, over restarts and crashes
-    #[arg(long, value_name = "DIRECTORY")]
-    data_dir: Option<PathBuf>,
-    /// With --data-dir: do not wait for the disk (survives a crash of the program, not of the machine)
-    #[arg(long)]
-    no_sync: bool,
-    /// With --data-dir: rewrite the store when so many bytes of the log are void, and more than half of it
-    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
-    log_slack: u64,
     /// resourceVersion before the first write
     #[arg(long, default_value_t = 1000)]
     first_revision: u64,
@@ -216,9 +207,6 @@ impl Serve {
         }
         if let Some(milliseconds) = self.latency {
             builder = builder.latency(Duration::from_millis(milliseconds));
-        }
-        if let Some(directory) = &self.data_dir {
-            builder = builder.data_dir(directory).sync(!self.no_sync).log_slack(self.log_slack);
         }
         if self.tls {
             builder = builder.tls();

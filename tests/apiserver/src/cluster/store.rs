@@ -25,7 +25,6 @@ use super::status::ApiError;
 use super::table::Table;
 use super::watch::{Watch, WatchEnd};
 use crate::access::user::User;
-use crate::persistence::Committed;
 
 /// The initial settings of a store.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +51,6 @@ pub(crate) struct Cluster {
     settings: Settings,
     pub(crate) registry: Registry,
     pub(super) tables: BTreeMap<ResourceId, Table>,
-    /// Changes for the log, if there is one.
-    pub(super) committed: Option<Vec<Committed>>,
     pub(super) watches: Slab<Watch>,
     pub(super) woken: Vec<usize>,
     pub(super) rng: Rng,
@@ -70,7 +67,7 @@ pub(crate) struct Cluster {
 pub(crate) struct Frozen {
     revision: u64,
     registry: Registry,
-    pub(super) tables: BTreeMap<ResourceId, Table>,
+    tables: BTreeMap<ResourceId, Table>,
 }
 
 /// Which object a request is about, and how.
@@ -117,13 +114,6 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Frozen {
-    /// The version of the last write in it.
-    pub(crate) fn revision(&self) -> u64 {
-        self.revision
-    }
-}
-
 impl Cluster {
     /// A store that holds the namespaces every cluster begins with.
     pub(crate) fn new(settings: Settings, now: i64) -> Self {
@@ -133,7 +123,6 @@ impl Cluster {
             settings,
             registry: Registry::builtin(),
             tables: BTreeMap::new(),
-            committed: None,
             watches: Slab::new(),
             woken: Vec::new(),
             rng: Rng::new(settings.seed),
@@ -232,9 +221,6 @@ impl Cluster {
         let new = value.map(|value| Arc::new(Object::encode(kind, value, self.revision)));
         let event = Arc::new(Event::new(key.into(), self.revision, old, new));
         self.table_mut(&kind.storage).apply(&event);
-        if let Some(committed) = &mut self.committed {
-            committed.push(Committed::Change(kind.storage.clone(), Arc::clone(&event)));
-        }
         if let Some(garbage) = &mut self.garbage {
             garbage.note(&kind.storage, &event);
         }
@@ -243,17 +229,6 @@ impl Cluster {
             self.policy = None;
         }
         event
-    }
-
-    /// Begins at this version, without any history.
-    pub(super) fn begin_at(&mut self, revision: u64) {
-        self.revision = revision;
-        self.floor = revision;
-        for table in self.tables.values_mut() {
-            table.history = History::new(self.settings.event_window, self.settings.watch_queue, revision);
-        }
-        // A fixed seed must not produce the uids of the last run again.
-        self.rng = Rng::new(self.settings.seed ^ revision.rotate_left(32));
     }
 
     /// The watches that have something new since the last call.
@@ -300,10 +275,6 @@ impl Cluster {
         self.registry = frozen.registry.clone();
         self.tables = frozen.tables.clone();
         self.token_epoch += 1;
-        if self.committed.is_some() {
-            let all = std::iter::once(Committed::Replaced).chain(self.as_changes());
-            self.committed = Some(all.collect());
-        }
         self.policy = None;
         if self.garbage.is_some() {
             self.collect_garbage();

@@ -5,7 +5,6 @@
 mod garbage;
 mod histories;
 mod model;
-mod resume;
 mod writes;
 
 use std::sync::Arc;

@@ -112,9 +112,9 @@ pub(crate) async fn handle(
         Ok((user, _place)) => {
             let changes = !matches!(heard.method.as_str(), "GET" | "HEAD");
             let deprecated = deprecation(&world, &heard.route);
-            let mut answer = answered(&request, payload, &world, user, heard).await;
-            if changes && let Err(error) = world.settled().await {
-                answer = Err(ApiError::not_kept(&error));
+            let answer = answered(&request, payload, &world, user, heard).await;
+            if changes {
+                world.settled().await;
             }
             let answer = answer.unwrap_or_else(|error| respond::refusal(&error, plain, encoding));
             respond::warned_first(answer, &deprecated)
@@ -171,7 +171,7 @@ async fn answered(
     let Heard { method, path, query, route, .. } = heard;
     match route {
         Route::Resource(target) => resource_request(request, payload, world, (user, target, query)).await,
-        Route::Health => health::answer(world, &path, &query),
+        Route::Health => health::answer(&path, &query),
         Route::Metrics if matches!(method.as_str(), "GET" | "HEAD") => Ok(respond::metrics(world)),
         Route::CoreVersions | Route::Groups if method == "GET" => {
             let core = route == Route::CoreVersions;
@@ -299,9 +299,6 @@ async fn acted(
 ) -> Result<HttpResponse, ApiError> {
     if let Some(reviewed) = review::answer(&ask) {
         return reviewed;
-    }
-    if !matches!(ask.verb, "get" | "list" | "watch") {
-        ask.world.kept().map_err(|error| ApiError::not_kept(&error))?;
     }
     if subresource::is_own(ask.target.sub.as_deref()) {
         return subresource::answer(request.headers(), &ask, socket);

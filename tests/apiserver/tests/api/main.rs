@@ -24,7 +24,6 @@ mod names;
 mod numbers;
 mod openapi;
 mod outages;
-mod persistence;
 mod reads;
 mod scale;
 mod subresources;
