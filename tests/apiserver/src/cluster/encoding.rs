@@ -9,7 +9,7 @@
 //! 4. Custom kinds have no messages, only their metadata has; a Table has none. The server does not offer what it does
 //!    not have.
 //!
-//! Next: `http/accept.rs` chooses, `protobuf/answer.rs` and `yaml/write.rs` write.
+//! Next: `http/accept.rs` chooses, `protobuf/answer.rs` and `yaml.rs` write.
 use bytes::Bytes;
 use serde_json::{Value, json};
 
