@@ -44,7 +44,7 @@ pub(super) fn causes(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     if old.is_none() {
         name(&mut found, definition);
     }
-    spec(&mut found, definition, old);
+    spec(&mut found, definition);
     conversion(&mut found, definition);
     if let Some(old) = old {
         immutable(&mut found, definition, old);
@@ -71,7 +71,7 @@ fn name(found: &mut Found, definition: &Value) {
     }
 }
 
-fn spec(found: &mut Found, definition: &Value, old: Option<&Value>) {
+fn spec(found: &mut Found, definition: &Value) {
     let group = text(definition, "/spec/group");
     match refuse_subdomain(group) {
         _ if group.is_empty() => found.required("spec.group".to_owned(), ""),
@@ -92,10 +92,10 @@ fn spec(found: &mut Found, definition: &Value, old: Option<&Value>) {
             found.required(format!("spec.versions[{index}].schema.openAPIV3Schema"), "");
         }
     }
-    found.0.extend(versions::each(all, old));
+    found.0.extend(versions::each(all));
     flags(found, all);
     names_of(found, definition);
-    found.0.extend(versions::shared(all, old));
+    found.0.extend(versions::shared(all));
 }
 
 /// A version as a real server shows it: by the fields of its internal type.

@@ -6,7 +6,6 @@
 use serde_json::{Value, json};
 
 use super::causes::{Found, flag, given, list, properties, text};
-use super::rule_checks::{Costs, Scope};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
@@ -15,13 +14,9 @@ pub(super) struct Keywords<'a> {
     pub(super) found: Found,
     /// Causes of rules, which come last.
     pub(super) of_rules: Found,
-    pub(super) costs: Costs,
     /// Whether rules are to be compiled.
     #[cfg_attr(not(feature = "cel"), expect(dead_code, reason = "no rule is compiled"))]
     pub(super) sound: bool,
-    /// Whether the cost of single rules is ignored, because they have been accepted before.
-    #[cfg_attr(not(feature = "cel"), expect(dead_code, reason = "no rule has a cost"))]
-    pub(super) accepted: bool,
     pub(super) root: &'a Value,
 }
 
@@ -34,7 +29,9 @@ pub(super) struct At {
     inside_metadata: bool,
     /// The list whose items have no identity, so that no item has an old state.
     pub(super) uncorrelated: Option<String>,
-    pub(super) scope: Option<Scope>,
+    /// Whether rules are compiled here: not in a combination of schemas.
+    #[cfg_attr(not(feature = "cel"), expect(dead_code, reason = "no rule is compiled"))]
+    pub(super) compiled: bool,
 }
 
 impl At {
@@ -44,7 +41,7 @@ impl At {
             defaults: None,
             inside_metadata: false,
             uncorrelated: None,
-            scope: Some(Scope::root()),
+            compiled: true,
         }
     }
 
@@ -52,8 +49,12 @@ impl At {
         format!("{}.{name}", self.path)
     }
 
-    fn below(&self, name: &str, scope: Option<Scope>) -> Self {
-        Self { path: self.at(name), scope, ..self.clone() }
+    fn below(&self, name: &str) -> Self {
+        Self { path: self.at(name), ..self.clone() }
+    }
+
+    fn combined(&self, name: &str) -> Self {
+        Self { compiled: false, ..self.below(name) }
     }
 }
 
@@ -107,13 +108,12 @@ impl Keywords<'_> {
     }
 
     fn children(&mut self, schema: &Value, at: &At) {
-        let inner = at.scope.as_ref().map(|scope| scope.below(schema));
         if let Some(others) = given(schema, "additionalProperties") {
             if properties(schema).next().is_some() && *others != json!(true) {
                 let why = "additionalProperties and properties are mutual exclusive";
                 self.found.forbidden(at.at("additionalProperties"), why);
             }
-            let mut below = at.below("additionalProperties", inner.clone());
+            let mut below = at.below("additionalProperties");
             if at.inside_metadata {
                 below.defaults = Some("inside additionalProperties applying to object metadata".to_owned());
             }
@@ -123,7 +123,7 @@ impl Keywords<'_> {
         }
         let root = std::ptr::eq(schema, self.root);
         for (name, property) in properties(schema) {
-            let mut below = at.below(&format!("properties[{name}]"), inner.clone());
+            let mut below = at.below(&format!("properties[{name}]"));
             if (root || flag(schema, "x-kubernetes-embedded-resource"))
                 && matches!(name.as_str(), "metadata" | "kind" | "apiVersion")
             {
@@ -135,15 +135,15 @@ impl Keywords<'_> {
             self.judge(property, &below);
         }
         if let Some(not) = given(schema, "not") {
-            self.judge(not, &at.below("not", None));
+            self.judge(not, &at.combined("not"));
         }
         for name in ["allOf", "oneOf", "anyOf"] {
             for (index, one) in list(schema, name).iter().enumerate() {
-                self.judge(one, &at.below(&format!("{name}[{index}]"), None));
+                self.judge(one, &at.combined(&format!("{name}[{index}]")));
             }
         }
         if let Some(items) = given(schema, "items").filter(|items| items.is_object()) {
-            let mut below = at.below("items", inner);
+            let mut below = at.below("items");
             if text(schema, "x-kubernetes-list-type") != "map" && below.uncorrelated.is_none() {
                 below.uncorrelated = Some(at.path.clone());
             }

@@ -51,8 +51,10 @@ use super::subresource::ScalePaths;
 pub(crate) use definition::Definition;
 #[cfg(feature = "cel")]
 pub(crate) use patterns::pattern_words;
+#[cfg(all(test, feature = "cel"))]
+pub(crate) use values::seen;
 #[cfg(not(feature = "cel"))]
-use without_cel::{self as rules, self as rule_checks};
+use without_cel as rules;
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {

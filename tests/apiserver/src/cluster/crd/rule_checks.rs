@@ -1,90 +1,17 @@
-//! The rules of a new definition: do they compile, what may they cost, are their texts valid?
+//! The rules of a new definition: can they be evaluated, are their texts valid?
 //!
-//! Answers: can this rule check an object at all, and cheaply enough? `rules.rs` checks objects by them.
-//! 1. A rule costs its own estimate times the number of its places in an object.
+//! Answers: can this rule check an object at all? `rules.rs` checks objects by them.
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::causes::{Found, escaped, given, list, text};
 use super::field_path;
 use super::keywords::{At, Keywords};
-use super::rules::variables;
-use crate::cluster::cel::{Declared, Expression, Type};
+use crate::cluster::cel::{Expression, is_seen};
 use crate::cluster::schema::source::{Rule, Source};
 
-/// The highest cost of one rule.
-const PER_RULE: u64 = 10_000_000;
-/// The most all rules of a schema may cost.
-const PER_SCHEMA: u64 = 100_000_000;
-const ADVICE: &str = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)";
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
-
-/// How often a place of a schema may occur in an object; none if it is not bounded.
-#[derive(Debug, Clone)]
-pub(super) struct Scope(Option<u64>);
-
-impl Scope {
-    pub(super) fn root() -> Self {
-        Self(Some(1))
-    }
-
-    /// How often the places below this schema may occur.
-    pub(super) fn below(&self, schema: &Value) -> Self {
-        let most = |name: &str| schema.get(name).map(|most| most.as_u64().unwrap_or(0));
-        let factor = match text(schema, "type") {
-            "object" if given(schema, "additionalProperties").is_some() => most("maxProperties"),
-            "array" => most("maxItems"),
-            _ => Some(1),
-        };
-        Self(self.0.zip(factor).map(|(own, factor)| own.saturating_mul(factor)))
-    }
-}
-
-/// The cost of all rules of a schema.
-#[derive(Debug, Default)]
-pub(super) struct Costs {
-    total: u64,
-    most: Vec<(String, u64)>,
-}
-
-impl Costs {
-    fn observe(&mut self, field: String, cost: u64) {
-        self.total = self.total.saturating_add(cost);
-        if cost >= PER_SCHEMA / 100 {
-            self.most.push((field, cost));
-            self.most.sort_by_key(|(_, cost)| std::cmp::Reverse(*cost));
-            self.most.truncate(4);
-        }
-    }
-
-    /// The causes of a too high total cost.
-    pub(super) fn judge(&self, found: &mut Found, path: &str) {
-        if self.total <= PER_SCHEMA {
-            return;
-        }
-        for (field, _) in &self.most {
-            let why =
-                "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-            found.forbidden(field.clone(), why);
-        }
-        let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        found.forbidden(path.to_owned(), &exceeded(what, self.total, PER_SCHEMA));
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "only the words tell the factor")]
-fn exceeded(what: &str, cost: u64, limit: u64) -> String {
-    let factor = cost as f64 / limit as f64;
-    let factor = if factor > 100.0 {
-        "more than 100x".to_owned()
-    } else if factor < 1.5 {
-        format!("{factor:.6}x")
-    } else {
-        format!("{factor:.1}x")
-    };
-    format!("{what} exceeds budget by factor of {factor} {ADVICE}")
-}
 
 /// A rule as Go marshals it.
 fn marshalled(rule: &Value) -> String {
@@ -114,20 +41,19 @@ impl Keywords<'_> {
         for (index, rule) in rules.iter().enumerate() {
             self.texts(rule, &at.at(&format!("x-kubernetes-validations[{index}]")), &source);
         }
-        let Some(scope) = at.scope.as_ref().filter(|_| self.sound && self.found.0.len() == before) else {
+        if !(at.compiled && self.sound && self.found.0.len() == before) {
             return;
-        };
+        }
         let whole = std::ptr::eq(schema, self.root) || source.embedded;
-        let Some(declared) = Declared::read(&source, whole, "selfType") else {
+        if !is_seen(&source, whole) {
             let message = "Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
             let field = at.at("x-kubernetes-validations");
             let cause =
                 crate::cluster::status::Cause { reason: "InternalError", message: message.to_owned(), field };
             return self.of_rules.0.push(cause);
-        };
-        let times = scope.0.unwrap_or_else(|| declared.most_in_a_request());
+        }
         for (index, rule) in rules.iter().enumerate() {
-            self.compiled(rule, (&declared, times), at, index);
+            self.compiled(rule, (&source, whole), at, index);
         }
     }
 
@@ -171,14 +97,13 @@ impl Keywords<'_> {
         }
     }
 
-    fn compiled(&mut self, rule: &Value, (declared, times): (&Declared, u64), at: &At, index: usize) {
+    fn compiled(&mut self, rule: &Value, (source, whole): (&Source, bool), at: &At, index: usize) {
         let field = |name: &str| at.at(&format!("x-kubernetes-validations[{index}].{name}"));
         let Ok(read) = Rule::deserialize(rule) else { return };
         if read.rule.trim().is_empty() {
             return;
         }
-        let variables = variables(declared, &read);
-        let program = match compile(&read.rule, &variables, &Type::Bool) {
+        let program = match compile(&read.rule, (source, whole), "bool") {
             Ok(program) => program,
             Err(refused) => {
                 let why = match refused {
@@ -189,13 +114,7 @@ impl Keywords<'_> {
                 return self.unused_option(&read, field("optionalOldSelf"));
             }
         };
-        let cost = program.estimate(declared).saturating_mul(times);
-        if cost > PER_RULE && !self.accepted {
-            let why = exceeded("estimated rule cost", cost, PER_RULE);
-            self.of_rules.forbidden(field("rule"), &why);
-        }
-        self.costs.observe(field("rule"), cost);
-        self.message(rule, &read, (declared, &variables), &field("messageExpression"));
+        self.message(rule, &read, (source, whole), field("messageExpression"));
         if program.mentions("oldSelf") {
             if let Some(list) = &at.uncorrelated {
                 let why = format!(
@@ -215,34 +134,16 @@ impl Keywords<'_> {
         }
     }
 
-    fn message(
-        &mut self,
-        rule: &Value,
-        read: &Rule,
-        (declared, variables): (&Declared, &[(&str, Type)]),
-        field: &str,
-    ) {
+    fn message(&mut self, rule: &Value, read: &Rule, about: (&Source, bool), field: String) {
         if read.message_expression.is_empty() {
             return;
         }
-        match compile(&read.message_expression, variables, &Type::Text) {
-            Ok(program) => {
-                let cost = program.estimate(declared);
-                if cost > PER_RULE && !self.accepted {
-                    let why = exceeded("estimated messageExpression cost", cost, PER_RULE);
-                    self.of_rules.forbidden(field.to_owned(), &why);
-                }
-                self.costs.observe(field.to_owned(), cost);
-            }
-            Err(Refused::Words(words)) => {
-                let why = format!("messageExpression compilation failed: {words}");
-                refuse_rule(&mut self.of_rules, field.to_owned(), rule, &why);
-            }
-            Err(Refused::Type) => {
-                let why = "messageExpression must evaluate to a string";
-                refuse_rule(&mut self.of_rules, field.to_owned(), rule, why);
-            }
-        }
+        let why = match compile(&read.message_expression, about, "string") {
+            Ok(_) => return,
+            Err(Refused::Words(words)) => format!("messageExpression compilation failed: {words}"),
+            Err(Refused::Type) => "messageExpression must evaluate to a string".to_owned(),
+        };
+        refuse_rule(&mut self.of_rules, field, rule, &why);
     }
 }
 
@@ -253,7 +154,7 @@ enum Refused {
     Type,
 }
 
-fn compile(text: &str, variables: &[(&str, Type)], wanted: &Type) -> Result<Expression, Refused> {
-    let program = Expression::compile(text, variables).map_err(Refused::Words)?;
-    if program.result() == wanted { Ok(program) } else { Err(Refused::Type) }
+fn compile(text: &str, (source, whole): (&Source, bool), wanted: &str) -> Result<Expression, Refused> {
+    let program = Expression::read(text, source, whole).map_err(Refused::Words)?;
+    if program.result.is_none_or(|result| result == wanted) { Ok(program) } else { Err(Refused::Type) }
 }

@@ -7,50 +7,19 @@ use serde_json::{Value, json};
 use super::Definition;
 use super::causes::{Found, flag, given, properties, text};
 use super::keywords::{At, Keywords};
-use super::rule_checks::Costs;
 use super::structural;
 use crate::cluster::schema::decode;
 use crate::cluster::status::Cause;
 
 /// Keywords that are allowed at the root of a schema whose status is an endpoint of its own.
-const WITH_STATUS: [&str; 22] = [
-    "description",
-    "type",
-    "format",
-    "title",
-    "maximum",
-    "exclusiveMaximum",
-    "minimum",
-    "exclusiveMinimum",
-    "maxLength",
-    "minLength",
-    "pattern",
-    "maxItems",
-    "minItems",
-    "uniqueItems",
-    "multipleOf",
-    "required",
-    "items",
-    "properties",
-    "externalDocs",
-    "example",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-validations",
-];
+const WITH_STATUS: &str = "description type format title maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength \
+    pattern maxItems minItems uniqueItems multipleOf required items properties externalDocs example \
+    x-kubernetes-preserve-unknown-fields x-kubernetes-validations";
 
-/// How a schema is checked.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct How {
-    /// Whether the status is an endpoint of its own.
-    pub(super) status: bool,
-    /// Whether the schema is stored already.
-    pub(super) accepted: bool,
-}
-
-/// All that is wrong with a schema.
-pub(super) fn causes(schema: &Value, path: &str, how: How) -> Vec<Cause> {
+/// All that is wrong with a schema; `status` says whether the status is an endpoint of its own.
+pub(super) fn causes(schema: &Value, path: &str, status: bool) -> Vec<Cause> {
     let mut found = Found::default();
-    if how.status {
+    if status {
         with_status(&mut found, schema, path);
     }
     if flag(schema, "nullable") {
@@ -64,19 +33,11 @@ pub(super) fn causes(schema: &Value, path: &str, how: How) -> Vec<Cause> {
     }
     let sound = shape.is_empty();
     found.0.extend(shape);
-    let mut keywords = Keywords {
-        found: Found::default(),
-        of_rules: Found::default(),
-        costs: Costs::default(),
-        sound,
-        accepted: how.accepted,
-        root: schema,
-    };
+    let mut keywords = Keywords { found: Found::default(), of_rules: Found::default(), sound, root: schema };
     keywords.judge(schema, &At::root(path));
-    let Keywords { found: of_keywords, of_rules, costs, .. } = keywords;
+    let Keywords { found: of_keywords, of_rules, .. } = keywords;
     found.0.extend(of_keywords.0);
     found.0.extend(of_rules.0);
-    costs.judge(&mut found, path);
     found.0
 }
 
@@ -88,10 +49,10 @@ fn with_status(found: &mut Found, schema: &Value, path: &str) {
     }
     let other = schema.as_object().into_iter().flatten().find(|(name, value)| {
         let empty = [json!(false), json!(""), json!([]), json!({}), Value::Null];
-        !WITH_STATUS.contains(&name.as_str()) && !empty.contains(value)
+        !WITH_STATUS.split(' ').any(|known| known == name.as_str()) && !empty.contains(value)
     });
     if other.is_some() {
-        let known: Vec<String> = WITH_STATUS.iter().map(|name| field_of(name)).collect();
+        let known: Vec<String> = WITH_STATUS.split(' ').map(field_of).collect();
         let why = format!(
             "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
             known.join(" ")

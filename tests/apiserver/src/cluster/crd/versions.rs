@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::causes::{Found, given, list, refuse_label, text};
 use super::field_path;
-use super::schema_checks::{self, How};
+use super::schema_checks;
 use crate::cluster::schema::source::Source;
 use crate::cluster::status::Cause;
 
@@ -48,7 +48,7 @@ fn has_status(version: &Value) -> bool {
 }
 
 /// What is wrong with each version on its own.
-pub(super) fn each(versions: &[Value], old: Option<&Value>) -> Vec<Cause> {
+pub(super) fn each(versions: &[Value]) -> Vec<Cause> {
     let common = Common::of(versions);
     let mut found = Found::default();
     for (index, version) in versions.iter().enumerate() {
@@ -58,9 +58,8 @@ pub(super) fn each(versions: &[Value], old: Option<&Value>) -> Vec<Cause> {
         }
         deprecation(&mut found, version, &path);
         if let (Some(schema), false) = (schema_of(version), common.schema) {
-            let accepted = stored_schema(old, text(version, "name")) == Some(schema);
-            let how = How { status: has_status(version), accepted };
-            found.0.extend(schema_checks::causes(schema, &format!("{path}.schema.openAPIV3Schema"), how));
+            let path = format!("{path}.schema.openAPIV3Schema");
+            found.0.extend(schema_checks::causes(schema, &path, has_status(version)));
         }
         if !common.subresources {
             subresources(&mut found, version, &format!("{path}.subresources"));
@@ -76,14 +75,13 @@ pub(super) fn each(versions: &[Value], old: Option<&Value>) -> Vec<Cause> {
 }
 
 /// What is wrong with the parts that all versions have in common.
-pub(super) fn shared(versions: &[Value], old: Option<&Value>) -> Vec<Cause> {
+pub(super) fn shared(versions: &[Value]) -> Vec<Cause> {
     let common = Common::of(versions);
     let mut found = Found::default();
     let Some(first) = versions.first() else { return found.0 };
     if let (Some(schema), true) = (schema_of(first), common.schema) {
-        let accepted = stored_schema(old, text(first, "name")) == Some(schema);
-        let how = How { status: versions.iter().any(has_status), accepted };
-        found.0.extend(schema_checks::causes(schema, "spec.validation.openAPIV3Schema", how));
+        let status = versions.iter().any(has_status);
+        found.0.extend(schema_checks::causes(schema, "spec.validation.openAPIV3Schema", status));
     }
     if common.subresources {
         subresources(&mut found, first, "spec.subresources");
@@ -95,11 +93,6 @@ pub(super) fn shared(versions: &[Value], old: Option<&Value>) -> Vec<Cause> {
         selectable(&mut found, first, "spec.selectableFields");
     }
     found.0
-}
-
-fn stored_schema<'a>(old: Option<&'a Value>, name: &str) -> Option<&'a Value> {
-    let versions = old?.pointer("/spec/versions")?.as_array()?;
-    versions.iter().find(|version| text(version, "name") == name).and_then(schema_of)
 }
 
 fn deprecation(found: &mut Found, version: &Value, path: &str) {

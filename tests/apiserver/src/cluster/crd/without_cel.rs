@@ -1,13 +1,13 @@
 //! What stands in for rules (`x-kubernetes-validations`) where the feature `cel` is off.
 //!
 //! Answers: what becomes of a rule that this server cannot read? It is refused, never passed over.
-//! 1. A definition with rules is refused; what it may cost is not asked.
+//! 1. A definition with rules is refused.
 //! 2. An object of a kind that was stored with rules, by a server that reads them, is refused too.
 //!
 //! `rules.rs` and `rule_checks.rs` are what stands here where the feature is on.
 use serde_json::Value;
 
-use super::causes::{Found, list};
+use super::causes::list;
 use super::keywords::{At, Keywords};
 use crate::cluster::schema::source::Source;
 use crate::cluster::status::Cause;
@@ -59,28 +59,6 @@ impl Judge {
     }
 }
 
-/// Where a rule stands; it is not counted how often.
-#[derive(Debug, Clone)]
-pub(super) struct Scope;
-
-impl Scope {
-    pub(super) fn root() -> Self {
-        Self
-    }
-
-    pub(super) fn below(&self, _schema: &Value) -> Self {
-        Self
-    }
-}
-
-/// What rules cost: nothing, as there are none.
-#[derive(Debug, Default)]
-pub(super) struct Costs {}
-
-impl Costs {
-    pub(super) fn judge(&self, _found: &mut Found, _path: &str) {}
-}
-
 impl Keywords<'_> {
     /// Refuses the rules of one place.
     pub(super) fn rules(&mut self, schema: &Value, at: &At, _before: usize) {
@@ -95,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::Definition;
-    use super::super::schema_checks::{How, causes};
+    use super::super::schema_checks::causes;
     use super::WHY;
 
     #[test]
@@ -103,7 +81,7 @@ mod tests {
         let rule = json!({"rule": "self > 0"});
         let size = json!({"type": "integer", "x-kubernetes-validations": [rule]});
         let schema = json!({"type": "object", "properties": {"size": size}});
-        let found = causes(&schema, "schema", How { status: false, accepted: false });
+        let found = causes(&schema, "schema", false);
         let told: Vec<_> = found.iter().map(|cause| (&*cause.field, &*cause.message)).collect();
         let message = format!("Forbidden: {WHY}");
         assert_eq!(told, [("schema.properties[size].x-kubernetes-validations", &*message)]);

@@ -23,5 +23,3 @@ mod tests;
 
 pub(crate) use load::custom;
 pub(crate) use model::Schema;
-#[cfg(feature = "cel")]
-pub(crate) use quantity::is_quantity;
