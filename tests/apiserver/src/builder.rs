@@ -57,7 +57,6 @@ pub struct Builder {
     seed: Option<u64>,
     validation: bool,
     workers: usize,
-    admin_port: Option<u16>,
     latency: Option<Duration>,
     managed_fields: bool,
     garbage_collection: bool,
@@ -85,7 +84,6 @@ impl Default for Builder {
             validation: true,
             // One thread serves 1,000 watchers, and keeps requests in order.
             workers: 1,
-            admin_port: None,
             latency: None,
             managed_fields: true,
             // A kube-apiserver alone has none.
@@ -200,13 +198,6 @@ impl Builder {
         self
     }
 
-    /// Opens an admin port on loopback (0 takes a free one): fault switches, clock and status over HTTP, without
-    /// credentials. By default there is none.
-    pub fn admin_port(mut self, port: u16) -> Self {
-        self.admin_port = Some(port);
-        self
-    }
-
     /// Lets each request wait this long, as `Faults::delay_requests` does. By default none waits.
     pub fn latency(mut self, latency: Duration) -> Self {
         self.latency = Some(latency);
@@ -290,6 +281,6 @@ impl Builder {
         }
         let in_process = self.in_process.is_some();
         let setup = Setup { in_process, port: self.port, workers: self.workers, tls };
-        ApiServer::serve(world, setup, self.admin_port)
+        ApiServer::serve(world, setup)
     }
 }

@@ -90,11 +90,6 @@ impl Door {
         }
     }
 
-    /// Whether connections are accepted now, or the server was stopped by its handle permanently.
-    pub(crate) fn is_open(&self) -> bool {
-        !matches!(*self.lock(), State::Closed)
-    }
-
     fn end(&self, next: State) {
         let mut state = self.lock();
         if matches!(*state, State::Shut) {

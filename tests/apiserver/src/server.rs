@@ -12,7 +12,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::access::user::User;
-use crate::admin::Admin;
 use crate::agent::Agent;
 use crate::builder::{Builder, StartError};
 use crate::chaos::Chaos;
@@ -37,7 +36,6 @@ use crate::world::World;
 pub struct ApiServer {
     world: Arc<World>,
     door: Arc<Door>,
-    admin: Option<Admin>,
 }
 
 /// The stored state at one moment; cheap to keep, as it shares its objects with the store.
@@ -50,15 +48,9 @@ impl ApiServer {
         Builder::default()
     }
 
-    pub(crate) fn serve(
-        world: Arc<World>,
-        setup: Setup,
-        admin_port: Option<u16>,
-    ) -> Result<Self, StartError> {
+    pub(crate) fn serve(world: Arc<World>, setup: Setup) -> Result<Self, StartError> {
         let door = Arc::new(Door::new(&world, setup)?);
-        let faults = Faults::new(Arc::clone(&world), Arc::clone(&door));
-        let admin = admin_port.map(|port| Admin::start(faults, port)).transpose()?;
-        Ok(Self { world, door, admin })
+        Ok(Self { world, door })
     }
 
     /// The address the server listens on (always loopback); in process, with port 0.
@@ -70,12 +62,6 @@ impl ApiServer {
     /// What its service needs of it.
     pub(crate) fn shared(&self) -> (Arc<World>, Arc<Door>) {
         (Arc::clone(&self.world), Arc::clone(&self.door))
-    }
-
-    /// The address of the admin port, if the builder was asked for one.
-    #[must_use]
-    pub fn admin_addr(&self) -> Option<SocketAddr> {
-        self.admin.as_ref().map(|admin| admin.addr)
     }
 
     /// The base URL, without a slash at its end.
@@ -340,9 +326,6 @@ impl ApiServer {
 impl Drop for ApiServer {
     fn drop(&mut self) {
         self.door.shut();
-        if let Some(admin) = self.admin.take() {
-            admin.stop();
-        }
     }
 }
 
