@@ -48,7 +48,6 @@ pub struct Builder {
     port: u16,
     in_process: Option<SystemTime>,
     access: Plan,
-    compress_watch_lists: bool,
     first_revision: u64,
     event_window: usize,
     watch_queue: usize,
@@ -70,7 +69,6 @@ impl Default for Builder {
             port: 0,
             in_process: None,
             access: Plan::default(),
-            compress_watch_lists: false,
             // Above 1, because a client that takes versions for small numbers should fail in tests.
             first_revision: 1_000,
             // Far above what a real watch cache keeps at first (100), so that only tests that want a 410 see one.
@@ -170,13 +168,6 @@ impl Builder {
         self
     }
 
-    /// Sends watch-lists as gzip to clients that take it, one member for each flush, as servers since 1.37 do. By default
-    /// they are plain, as in 1.36.
-    pub fn compress_watch_lists(mut self, on: bool) -> Self {
-        self.compress_watch_lists = on;
-        self
-    }
-
     /// Fixes uids and generated names; by default they differ from run to run.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -273,7 +264,6 @@ impl Builder {
             world.settle();
         }
         world.limits = in_flight::Limits::new(self.in_flight.0, self.in_flight.1);
-        world.compress_watch_lists = self.compress_watch_lists;
         let world = Arc::new(world);
         if let Some(latency) = self.latency {
             let milliseconds = latency.as_millis().try_into().unwrap_or(u64::MAX);

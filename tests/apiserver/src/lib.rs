@@ -87,7 +87,6 @@ mod http;
 mod in_process;
 mod kubeconfig;
 mod kubelet;
-mod metrics;
 mod outages;
 mod protobuf;
 mod requests;

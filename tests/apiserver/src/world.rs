@@ -18,7 +18,6 @@ use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
 use crate::http::in_flight::Limits;
-use crate::metrics::Metrics;
 use crate::requests::RequestLog;
 
 /// How long a list waits for a version that is ahead of the store.
@@ -30,7 +29,6 @@ pub(crate) struct Inner {
     pub(crate) cluster: Cluster,
     pub(crate) faults: FaultState,
     pub(crate) log: RequestLog,
-    pub(crate) metrics: Metrics,
     pub(crate) rng: Rng,
     streams: BTreeMap<usize, Arc<Notify>>,
 }
@@ -47,8 +45,6 @@ pub(crate) struct World {
     pub(crate) bookmark_period: Duration,
     pub(crate) access: Access,
     pub(crate) agent: Agent,
-    /// Whether watch-lists are sent as gzip to clients that accept it.
-    pub(crate) compress_watch_lists: bool,
     /// Whether objects are deleted after their owners.
     pub(crate) garbage_collection: bool,
     /// How many requests are answered at once.
@@ -64,14 +60,7 @@ impl World {
         }
         let rng = Rng::new(settings.seed.rotate_left(17));
         let (faults, log) = (FaultState::default(), RequestLog::default());
-        let inner = Mutex::new(Inner {
-            cluster,
-            faults,
-            log,
-            metrics: Metrics::default(),
-            rng,
-            streams: BTreeMap::new(),
-        });
+        let inner = Mutex::new(Inner { cluster, faults, log, rng, streams: BTreeMap::new() });
         Self {
             inner,
             advanced: Notify::new(),
@@ -80,7 +69,6 @@ impl World {
             clock,
             bookmark_period,
             access,
-            compress_watch_lists: false,
             garbage_collection: false,
             limits: Limits::default(),
         }

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::kind::Kind;
 use super::object::{Object, metadata_mut};
 use super::rules;
+use super::status::ApiError;
 
 /// The name of a member in events.k8s.io, and in core.
 const EVENT: [(&str, &str); 7] = [
@@ -55,6 +56,18 @@ pub(super) fn is_older_autoscaler(kind: &Kind) -> bool {
 /// Applies to an autoscaler of autoscaling/v1 the changes that its stored form causes.
 pub(super) fn renew_autoscaler(value: &mut Value) {
     autoscaler::renew(value);
+}
+
+/// # Errors
+/// 400 for an autoscaler of autoscaling/v1 with an annotation that is not read.
+pub(super) fn check(kind: &Kind, value: &Value) -> Result<(), ApiError> {
+    let refused = is_older_autoscaler(kind).then(|| autoscaler::in_old_form(value)).flatten();
+    refused.map_or(Ok(()), |name| {
+        let why = format!(
+            "this server does not read the old form of the annotation {name:?}: see its DIFFERENCES.md"
+        );
+        Err(ApiError::bad_request(why))
+    })
 }
 
 pub(super) fn counts_templates(kind: &Kind) -> bool {

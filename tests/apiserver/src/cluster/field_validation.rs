@@ -10,7 +10,6 @@
 use serde_json::Value;
 
 use super::apply::go;
-use super::go_order::{self, Opened};
 use super::kind::Kind;
 use super::options::{self, Query};
 use super::patch::PatchKind;
@@ -108,7 +107,7 @@ pub(crate) fn take_patched(
     let mut found = in_patch(language, patch);
     let shown = match (language, serde_json::from_slice::<Value>(patch)) {
         (PatchKind::Strategic, Ok(patch)) => go(&patch),
-        _ => go_order::text(kind, &document, &Opened::by(language, patch)),
+        _ => document.to_string(),
     };
     let Decoded { value, faults } = decode::value(&schema, !kind.custom, document);
     found.extend(faults.fields(kind.custom));

@@ -21,7 +21,6 @@ pub(crate) mod encoding;
 pub(crate) mod field_validation;
 mod garbage;
 pub(crate) mod go_json;
-pub(crate) mod go_order;
 pub(crate) mod history;
 pub(crate) mod json_patch;
 pub(crate) mod kind;

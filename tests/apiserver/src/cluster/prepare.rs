@@ -7,6 +7,7 @@
 //! Next: `write.rs` runs these in the order of the API.
 use serde_json::{Map, Value, json};
 
+use super::convert;
 use super::kind::{GenerationRule, Kind};
 use super::names;
 use super::object::{member, metadata_mut};
@@ -30,6 +31,7 @@ pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError>
         );
         return Err(ApiError::bad_request(message));
     };
+    convert::check(kind, body)?;
     let text = |name: &str| root.get(name).and_then(Value::as_str).unwrap_or_default();
     let (given_kind, given_version) = (text("kind"), text("apiVersion"));
     if kind.custom && (given_kind.is_empty() || given_version.is_empty()) {

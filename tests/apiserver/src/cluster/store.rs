@@ -139,13 +139,6 @@ impl Cluster {
         cluster
     }
 
-    /// Each resource that was ever written or watched, with its objects and open watches.
-    pub(crate) fn counts(&self) -> Vec<(ResourceId, usize, usize)> {
-        let counts =
-            |(id, table): (&ResourceId, &Table)| (id.clone(), table.objects.len(), table.watches().len());
-        self.tables.iter().map(counts).collect()
-    }
-
     /// Whether there is, or was, anything of this resource.
     pub(crate) fn knows(&self, resource: &ResourceId) -> bool {
         self.tables.contains_key(resource)

@@ -24,7 +24,6 @@ use crate::cluster::go_json;
 use crate::cluster::kind::{Kind, ResourceId};
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Refused, Switch};
-use crate::metrics::{Counted, InFlight};
 use crate::requests::Request;
 use crate::world::World;
 
@@ -103,8 +102,6 @@ pub(crate) async fn handle(
 ) -> HttpResponse {
     let world = world.into_inner();
     let heard = Heard::of(&request);
-    let _in_flight = InFlight::arrived(&world, &heard.method);
-    let counted = Counted::of(&heard.route, &heard.path, heard.verb, &heard.method);
     let plain = arrive(&world, &heard).await;
     let encoding = accept::of_status(header(&request, &ACCEPT));
     let answer = match auth::enter(&world, &request, &heard) {
@@ -120,14 +117,9 @@ pub(crate) async fn handle(
             respond::warned_first(answer, &deprecated)
         }
     };
-    let code = answer.status().as_u16();
-    let counted = if code == 404 { counted.unknown() } else { counted };
-    world.with(|inner| {
-        inner.metrics.request(counted, code);
-        if plain && code >= 400 {
-            inner.faults.note(Switch::PlainTextErrors.name(), None, 1);
-        }
-    });
+    if plain && answer.status().as_u16() >= 400 {
+        world.with(|inner| inner.faults.note(Switch::PlainTextErrors.name(), None, 1));
+    }
     if takes_gzip(&request) { compress::large(answer) } else { answer }
 }
 
@@ -172,7 +164,6 @@ async fn answered(
     match route {
         Route::Resource(target) => resource_request(request, payload, world, (user, target, query)).await,
         Route::Health => health::answer(&path, &query),
-        Route::Metrics if matches!(method.as_str(), "GET" | "HEAD") => Ok(respond::metrics(world)),
         Route::CoreVersions | Route::Groups if method == "GET" => {
             let core = route == Route::CoreVersions;
             match discovery_root::root(world, request.headers(), core)? {
@@ -207,12 +198,9 @@ fn meta(request: &HttpRequest, world: &World, route: &Route, method: &str) -> Re
             Route::Group(name) => discovery::group(registry, name),
             Route::Resources { group, version } => discovery::resources(registry, group, version),
             Route::Version => Some(version()),
-            Route::Health
-            | Route::Metrics
-            | Route::OpenApi(_)
-            | Route::OpenApiV2
-            | Route::Unknown
-            | Route::Resource(_) => None,
+            Route::Health | Route::OpenApi(_) | Route::OpenApiV2 | Route::Unknown | Route::Resource(_) => {
+                None
+            }
         }
     });
     let builtin = |group: &str| world.with(|inner| inner.cluster.registry.is_builtin_group(group));

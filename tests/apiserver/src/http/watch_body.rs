@@ -188,7 +188,6 @@ impl WatchStream {
         }
         match inner.cluster.drain(self.watch, BATCH) {
             Drained::Some(deliveries) => {
-                inner.metrics.events(&self.kind.resource, &self.kind.version, deliveries.len());
                 let switched = [(Switch::DuplicateEvents, twice), (Switch::ReorderEvents, pairs)];
                 for (switch, _) in switched.into_iter().filter(|(_, on)| *on) {
                     inner.faults.count_switch(switch, resource, deliveries.len());

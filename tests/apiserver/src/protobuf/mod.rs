@@ -24,7 +24,7 @@ pub(crate) mod wire;
 use serde_json::Value;
 
 use message::Decoder;
-pub(crate) use table::{Field, Fields, Shape, TABLE};
+pub(crate) use table::{Field, Shape, TABLE};
 use wire::{Reader, Wire};
 
 const MAGIC: &[u8] = b"k8s\0";

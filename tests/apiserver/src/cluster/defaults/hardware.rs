@@ -23,7 +23,7 @@ pub(super) fn complete(group: &str, plural: &str, body: &mut Value) {
             pair(&mut body["status"], "podIP", "podIPs", |ip| json!({"ip": ip}));
         }
         ("", "persistentvolumes") => {
-            for (at, text) in table::VOLUME_SOURCE {
+            for (at, text) in table::rows("volume-source") {
                 put_missing(&mut body["spec"], at, text);
             }
         }
@@ -72,7 +72,7 @@ fn request_devices(spec: &mut Value) {
 }
 
 fn request_device(request: &mut Value) {
-    for (at, text) in table::DEVICE_REQUEST {
+    for (at, text) in table::rows("device-request") {
         put_missing(request, at, text);
     }
     if request["allocationMode"] == "ExactCount" {

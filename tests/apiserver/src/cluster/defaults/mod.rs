@@ -1,7 +1,7 @@
 //! Defaults of built-in kinds: what the server writes into members that the client did not set.
 //!
 //! Answers: what does this object look like once everything has its default? It refuses nothing.
-//! 1. Constant defaults are data (`table.rs`): a path, and the text that is written if the member is missing.
+//! 1. Constant defaults are data (`table.txt`): a path, and the text that is written if the member is missing.
 //! 2. Defaults that depend on other members are code: `pods.rs`, `services.rs`, `workloads.rs`, `hardware.rs`.
 //! 3. Completing an object twice changes nothing the second time, so an update may be completed as well as a creation.
 //!
@@ -112,7 +112,7 @@ fn complete(kind: &Kind, body: &mut Value) {
         path::put_missing(body, "/spec/minReplicas", "1");
         convert::renew_autoscaler(body);
     } else {
-        for (at, text) in table::rows(group, plural) {
+        for (at, text) in table::rows(&kind.resource.to_string()) {
             path::put_missing(body, at, text);
         }
     }
