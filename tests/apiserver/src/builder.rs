@@ -12,34 +12,12 @@ use crate::access::{Plan, StaticToken};
 use crate::clock::Clock;
 use crate::cluster::store::Settings;
 use crate::fault_state::Dial;
-use crate::http::in_flight;
+use crate::in_flight;
 use crate::serve::Setup;
 use crate::server::ApiServer;
+use crate::start_error::StartError;
 use crate::tls::Tls;
 use crate::world::World;
-
-/// Why a server could not be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The port cannot be listened on.
-    #[error("cannot listen on loopback port {port}")]
-    Bind {
-        /// The port that was asked for.
-        port: u16,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The server's own authority or certificate could not be made.
-    #[error("cannot make the certificates")]
-    Certificates(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A server in process follows the clock of a tokio runtime, and was not started inside of one.
-    #[error("a server in process has to be started inside of a tokio runtime")]
-    NoRuntime,
-    /// The server's thread could not be started, or ended before it listened.
-    #[error("cannot start the server's thread")]
-    Thread(#[source] std::io::Error),
-}
 
 /// The settings of a server; `start` runs it.
 #[derive(Debug, Clone)]
@@ -90,6 +68,13 @@ impl Default for Builder {
             // refusal.
             in_flight: (0, 0),
         }
+    }
+}
+
+impl ApiServer {
+    /// Starts describing a server.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 }
 

@@ -6,9 +6,9 @@
 //! 3. Nothing here waits or reads a clock: the caller of `step` decides when.
 use std::time::Duration;
 
-use crate::builder::StartError;
 use crate::cluster::rng::Rng;
 use crate::faults::{ErrorBody, Faults};
+use crate::start_error::StartError;
 
 /// For how many steps a standing fault holds at most.
 const LONGEST: u64 = 3;

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::builder::StartError;
 use crate::kubeconfig::Credential;
 use crate::serve::{Serving, Setup};
+use crate::start_error::StartError;
 use crate::world::World;
 
 /// The listening socket of one server.

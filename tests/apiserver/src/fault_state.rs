@@ -7,7 +7,7 @@
 //! 4. The code that applies a switch or size counts it (`count_switch`, `count_setting` in `faults/counts.rs`).
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::kind::ResourceId;
+use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::Frozen;
 

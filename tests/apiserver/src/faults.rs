@@ -19,11 +19,11 @@ use bytes::Bytes;
 
 pub use self::counts::FaultCount;
 pub use self::names::FaultError;
-use crate::builder::StartError;
-use crate::cluster::kind::ResourceId;
-use crate::cluster::watch::WatchEnd;
+use crate::cluster::resource::ResourceId;
+use crate::cluster::watcher::WatchEnd;
 use crate::door::Door;
 use crate::fault_state::{Dial, Failure, FaultState, Switch};
+use crate::start_error::StartError;
 use crate::world::{Inner, World};
 
 /// The fault switches of one server. Resources are named as for kubectl (`pods`, `deployments.apps`,

@@ -13,12 +13,12 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 
 use crate::agent::{Agent, LogOptions};
-use crate::builder::StartError;
 use crate::clock::Clock;
 use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
 use crate::http::{pod_streams, respond};
 use crate::serve::listen;
+use crate::start_error::StartError;
 use crate::tls::Tls;
 
 /// A running fake kubelet.

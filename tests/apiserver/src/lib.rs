@@ -84,6 +84,7 @@ mod faults;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http;
+mod in_flight;
 mod in_process;
 mod kubeconfig;
 mod kubelet;
@@ -92,13 +93,14 @@ mod protobuf;
 mod requests;
 mod serve;
 mod server;
+mod start_error;
 mod tls;
 mod world;
 mod yaml;
 
 pub use access::user::User;
 pub use agent::{Agent, Container, Heard, Io};
-pub use builder::{Builder, StartError};
+pub use builder::Builder;
 pub use chaos::Chaos;
 pub use clock::Clock;
 pub use cluster::status::ApiError;
@@ -107,3 +109,4 @@ pub use kubeconfig::Credential;
 pub use kubelet::Kubelet;
 pub use requests::Request;
 pub use server::{ApiServer, Backup};
+pub use start_error::StartError;

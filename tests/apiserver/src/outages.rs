@@ -6,8 +6,8 @@
 //! 2. All but `jump_revision` and `restore_backup` go through the rules of the API and are sent to watches as usual.
 //!
 //! Next: `cluster/outage.rs` does the work.
+use crate::cluster::call::Call;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::Call;
 use crate::faults::Faults;
 use crate::server::{namespace_for, served};
 

@@ -15,9 +15,9 @@ use actix_web::dev::{Server, ServerHandle};
 use actix_web::{App, HttpServer, web};
 use socket2::{Domain, Socket, Type};
 
-use crate::builder::StartError;
 use crate::http::connections::Connections;
 use crate::http::handle::handle;
+use crate::start_error::StartError;
 use crate::tls::Tls;
 use crate::world::World;
 

@@ -13,22 +13,24 @@ use serde_json::Value;
 
 use crate::access::user::User;
 use crate::agent::Agent;
-use crate::builder::{Builder, StartError};
 use crate::chaos::Chaos;
 use crate::clock::Clock;
+use crate::cluster::call::{Call, PatchKind};
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::field_validation;
-use crate::cluster::kind::{Kind, ResourceId};
-use crate::cluster::object::{Object, member};
+use crate::cluster::kind::Kind;
+use crate::cluster::metadata::member;
+use crate::cluster::object::Object;
 use crate::cluster::options::ListOptions;
-use crate::cluster::patch::PatchKind;
+use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::{Call, Cluster, Frozen};
+use crate::cluster::store::{Cluster, Frozen};
 use crate::door::Door;
 use crate::faults::{FaultError, Faults};
 use crate::kubeconfig::{self, Credential};
 use crate::requests::Request;
 use crate::serve::Setup;
+use crate::start_error::StartError;
 use crate::world::World;
 
 /// A running API server. Dropping it stops it and joins its thread.
@@ -43,11 +45,6 @@ pub struct ApiServer {
 pub struct Backup(Frozen);
 
 impl ApiServer {
-    /// Starts describing a server.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     pub(crate) fn serve(world: Arc<World>, setup: Setup) -> Result<Self, StartError> {
         let door = Arc::new(Door::new(&world, setup)?);
         Ok(Self { world, door })

@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
-use crate::http::in_flight::Limits;
+use crate::in_flight::Limits;
 use crate::requests::RequestLog;
 
 /// How long a list waits for a version that is ahead of the store.

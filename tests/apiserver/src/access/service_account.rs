@@ -13,7 +13,6 @@ use ring::signature::{
 use serde::{Deserialize, Serialize};
 
 use super::user::User;
-use crate::cluster::store::Cluster;
 
 /// The issuer, and the audience of tokens that name none: what a cluster has by default.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
@@ -100,18 +99,6 @@ impl Signer {
 }
 
 impl Claims {
-    /// Whether the service account, and the pod if one is named, are still the same as at the issue.
-    pub(crate) fn lives(&self, cluster: &Cluster) -> bool {
-        let lives = |plural: &str, reference: &Reference| {
-            let kind =
-                cluster.registry.find("", "v1", plural).expect("the table has pods and service accounts");
-            let found = cluster.get(kind, &self.about.namespace, &reference.name);
-            found.is_ok_and(|object| *object.uid == *reference.uid)
-        };
-        lives("serviceaccounts", &self.about.serviceaccount)
-            && self.about.pod.as_ref().is_none_or(|pod| lives("pods", pod))
-    }
-
     /// The user the token stands for.
     pub(crate) fn user(&self) -> User {
         let account = &self.about.serviceaccount;

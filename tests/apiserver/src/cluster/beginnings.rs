@@ -13,11 +13,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::call::{Call, SERVER};
 use super::history::Event;
-use super::kind::{Kind, ResourceId};
-use super::owners;
-use super::prepare;
-use super::store::{Call, Cluster, Settings};
+use super::kind::Kind;
+use super::metadata::timestamp;
+use super::resource::ResourceId;
+use super::store::{Cluster, Settings};
 use super::table::Table;
 
 /// The managers that set the status of priorities and of address ranges, both by applying.
@@ -57,7 +58,7 @@ impl Cluster {
         static MADE: [OnceLock<Vec<State>>; 4] = [const { OnceLock::new() }; 4];
         let flags = (self.keeps_owners(), self.validates());
         let made = &MADE[usize::from(flags.0) + 2 * usize::from(flags.1)];
-        let (then, now) = (prepare::timestamp(MADE_AT), prepare::timestamp(now));
+        let (then, now) = (timestamp(MADE_AT), timestamp(now));
         let mut uid = Value::Null;
         for state in made.get_or_init(|| states(flags)) {
             if state.is_new {
@@ -85,7 +86,7 @@ impl Cluster {
     }
 
     fn begin_with(&mut self, kind: &Arc<Kind>, (namespace, name): (&str, &str), mut object: Value, now: i64) {
-        let manager = if kind.resource.group.starts_with("flowcontrol") { PRODUCER } else { owners::SERVER };
+        let manager = if kind.resource.group.starts_with("flowcontrol") { PRODUCER } else { SERVER };
         let call = Call { manager, ..Call::plain(kind, namespace, name, now) };
         let status = object.as_object_mut().and_then(|object| object.remove("status"));
         let made = self.create(&call, object);
@@ -93,7 +94,7 @@ impl Cluster {
         let (Ok(made), Some(mut status)) = (made, status) else { return };
         let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
         for condition in conditions.into_iter().flatten() {
-            condition["lastTransitionTime"] = json!(prepare::timestamp(now));
+            condition["lastTransitionTime"] = json!(timestamp(now));
         }
         let owner = match &*kind.resource.plural {
             "flowschemas" => CONSUMER,

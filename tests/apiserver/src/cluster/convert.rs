@@ -12,12 +12,10 @@
 //! Next: `object.rs` and `representation.rs`, where objects enter and leave.
 mod autoscaler;
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
-use super::object::{Object, metadata_mut};
+use super::metadata::metadata_mut;
 use super::rules;
 use super::status::ApiError;
 
@@ -163,15 +161,6 @@ fn rename(root: &mut Map<String, Value>, from: &str, to: &str) {
     if let Some(value) = root.remove(from) {
         root.insert(to.to_owned(), value);
     }
-}
-
-/// The bytes of an object as this kind shows it: its own, or, if it is stored in another form, new ones.
-pub(super) fn body<'a>(kind: &Kind, object: &'a Object) -> Cow<'a, [u8]> {
-    if !is_converted(kind) {
-        return Cow::Borrowed(&object.body);
-    }
-    let value = object.decode_in(kind);
-    Cow::Owned(serde_json::to_vec(&value).expect("a JSON value always encodes"))
 }
 
 #[cfg(test)]

@@ -14,8 +14,9 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
+use super::metadata::bookmark_metadata;
 use super::object::Object;
-use super::representation::{Form, bookmark_line, bookmark_metadata, error_line, watch_line};
+use super::representation::{Form, bookmark_line, error_line, watch_line};
 use crate::protobuf::answer::{self, Type};
 use crate::yaml;
 

@@ -7,28 +7,21 @@
 //! Next: `json_patch.rs` and `strategic.rs`; `server_side.rs` has the fourth language, which needs owners.
 use serde_json::{Map, Value};
 
+use super::call::{Call, PatchKind};
 use super::field_validation;
 use super::go_json;
 use super::json_patch;
-use super::object::set_type;
-use super::prepare::SCHEME;
+use super::metadata::set_type;
 use super::schema::{builtin, decode};
 use super::status::{ApiError, Cause, Named};
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 use super::strategic::{self, StrategicError};
 use super::warnings;
 use super::write::Written;
+use crate::protobuf::SCHEME;
 
 /// A real server does not say which operation failed.
 const UNPROCESSABLE: &str = "the server rejected our request due to an error in our request";
-
-/// Which language a patch is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PatchKind {
-    Json,
-    Merge,
-    Strategic,
-}
 
 impl Cluster {
     /// Applies a patch to an object, or to its status.

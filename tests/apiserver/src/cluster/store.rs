@@ -12,19 +12,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use slab::Slab;
 
-use super::field_validation::Validation;
-use super::garbage::Garbage;
+use super::call::{Call, SERVER};
+use super::dependants::Garbage;
 use super::history::{Event, History};
-use super::kind::{Kind, ResourceId};
+use super::kind::Kind;
 use super::object::Object;
-use super::owners;
 use super::rbac;
 use super::registry::Registry;
+use super::resource::ResourceId;
 use super::rng::Rng;
 use super::status::ApiError;
 use super::table::Table;
-use super::watch::{Watch, WatchEnd};
-use crate::access::user::User;
+use super::watcher::{Watch, WatchEnd};
 
 /// The initial settings of a store.
 #[derive(Debug, Clone, Copy)]
@@ -70,50 +69,6 @@ pub(crate) struct Frozen {
     tables: BTreeMap<ResourceId, Table>,
 }
 
-/// Which object a request is about, and how.
-#[derive(Debug, Clone)]
-pub(crate) struct Call<'a> {
-    pub(crate) kind: &'a Arc<Kind>,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-    /// Whether the status subresource is meant.
-    pub(crate) status: bool,
-    /// Run everything but the commit.
-    pub(crate) dry_run: bool,
-    /// How unknown fields in the result of a patch are handled.
-    pub(crate) validation: Validation,
-    /// Seconds since 1970.
-    pub(crate) now: i64,
-    /// The manager of the fields that this call sets.
-    pub(crate) manager: &'a str,
-    /// The endpoint below the object that is called; empty for the object itself.
-    pub(crate) subresource: &'a str,
-    /// The user whose rights limit what the call may grant; none if rights are not checked.
-    pub(crate) user: Option<&'a User>,
-}
-
-/// The manager of writes through the server's own handle.
-const LIBRARY: &str = "informer-apiserver";
-
-impl<'a> Call<'a> {
-    /// A call that concerns a whole object, and commits.
-    pub(crate) fn plain(kind: &'a Arc<Kind>, namespace: &'a str, name: &'a str, now: i64) -> Self {
-        let (status, dry_run, validation) = (false, false, Validation::Ignore);
-        Self {
-            kind,
-            namespace,
-            name,
-            status,
-            dry_run,
-            validation,
-            now,
-            manager: LIBRARY,
-            subresource: "",
-            user: None,
-        }
-    }
-}
-
 impl Cluster {
     /// A store that holds the namespaces every cluster begins with.
     pub(crate) fn new(settings: Settings, now: i64) -> Self {
@@ -132,7 +87,7 @@ impl Cluster {
         };
         let kind = cluster.registry.find("", "v1", "namespaces").cloned().expect("the table has namespaces");
         for name in ["default", "kube-system", "kube-public"] {
-            let call = Call { manager: owners::SERVER, ..Call::plain(&kind, "", name, now) };
+            let call = Call { manager: SERVER, ..Call::plain(&kind, "", name, now) };
             let made = cluster.create(&call, json!({"metadata": {"name": name}}));
             debug_assert!(made.is_ok(), "a namespace with a sound name is created");
         }

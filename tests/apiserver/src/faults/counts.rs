@@ -7,7 +7,7 @@
 //!    counts.
 //! 3. `clear` keeps the counts; `clear_counts` starts again.
 use super::Faults;
-use crate::cluster::kind::ResourceId;
+use crate::cluster::resource::ResourceId;
 use crate::fault_state::{Dial, FaultState, Place, Switch};
 
 /// How often one fault has taken effect at one place.

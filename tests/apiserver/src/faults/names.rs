@@ -8,7 +8,7 @@
 //!
 //! Next: `counts.rs` counts how often a fault has taken effect.
 use super::Faults;
-use crate::cluster::kind::ResourceId;
+use crate::cluster::resource::ResourceId;
 use crate::world::Inner;
 
 /// Why a fault could not be set.

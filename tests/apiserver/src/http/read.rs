@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
 
 use super::accept::Answer;
-use super::handle::Ask;
+use super::ask::Ask;
 use super::list_body::{self, ListBytes};
 use super::respond;
 use super::watch_body::WatchStream;

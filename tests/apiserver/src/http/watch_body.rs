@@ -18,7 +18,8 @@ use crate::cluster::encoding::{Encoding, Representation};
 use crate::cluster::kind::Kind;
 use crate::cluster::list::Snapshot;
 use crate::cluster::representation::Form;
-use crate::cluster::watch::{Delivery, Drained, Opened, WatchEnd};
+use crate::cluster::watch::{Drained, Opened};
+use crate::cluster::watcher::{Delivery, WatchEnd};
 use crate::fault_state::Switch;
 use crate::world::{Inner, World};
 

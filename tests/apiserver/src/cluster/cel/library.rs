@@ -2,24 +2,22 @@
 //!
 //! Answers: which functions may an expression call? The crate brings those of the language, of texts and of lists; here are
 //! patterns, sets, sums and named formats. `net.rs` and `quantity.rs` add their own.
-//! 1. A function is chosen by the types of its arguments.
-//! 2. What a real server knows and this one does not is in `ABSENT`: a definition that uses it is refused.
+//! 1. What a real server knows and this one does not is in `ABSENT`: a definition that uses it is refused.
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use cel::common::functions::Function;
-use cel::common::types::{
-    CelBool, CelInt, CelList, CelOptional, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE, Type,
-};
-use cel::common::value::{CowVal, FromVal, Val};
+use cel::common::types::{CelOptional, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE};
+use cel::common::value::{CowVal, Val};
 use cel::{Env, ExecutionError, extensions};
 use regex::Regex;
 
+use super::functions::{Given, Library, failed, give, int, number, of, text, truth, value, word, words};
 use super::{net, quantity};
-use crate::cluster::crd::{format as formats, pattern_words};
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
+use crate::cluster::schema::format as formats;
+use crate::cluster::schema::patterns::pattern_words;
 
 /// What the crate's own libraries have.
 const OWN: &str = "bool bytes double duration dyn int string timestamp type uint size contains endsWith matches startsWith \
@@ -63,125 +61,7 @@ pub(super) fn is_namespace(prefix: &str) -> bool {
     ALL.0.iter().any(|name| begins(name)) || ABSENT.split_whitespace().any(begins)
 }
 
-/// The result of a function.
-pub(super) type Given<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
-
-/// A language that is being made.
-pub(super) struct Library {
-    env: Env,
-    names: BTreeSet<String>,
-}
-
-impl Library {
-    /// Adds a function of these arguments.
-    pub(super) fn global(&mut self, name: &str, args: &[Type], run: Function) {
-        let added = self.env.add_overload(name, &id(name, args), types(args), run);
-        self.added(name, added.is_ok());
-    }
-
-    /// Adds a function that is called on the first of its arguments.
-    pub(super) fn member(&mut self, name: &str, args: &[Type], run: Function) {
-        let (target, rest) = args.split_first().expect("it is called on something");
-        let added = self.env.add_member_overload(name, &id(name, args), target.to_owned(), types(rest), run);
-        self.added(name, added.is_ok());
-    }
-
-    fn added(&mut self, name: &str, new: bool) {
-        debug_assert!(new, "{name} is added once for these arguments");
-        self.names.insert(name.to_owned());
-    }
-}
-
-fn types(args: &[Type]) -> Vec<Type> {
-    args.iter().map(Type::to_owned).collect()
-}
-
-fn id(name: &str, args: &[Type]) -> String {
-    format!("{name} of {}", args.iter().map(Type::name).collect::<Vec<_>>().join(", "))
-}
-
-/// Makes a type of values, by the name that expressions see.
-macro_rules! value {
-    ($name:ident($inner:ty), $told:literal) => {
-        #[derive(Debug, Clone, PartialEq)]
-        pub(super) struct $name(pub(super) $inner);
-
-        impl cel::common::value::Val for $name {
-            fn get_type(&self) -> &cel::common::types::Type {
-                Self::cel_type()
-            }
-
-            fn cel_type() -> &'static cel::common::types::Type {
-                static OWN: cel::common::types::Type = cel::common::types::Type::new_unspecified_type($told);
-                &OWN
-            }
-
-            fn equals(&self, other: &dyn cel::common::value::Val) -> bool {
-                other.downcast_ref::<Self>() == Some(self)
-            }
-
-            fn clone_as_boxed<'v>(&self) -> Box<dyn cel::common::value::Val + 'v>
-            where
-                Self: 'v,
-            {
-                Box::new(self.clone())
-            }
-
-            fn as_any(&self) -> Option<&dyn std::any::Any> {
-                Some(self)
-            }
-        }
-
-        impl cel::common::value::StaticVal for $name {}
-    };
-}
-pub(super) use value;
-
 value!(Format(&'static Named), "kubernetes.NamedFormat");
-
-/// An argument of this type.
-pub(super) fn of<'b, 'v, T: FromVal<'b, 'v>>(
-    given: &'b [CowVal<'_, 'v>],
-    at: usize,
-) -> Result<&'b T, ExecutionError> {
-    let found = given.get(at).and_then(|given| T::from_val(given.as_ref()));
-    found.ok_or_else(|| ExecutionError::no_such_overload("", Vec::new()))
-}
-
-pub(super) fn text<'b>(given: &'b [CowVal<'_, '_>], at: usize) -> Result<&'b str, ExecutionError> {
-    of::<CelString<'_>>(given, at).map(CelString::inner)
-}
-
-pub(super) fn int(given: &[CowVal<'_, '_>], at: usize) -> Result<i64, ExecutionError> {
-    of::<CelInt>(given, at).map(|value| *value.inner())
-}
-
-pub(super) fn give<'b, 'v>(value: impl Val + 'static) -> Given<'b, 'v> {
-    Ok(CowVal::owned(value))
-}
-
-pub(super) fn truth<'b, 'v>(value: bool) -> Given<'b, 'v> {
-    give(CelBool::from(value))
-}
-
-pub(super) fn number<'b, 'v>(value: i64) -> Given<'b, 'v> {
-    give(CelInt::from(value))
-}
-
-pub(super) fn word<'b, 'v>(value: &str) -> Given<'b, 'v> {
-    give(CelString::from(value.to_owned()))
-}
-
-pub(super) fn words(texts: impl IntoIterator<Item = String>) -> CelList<'static> {
-    CelList::from(
-        texts.into_iter().map(|text| Box::new(CelString::from(text)) as Box<dyn Val>).collect::<Vec<_>>(),
-    )
-}
-
-/// A function's own error.
-pub(super) fn failed(words: impl ToString) -> ExecutionError {
-    ExecutionError::function_error("", words)
-}
 
 fn pattern(text: &str) -> Result<Regex, ExecutionError> {
     Regex::new(text).map_err(|_| failed(format!("Illegal regex: {}", pattern_words(text))))

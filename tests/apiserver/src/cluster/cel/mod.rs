@@ -9,6 +9,7 @@
 //!
 //! Next: `check.rs` looks for what is not there; `library.rs`, `net.rs` and `quantity.rs` have the functions.
 mod check;
+mod functions;
 mod issues;
 mod library;
 mod net;

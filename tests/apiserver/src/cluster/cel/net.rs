@@ -9,7 +9,7 @@ use cel::ExecutionError;
 use cel::common::types::{CelMap, CelMapKey, STRING_TYPE, Type};
 use cel::common::value::{CowVal, Val};
 
-use super::library::{Given, Library, failed, give, number, of, text, truth, value, word, words};
+use super::functions::{Given, Library, failed, give, number, of, text, truth, value, word, words};
 use super::url::Url;
 
 value!(Link(Url), "kubernetes.URL");

@@ -8,7 +8,7 @@ use cel::ExecutionError;
 use cel::common::types::{CelDouble, INT_TYPE, STRING_TYPE};
 use cel::common::value::{CowVal, Val};
 
-use super::library::{Library, failed, give, int, number, of, text, truth, value};
+use super::functions::{Library, failed, give, int, number, of, text, truth, value};
 use crate::cluster::schema::quantity::{QuantityError, measured};
 
 value!(Amount(Quantity), "kubernetes.Quantity");

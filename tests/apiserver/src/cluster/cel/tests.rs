@@ -3,7 +3,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::cluster::crd::seen;
+use crate::cluster::definition::seen;
 
 fn run(rule: &str, schema: &Json, value: &Json) -> Result<Value, String> {
     let source = Source::deserialize(schema).unwrap();

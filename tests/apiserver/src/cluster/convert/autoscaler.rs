@@ -7,7 +7,7 @@
 //! 3. A text that cannot be read is dropped, as a real server drops it; one in v1's own form is refused.
 use serde_json::{Map, Value, json};
 
-use super::super::object::metadata_mut;
+use super::super::metadata::metadata_mut;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";

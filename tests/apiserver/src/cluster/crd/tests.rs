@@ -5,7 +5,8 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::cluster::store::{Call, Cluster, Settings};
+use crate::cluster::call::Call;
+use crate::cluster::store::{Cluster, Settings};
 
 fn causes(root: &Value) -> Vec<String> {
     let definition = json!({

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::path::put_missing;
 use super::table;
-use crate::cluster::prepare::timestamp;
+use crate::cluster::metadata::timestamp;
 
 /// What follows from the rest of the object.
 pub(super) fn complete(group: &str, plural: &str, body: &mut Value) {

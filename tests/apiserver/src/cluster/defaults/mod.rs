@@ -19,10 +19,10 @@ use serde_json::Value;
 pub(super) use golang::GoType;
 use services::Addresses;
 
+use super::call::Call;
 use super::convert;
-use super::crd;
 use super::kind::Kind;
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 
 impl Cluster {
     /// Writes the defaults of a built-in object: those of every server for this body.
@@ -84,7 +84,7 @@ impl Cluster {
 
 /// Definitions and custom objects have defaults of another kind: see `crd.rs`.
 fn is_completed(kind: &Kind) -> bool {
-    !kind.custom && !crd::is_definition(kind)
+    !kind.custom && !kind.is_definition()
 }
 
 fn complete(kind: &Kind, body: &mut Value) {

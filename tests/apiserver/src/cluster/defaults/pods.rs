@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::path::put_missing;
 use super::table;
-use crate::cluster::prepare::timestamp;
+use crate::cluster::metadata::timestamp;
 use crate::cluster::schema::quantity;
 
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

@@ -3,8 +3,7 @@
 //! Answers: which text does the refusal of a field have? Values are shown as Go marshals them.
 use serde_json::{Value, json};
 
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 use crate::cluster::status::Cause;
 
 /// The causes found so far.

@@ -7,10 +7,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::patterns::Regex;
 use super::rules::{Judge, Place, Rules};
 use super::validate::{Check, Patterns};
 use super::{defaults, lists, rules};
+use crate::cluster::schema::patterns::Regex;
 use crate::cluster::schema::{self, Schema, decode, source::Source};
 use crate::cluster::status::Cause;
 
@@ -29,12 +29,12 @@ pub(crate) struct Definition {
 
 impl Definition {
     /// Reads the schema of one of a definition's versions; none if it has none.
-    pub(super) fn of_version(version: &Value) -> Option<Self> {
+    pub(in crate::cluster) fn of_version(version: &Value) -> Option<Self> {
         Self::new(version.pointer("/schema/openAPIV3Schema")?)
     }
 
     /// None if the text is not a schema.
-    pub(super) fn new(written: &Value) -> Option<Self> {
+    pub(in crate::cluster) fn new(written: &Value) -> Option<Self> {
         let source: Source = Source::deserialize(written).ok()?;
         let mut patterns = Patterns::new();
         source.each(&mut |source| {
@@ -75,7 +75,7 @@ impl Definition {
     }
 
     /// What is wrong with a default; whether its items are unique is not checked.
-    pub(super) fn judge_default(&self, value: &Value) -> Vec<Cause> {
+    pub(in crate::cluster) fn judge_default(&self, value: &Value) -> Vec<Cause> {
         let mut check = Check::new(&self.patterns);
         check.value(&self.source, value, None);
         let mut causes = check.causes;

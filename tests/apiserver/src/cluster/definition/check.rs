@@ -8,13 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::causes::{Found, escaped, given, list, refuse_label, refuse_subdomain};
 use super::{text, texts, versions};
-use crate::cluster::object::member;
 use crate::cluster::status::Cause;
 
 const APPROVED: &str = "api-approved.kubernetes.io";
 
 /// Fills in what a definition may leave out.
-pub(super) fn complete(definition: &mut Value) {
+pub(crate) fn complete(definition: &mut Value) {
     let kind = text(definition, "/spec/names/kind").to_owned();
     if let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) {
         spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
@@ -39,7 +38,7 @@ fn fill(names: &mut Map<String, Value>, name: &str, default: &str) {
 }
 
 /// Everything that is wrong with a definition.
-pub(super) fn causes(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(crate) fn causes(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut found = Found::default();
     if old.is_none() {
         name(&mut found, definition);
@@ -60,7 +59,7 @@ pub(super) fn causes(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
 }
 
 fn name(found: &mut Found, definition: &Value) {
-    let name = member(definition, "name");
+    let name = text(definition, "/metadata/name");
     let field = || "metadata.name".to_owned();
     if let Some(why) = refuse_subdomain(name).filter(|_| !name.is_empty()) {
         found.invalid(field(), &json!(name), &why);

@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{GROUP, On, Policy, Rule, Wish};
+use super::rbac::{GROUP, On, Policy, Rule, Wish};
 use crate::access::user::User;
-use crate::cluster::object::member;
+use crate::cluster::call::Call;
+use crate::cluster::metadata::member;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::{Call, Cluster};
+use crate::cluster::store::Cluster;
 
 impl Cluster {
     /// Checks that a role, or the role of a binding, grants nothing that its writer does not have.

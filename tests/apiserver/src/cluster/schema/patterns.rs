@@ -4,9 +4,9 @@
 //! 1. With the feature `cel` patterns have the syntax of Go's; without it they know no classes of Unicode, and a pattern
 //!    that has one is refused with its definition.
 #[cfg(feature = "cel")]
-pub(super) use regex::Regex;
+pub(crate) use regex::Regex;
 #[cfg(not(feature = "cel"))]
-pub(super) use regex_lite::Regex;
+pub(crate) use regex_lite::Regex;
 
 /// Go's error for a pattern that cannot be read.
 pub(crate) fn pattern_words(text: &str) -> String {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::format;
-use super::patterns::Regex;
+use crate::cluster::schema::format;
+use crate::cluster::schema::patterns::Regex;
 use crate::cluster::schema::source::{Others, Source};
 use crate::cluster::status::Cause;
 

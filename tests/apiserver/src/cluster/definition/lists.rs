@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::validate::{below, same_item};
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 use crate::cluster::schema::source::{Others, Source};
 use crate::cluster::status::Cause;
 
