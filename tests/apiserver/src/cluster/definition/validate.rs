@@ -105,10 +105,8 @@ impl<'a> Check<'a> {
             }
             ("integer", "integer") if source.format == "int32" => {
                 if at.value.as_i64().is_none_or(|value| i32::try_from(value).is_err()) {
-                    self.nowhere(&format!(
-                        "Checked value must be of type integer with format int32 in {}",
-                        at.path
-                    ));
+                    let must = "Checked value must be of type integer with format int32 in";
+                    self.nowhere(&format!("{must} {}", at.path));
                 }
             }
             _ if wanted == found => {}
@@ -121,10 +119,11 @@ impl<'a> Check<'a> {
         let at = |why: &str| format!("Invalid value: {text:?}: {path} in body {why}");
         match (source.max_length, source.min_length, &source.pattern) {
             (Some(most), _, _) if length > most => {
+                let bytes = if most == 1 { "byte" } else { "bytes" };
                 self.push(
                     "FieldValueTooLong",
                     path,
-                    format!("Too long: may not be more than {most} byte{}", if most == 1 { "" } else { "s" }),
+                    format!("Too long: may not be more than {most} {bytes}"),
                 );
             }
             (_, Some(least), _) if length < least => {
@@ -187,12 +186,14 @@ impl<'a> Check<'a> {
             self.invalid(at, &count.to_string(), &format!("should have at least {least} items"));
         }
         if let Some(most) = source.max_items.filter(|most| count > *most) {
-            self.push(
-                "FieldValueTooMany",
-                at.path,
-                format!("Too many: {count}: must have at most {most} items"),
-            );
+            self.too_many(at, count, most);
         }
+    }
+
+    fn too_many(&mut self, at: At<'_>, count: u64, most: u64) {
+        let items = if most == 1 { "item" } else { "items" };
+        let why = format!("Too many: {count}: must have at most {most} {items}");
+        self.push("FieldValueTooMany", at.path, why);
     }
 
     fn object(&mut self, source: &Source, at: At<'_>, members: &Map<String, Value>) {
@@ -201,11 +202,7 @@ impl<'a> Check<'a> {
             self.invalid(at, &count.to_string(), &format!("should have at least {least} properties"));
         }
         if let Some(most) = source.max_properties.filter(|most| count > *most) {
-            self.push(
-                "FieldValueTooMany",
-                at.path,
-                format!("Too many: {count}: must have at most {most} items"),
-            );
+            self.too_many(at, count, most);
         }
         for name in &source.required {
             if !members.contains_key(&**name) {
@@ -256,11 +253,15 @@ impl<'a> Check<'a> {
             }
         }
         let before = self.causes.len();
+        let mut valid = 0;
         for one in &source.all_of {
+            let found = self.causes.len();
             self.at(one, at);
+            valid += usize::from(self.causes.len() == found);
         }
         if self.causes.len() > before {
-            self.nowhere(&format!("{:?} must validate all the schemas (allOf)", at.path));
+            let none = if valid == 0 { ". None validated" } else { "" };
+            self.nowhere(&format!("{:?} must validate all the schemas (allOf){none}", at.path));
         }
         if source.not.as_ref().is_some_and(|not| self.apart(not, at).is_empty()) {
             self.nowhere(&format!("{:?} must not validate the schema (not)", at.path));
