@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::Config;
 use super::impersonation::Impersonation;
-use crate::client::credentials::{Way, sent};
+use crate::client::credentials::sent;
 use crate::client::error::Error;
 use crate::client::identity::exec::PluginConfig;
 use crate::client::identity::material::{Material, Trust};

@@ -4,7 +4,6 @@
 //! 1. Nothing is bound or spawned before `start`.
 //! 2. `start` needs no timer and no particular runtime of its caller; the server brings its own thread.
 use std::hash::{BuildHasher as _, RandomState};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,46 +12,12 @@ use crate::access::{Plan, StaticToken};
 use crate::clock::Clock;
 use crate::cluster::store::Settings;
 use crate::fault_state::Dial;
-use crate::http::in_flight;
-use crate::persistence::{Directory, Identity, Limits};
+use crate::in_flight;
 use crate::serve::Setup;
 use crate::server::ApiServer;
+use crate::start_error::StartError;
 use crate::tls::Tls;
 use crate::world::World;
-
-/// About how many bytes of a snapshot are written before it waits for the disk.
-const SNAPSHOT_STEP: usize = 1 << 20;
-
-/// Why a server could not be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The port cannot be listened on.
-    #[error("cannot listen on loopback port {port}")]
-    Bind {
-        /// The port that was asked for.
-        port: u16,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The directory for the store belongs to another server, cannot be read or written, or holds a damaged snapshot.
-    #[error("cannot keep the store in {}", directory.display())]
-    DataDir {
-        /// The directory that was asked for.
-        directory: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The server's own authority or certificate could not be made.
-    #[error("cannot make the certificates")]
-    Certificates(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A server in process follows the clock of a tokio runtime, and was not started inside of one.
-    #[error("a server in process has to be started inside of a tokio runtime")]
-    NoRuntime,
-    /// The server's thread could not be started, or ended before it listened.
-    #[error("cannot start the server's thread")]
-    Thread(#[source] std::io::Error),
-}
 
 /// The settings of a server; `start` runs it.
 #[derive(Debug, Clone)]
@@ -61,7 +26,6 @@ pub struct Builder {
     port: u16,
     in_process: Option<SystemTime>,
     access: Plan,
-    compress_watch_lists: bool,
     first_revision: u64,
     event_window: usize,
     watch_queue: usize,
@@ -70,11 +34,7 @@ pub struct Builder {
     seed: Option<u64>,
     validation: bool,
     workers: usize,
-    admin_port: Option<u16>,
     latency: Option<Duration>,
-    data_dir: Option<PathBuf>,
-    sync: bool,
-    log_slack: u64,
     managed_fields: bool,
     garbage_collection: bool,
     /// For requests that read, then for requests that change something.
@@ -87,7 +47,6 @@ impl Default for Builder {
             port: 0,
             in_process: None,
             access: Plan::default(),
-            compress_watch_lists: false,
             // Above 1, because a client that takes versions for small numbers should fail in tests.
             first_revision: 1_000,
             // Far above what a real watch cache keeps at first (100), so that only tests that want a 410 see one.
@@ -101,13 +60,7 @@ impl Default for Builder {
             validation: true,
             // One thread serves 1,000 watchers, and keeps requests in order.
             workers: 1,
-            admin_port: None,
             latency: None,
-            data_dir: None,
-            // Only a server with a directory pays for it; then the data should survive a power cut.
-            sync: true,
-            // A few seconds of writes; below it a snapshot is not worth its disk writes.
-            log_slack: 16 << 20,
             managed_fields: true,
             // A kube-apiserver alone has none.
             garbage_collection: false,
@@ -115,6 +68,13 @@ impl Default for Builder {
             // refusal.
             in_flight: (0, 0),
         }
+    }
+}
+
+impl ApiServer {
+    /// Starts describing a server.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 }
 
@@ -130,7 +90,7 @@ impl Builder {
     ///
     /// Its clock follows that of the tokio runtime in which the server is started, and shows the time of day `wall_time`
     /// at the start. On a paused clock an hour of watches takes milliseconds, and with [`Self::seed`] each run is like
-    /// the other, unless there is a `data_dir`: the disk does not wait for a paused clock, nor the clock for the disk.
+    /// the other.
     pub fn in_process(mut self, wall_time: SystemTime) -> Self {
         self.in_process = Some(wall_time);
         self
@@ -193,13 +153,6 @@ impl Builder {
         self
     }
 
-    /// Sends watch-lists as gzip to clients that take it, one member for each flush, as servers since 1.37 do. By default
-    /// they are plain, as in 1.36.
-    pub fn compress_watch_lists(mut self, on: bool) -> Self {
-        self.compress_watch_lists = on;
-        self
-    }
-
     /// Fixes uids and generated names; by default they differ from run to run.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -218,13 +171,6 @@ impl Builder {
     /// How many threads serve requests; by default 1.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
-        self
-    }
-
-    /// Opens an admin port on loopback (0 takes a free one): fault switches, clock and status over HTTP, without
-    /// credentials. By default there is none.
-    pub fn admin_port(mut self, port: u16) -> Self {
-        self.admin_port = Some(port);
         self
     }
 
@@ -268,35 +214,6 @@ impl Builder {
         self
     }
 
-    /// Keeps the store in this directory over the end of the process, also over `kill -9` at any moment; it is made if
-    /// it is not there, and one server has it at a time. By default nothing is kept.
-    ///
-    /// Keys, generated tokens, the seed and the port (unless a port is given) are kept too: tokens of service
-    /// accounts, certificates and kubeconfigs stay valid over a restart.
-    ///
-    /// A write is answered after it is on the disk. Versions go on from a reserve above all that were issued, so a watch
-    /// from before a start gets 410. Past versions, fault switches and the clock are not kept.
-    pub fn data_dir(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.data_dir = Some(directory.into());
-        self
-    }
-
-    /// How many bytes of the log may be outdated before the store is written anew; by default 16 MiB. Beyond
-    /// it, the directory stays below about twice the size of what is stored. Without `data_dir` it means
-    /// nothing.
-    pub fn log_slack(mut self, bytes: u64) -> Self {
-        self.log_slack = bytes;
-        self
-    }
-
-    /// Whether a write waits until it is on the disk (the default), or only until the operating system has
-    /// it: then it survives a crash of the process, but not of the machine. Without `data_dir` it means
-    /// nothing.
-    pub fn sync(mut self, sync: bool) -> Self {
-        self.sync = sync;
-        self
-    }
-
     /// Starts the server. May be awaited on any runtime, also one with a paused clock.
     ///
     /// # Errors
@@ -312,11 +229,7 @@ impl Builder {
     /// As `start`.
     pub fn start_blocking(self) -> Result<ApiServer, StartError> {
         let clock = self.in_process.map(Clock::of_runtime).transpose().map_err(|_| StartError::NoRuntime)?;
-        let mut home = self.data_dir.as_deref().map(Home::enter).transpose()?;
-        let mut fresh = Identity::default();
-        let identity = home.as_mut().map_or(&mut fresh, |home| &mut home.identity);
-        let drawn = || RandomState::new().hash_one("seed");
-        let seed = self.seed.unwrap_or_else(|| *identity.seed.get_or_insert_with(drawn));
+        let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one("seed"));
         let settings = Settings {
             validation: self.validation,
             first_revision: self.first_revision,
@@ -325,63 +238,24 @@ impl Builder {
             seed,
             managed_fields: self.managed_fields,
         };
-        let tls = self.tls.then(|| Tls::of(&mut identity.authority)).transpose();
+        let tls = self.tls.then(Tls::new).transpose();
         let tls = tls.map_err(StartError::Certificates)?;
         let authority = tls.as_ref().map(|tls| Arc::clone(&tls.clients));
-        let access = self.access.build(authority, identity).map_err(StartError::Certificates)?;
-        let known_port = identity.port;
+        let access = self.access.build(authority).map_err(StartError::Certificates)?;
         let mut world = World::new(settings, self.bookmark_period, access, clock.unwrap_or_else(Clock::real));
-        if let Some(home) = &home {
-            let limits = Limits { sync: self.sync, slack: self.log_slack, step: SNAPSHOT_STEP };
-            home.write()?;
-            world.keep(Arc::clone(&home.directory), limits).map_err(|source| home.refused(source))?;
-        }
         if self.garbage_collection {
             world.garbage_collection = true;
             world.with(|inner| inner.cluster.collect_garbage());
-            // A failure to keep the state is reported by the first change.
-            let _kept = world.settle();
+            world.settle();
         }
         world.limits = in_flight::Limits::new(self.in_flight.0, self.in_flight.1);
-        world.compress_watch_lists = self.compress_watch_lists;
         let world = Arc::new(world);
         if let Some(latency) = self.latency {
             let milliseconds = latency.as_millis().try_into().unwrap_or(u64::MAX);
             world.switch(|inner| inner.faults.set_size(Dial::Latency, None, Some(milliseconds)));
         }
-        let again = known_port.filter(|_| self.port == 0);
         let in_process = self.in_process.is_some();
-        let setup = Setup { in_process, port: self.port, again, workers: self.workers, tls };
-        let server = ApiServer::serve(world, setup, self.admin_port)?;
-        if let Some(home) = home.as_mut().filter(|_| !in_process) {
-            home.identity.port = Some(server.addr().port());
-            home.write()?;
-        }
-        Ok(server)
-    }
-}
-
-/// The directory of a server, and its identity.
-#[derive(Debug)]
-struct Home {
-    path: PathBuf,
-    directory: Arc<Directory>,
-    identity: Identity,
-}
-
-impl Home {
-    fn enter(path: &Path) -> Result<Self, StartError> {
-        let refused = |source| StartError::DataDir { directory: path.to_owned(), source };
-        let directory = Directory::take(path).map_err(refused)?;
-        let identity = Identity::read(&directory).map_err(refused)?;
-        Ok(Self { path: path.to_owned(), directory: Arc::new(directory), identity })
-    }
-
-    fn write(&self) -> Result<(), StartError> {
-        self.identity.write(&*self.directory).map_err(|source| self.refused(source))
-    }
-
-    fn refused(&self, source: std::io::Error) -> StartError {
-        StartError::DataDir { directory: self.path.clone(), source }
+        let setup = Setup { in_process, port: self.port, workers: self.workers, tls };
+        ApiServer::serve(world, setup)
     }
 }

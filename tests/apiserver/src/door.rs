@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::builder::StartError;
 use crate::kubeconfig::Credential;
 use crate::serve::{Serving, Setup};
+use crate::start_error::StartError;
 use crate::world::World;
 
 /// The listening socket of one server.
@@ -37,10 +37,7 @@ impl Door {
             let (addr, open) = ((Ipv4Addr::LOCALHOST, 0).into(), State::Open(None, CancellationToken::new()));
             return Ok(Self { setup, addr, world: Arc::clone(world), state: Mutex::new(open) });
         }
-        // If another process has taken the port meanwhile, it does not wait for it: any free port was asked
-        // for.
-        let known = setup.again.and_then(|port| Serving::start(world, &setup, port).ok());
-        let serving = known.map_or_else(|| Serving::start(world, &setup, setup.port), Ok)?;
+        let serving = Serving::start(world, &setup, setup.port)?;
         let addr = serving.addr();
         let state = Mutex::new(State::Open(Some(serving), CancellationToken::new()));
         Ok(Self { setup, addr, world: Arc::clone(world), state })
@@ -91,11 +88,6 @@ impl Door {
             State::Open(_, closing) => Some(closing.clone()),
             State::Closed | State::Shut => None,
         }
-    }
-
-    /// Whether connections are accepted now, or the server was stopped by its handle permanently.
-    pub(crate) fn is_open(&self) -> bool {
-        !matches!(*self.lock(), State::Closed)
     }
 
     fn end(&self, next: State) {

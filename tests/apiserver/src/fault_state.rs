@@ -7,7 +7,7 @@
 //! 4. The code that applies a switch or size counts it (`count_switch`, `count_setting` in `faults/counts.rs`).
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::kind::ResourceId;
+use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::Frozen;
 
@@ -33,7 +33,7 @@ pub(crate) enum Switch {
 }
 
 impl Switch {
-    /// The name of the fault, as in JSON.
+    /// The name of the fault.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::FreezeWatches => "freeze-watches",
@@ -64,7 +64,7 @@ pub(crate) enum Dial {
 }
 
 impl Dial {
-    /// The name of the fault, as in JSON.
+    /// The name of the fault.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ListRate => "slow-lists",
@@ -87,7 +87,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The name of the fault, as in JSON.
+    /// The name of the fault.
     pub(crate) fn name(&self) -> &'static str {
         match (self.retry_after, self.reads_only) {
             (Some(_), _) => "too-many-requests-next",

@@ -7,9 +7,8 @@
 //! 4. A name that is not a resource of the server is refused, and the effects of a fault are counted: no test passes
 //!    without its fault.
 //!
-//! Next: `fault.rs` is the same as data, for the admin port and chaos; `fault_state.rs` holds the positions;
-//! `faults/names.rs` reads the names of resources, `faults/counts.rs` counts.
-mod apply;
+//! Next: `chaos.rs` draws them from a seed; `fault_state.rs` holds the positions; `faults/names.rs` reads the names of
+//! resources, `faults/counts.rs` counts.
 mod counts;
 mod names;
 
@@ -18,13 +17,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub use self::apply::FaultError;
 pub use self::counts::FaultCount;
-use crate::builder::StartError;
-use crate::cluster::kind::ResourceId;
-use crate::cluster::watch::WatchEnd;
+pub use self::names::FaultError;
+use crate::cluster::resource::ResourceId;
+use crate::cluster::watcher::WatchEnd;
 use crate::door::Door;
 use crate::fault_state::{Dial, Failure, FaultState, Switch};
+use crate::start_error::StartError;
 use crate::world::{Inner, World};
 
 /// The fault switches of one server. Resources are named as for kubectl (`pods`, `deployments.apps`,
@@ -191,7 +190,7 @@ impl Faults {
     /// If there is no such verb or resource.
     #[track_caller]
     pub fn deny(&self, verb: &str, resource: &str) {
-        self.forbid(verb, resource, true).unwrap_or_else(|error| panic!("{error}"));
+        self.of(resource).forbid(verb, true);
     }
 
     /// Lifts what `deny` refuses.
@@ -200,7 +199,7 @@ impl Faults {
     /// If there is no such verb or resource.
     #[track_caller]
     pub fn allow(&self, verb: &str, resource: &str) {
-        self.forbid(verb, resource, false).unwrap_or_else(|error| panic!("{error}"));
+        self.of(resource).forbid(verb, false);
     }
 
     /// Keeps the last byte of every list answered from now on back, until `release_list_tails`.

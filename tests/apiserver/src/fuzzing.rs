@@ -6,10 +6,10 @@
 use serde_json::{Value, json};
 
 use crate::cluster::builtin;
+use crate::cluster::call::{Call, PatchKind};
 use crate::cluster::options::{ListOptions, WatchOptions};
-use crate::cluster::patch::PatchKind;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::{Call, Cluster, Settings};
+use crate::cluster::store::{Cluster, Settings};
 use crate::http::route::{Route, percent_decoded};
 use crate::protobuf::{Expected, answer, decode, decode_answer};
 

@@ -13,12 +13,12 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 
 use crate::agent::{Agent, LogOptions};
-use crate::builder::StartError;
 use crate::clock::Clock;
 use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
 use crate::http::{pod_streams, respond};
 use crate::serve::listen;
+use crate::start_error::StartError;
 use crate::tls::Tls;
 
 /// A running fake kubelet.
@@ -52,7 +52,7 @@ impl Kubelet {
     /// # Errors
     /// If no port, thread or certificate can be had.
     pub fn start() -> Result<Self, StartError> {
-        let tls = Tls::of(&mut None).map_err(StartError::Certificates)?;
+        let tls = Tls::new().map_err(StartError::Certificates)?;
         let listener = listen(0).map_err(|source| StartError::Bind { port: 0, source })?;
         let addr = listener.local_addr().map_err(|source| StartError::Bind { port: 0, source })?;
         let agent = Agent::new(Clock::real());

@@ -59,9 +59,8 @@
 //! # Where to go from here
 //!
 //! - [`ApiServer`]: the handle. Direct calls go through the rules of the API and are seen by every watch.
-//! - [`Builder`]: port, credentials, TLS, bounds, seed, latency, a directory to keep the store in, an admin port.
-//! - [`Faults`]: the outages that users of real clusters have seen, for one resource or all; [`Fault`] is the same as
-//!   data.
+//! - [`Builder`]: port, credentials, TLS, bounds, seed, latency.
+//! - [`Faults`]: the outages that users of real clusters have seen, for one resource or all.
 //! - [`Chaos`]: faults drawn from a seed. A failing run is repeated by its seed.
 //! - [`Clock`]: the server's own. Move it to let leases, bookmarks and watch timeouts come due at once.
 //! - [`Agent`]: what runs in the containers of pods: logs, commands, ports. [`Kubelet`] puts it behind a real API server.
@@ -74,45 +73,40 @@
 //! Inside, `cluster` decides (pure) and `http` translates; `world` is the one lock between them. README.md lists which
 //! behaviours of a real server are there, and how they are compared with a real one.
 mod access;
-mod admin;
 mod agent;
 mod builder;
 mod chaos;
 mod clock;
 mod cluster;
 mod door;
-mod fault;
 mod fault_state;
 mod faults;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http;
+mod in_flight;
 mod in_process;
 mod kubeconfig;
 mod kubelet;
-mod metrics;
 mod outages;
-mod persistence;
 mod protobuf;
 mod requests;
 mod serve;
 mod server;
+mod start_error;
 mod tls;
 mod world;
 mod yaml;
 
 pub use access::user::User;
-#[cfg(feature = "cli")]
-pub use admin::ADMIN_PORT;
 pub use agent::{Agent, Container, Heard, Io};
-pub use builder::{Builder, StartError};
+pub use builder::Builder;
 pub use chaos::Chaos;
 pub use clock::Clock;
 pub use cluster::status::ApiError;
-pub use fault::Fault;
 pub use faults::{ErrorBody, FaultCount, FaultError, Faults};
 pub use kubeconfig::Credential;
 pub use kubelet::Kubelet;
-pub use persistence::PersistenceError;
 pub use requests::Request;
 pub use server::{ApiServer, Backup};
+pub use start_error::StartError;

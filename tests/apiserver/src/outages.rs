@@ -6,8 +6,8 @@
 //! 2. All but `jump_revision` and `restore_backup` go through the rules of the API and are sent to watches as usual.
 //!
 //! Next: `cluster/outage.rs` does the work.
+use crate::cluster::call::Call;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::Call;
 use crate::faults::Faults;
 use crate::server::{namespace_for, served};
 
@@ -25,16 +25,17 @@ impl Faults {
     }
 
     /// Puts the kept state back, as `ApiServer::restore` does: versions go back, open watches end, and a
-    /// watch from the lost future stays silent. Returns whether there was a kept state (and whether it is
-    /// kept in the directory, if there is one); it can be restored again.
+    /// watch from the lost future stays silent. Returns whether there was a kept state; it can be restored again.
     pub fn restore_backup(&self) -> bool {
-        self.world.with(|inner| {
+        let restored = self.world.with(|inner| {
             let backup = inner.faults.backup.clone();
             backup.is_some_and(|backup| {
                 inner.cluster.restore(&backup);
                 true
             })
-        }) && self.followed().is_ok()
+        });
+        self.world.settle();
+        restored
     }
 
     /// Deletes an object, whatever finalizers it has, and creates it again under the same name with another
@@ -58,7 +59,9 @@ impl Faults {
             let call = Call::plain(&kind, namespace, name, now);
             inner.cluster.recreate(&call, unseen).map(drop)
         })?;
-        self.followed()
+        // What follows from it is done before the method returns, as for a request.
+        self.world.settle();
+        Ok(())
     }
 
     /// Deletes a definition with all its objects: its resource answers 404 until `return_definition`.
@@ -73,7 +76,8 @@ impl Faults {
             inner.faults.withdrawn.insert(name.to_owned(), body);
             Ok::<_, ApiError>(())
         })?;
-        self.followed()
+        self.world.settle();
+        Ok(())
     }
 
     /// Creates the definition that `withdraw_definition` removed, with another uid and without objects.
@@ -90,12 +94,7 @@ impl Faults {
             inner.faults.withdrawn.remove(name);
             Ok::<_, ApiError>(())
         })?;
-        self.followed()
-    }
-
-    /// The deletions that follow from a change are done before the method returns, as for a request: objects
-    /// that lost their owners are deleted.
-    fn followed(&self) -> Result<(), ApiError> {
-        self.world.settle().map_err(|error| ApiError::not_kept(&error))
+        self.world.settle();
+        Ok(())
     }
 }

@@ -15,9 +15,9 @@ use actix_web::dev::{Server, ServerHandle};
 use actix_web::{App, HttpServer, web};
 use socket2::{Domain, Socket, Type};
 
-use crate::builder::StartError;
 use crate::http::connections::Connections;
 use crate::http::handle::handle;
+use crate::start_error::StartError;
 use crate::tls::Tls;
 use crate::world::World;
 
@@ -38,8 +38,6 @@ pub(crate) struct Setup {
     /// Whether there is no socket and no thread: requests of this process only.
     pub(crate) in_process: bool,
     pub(crate) port: u16,
-    /// Where this server listened before; this address is tried first.
-    pub(crate) again: Option<u16>,
     pub(crate) workers: usize,
     pub(crate) tls: Option<Tls>,
 }

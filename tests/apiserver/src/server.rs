@@ -12,25 +12,25 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::access::user::User;
-use crate::admin::Admin;
 use crate::agent::Agent;
-use crate::builder::{Builder, StartError};
 use crate::chaos::Chaos;
 use crate::clock::Clock;
+use crate::cluster::call::{Call, PatchKind};
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::field_validation;
-use crate::cluster::kind::{Kind, ResourceId};
-use crate::cluster::object::{Object, member};
+use crate::cluster::kind::Kind;
+use crate::cluster::metadata::member;
+use crate::cluster::object::Object;
 use crate::cluster::options::ListOptions;
-use crate::cluster::patch::PatchKind;
+use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::{Call, Cluster, Frozen};
+use crate::cluster::store::{Cluster, Frozen};
 use crate::door::Door;
 use crate::faults::{FaultError, Faults};
 use crate::kubeconfig::{self, Credential};
-use crate::persistence::PersistenceError;
 use crate::requests::Request;
 use crate::serve::Setup;
+use crate::start_error::StartError;
 use crate::world::World;
 
 /// A running API server. Dropping it stops it and joins its thread.
@@ -38,7 +38,6 @@ use crate::world::World;
 pub struct ApiServer {
     world: Arc<World>,
     door: Arc<Door>,
-    admin: Option<Admin>,
 }
 
 /// The stored state at one moment; cheap to keep, as it shares its objects with the store.
@@ -46,20 +45,9 @@ pub struct ApiServer {
 pub struct Backup(Frozen);
 
 impl ApiServer {
-    /// Starts describing a server.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    pub(crate) fn serve(
-        world: Arc<World>,
-        setup: Setup,
-        admin_port: Option<u16>,
-    ) -> Result<Self, StartError> {
+    pub(crate) fn serve(world: Arc<World>, setup: Setup) -> Result<Self, StartError> {
         let door = Arc::new(Door::new(&world, setup)?);
-        let faults = Faults::new(Arc::clone(&world), Arc::clone(&door));
-        let admin = admin_port.map(|port| Admin::start(faults, port)).transpose()?;
-        Ok(Self { world, door, admin })
+        Ok(Self { world, door })
     }
 
     /// The address the server listens on (always loopback); in process, with port 0.
@@ -71,12 +59,6 @@ impl ApiServer {
     /// What its service needs of it.
     pub(crate) fn shared(&self) -> (Arc<World>, Arc<Door>) {
         (Arc::clone(&self.world), Arc::clone(&self.door))
-    }
-
-    /// The address of the admin port, if the builder was asked for one.
-    #[must_use]
-    pub fn admin_addr(&self) -> Option<SocketAddr> {
-        self.admin.as_ref().map(|admin| admin.addr)
     }
 
     /// The base URL, without a slash at its end.
@@ -225,7 +207,6 @@ impl ApiServer {
         patch: &Value,
     ) -> Result<Value, ApiError> {
         let bytes = patch.to_string();
-        self.changing()?;
         self.on(resource, namespace, name, |cluster, call| {
             let written = cluster.patch(call, PatchKind::Merge, bytes.as_bytes())?;
             Ok(written.object.decode_as(call.kind))
@@ -239,7 +220,6 @@ impl ApiServer {
     /// # Errors The refusal of the API.
     pub fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<Value, ApiError> {
         let options = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
-        self.changing()?;
         self.on(resource, namespace, name, |cluster, call| {
             Ok(cluster.delete(call, &options)?.object.decode_as(call.kind))
         })
@@ -295,19 +275,6 @@ impl ApiServer {
         self.door.open()
     }
 
-    /// Whether writes are kept in the directory that the builder was given. Once they are not, every change
-    /// is refused with 500, and health checks fail, until the server is started again.
-    ///
-    /// # Errors
-    /// Why it is not.
-    pub fn persistence(&self) -> Result<(), PersistenceError> {
-        self.world.kept()
-    }
-
-    fn changing(&self) -> Result<(), ApiError> {
-        self.world.kept().map_err(|error| ApiError::not_kept(&error))
-    }
-
     fn write(
         &self,
         object: Value,
@@ -324,9 +291,8 @@ impl ApiServer {
         let subresource = if status { "status" } else { "" };
         let call = Call { status, subresource, ..Call::plain(&kind, &namespace, &name, self.world.now()) };
         let (object, _) = field_validation::take_value(&kind, object, call.validation)?;
-        self.changing()?;
         let stored = self.world.with(|inner| act(&mut inner.cluster, &call, object))?;
-        self.world.settle().map_err(|error| ApiError::not_kept(&error))?;
+        self.world.settle();
         Ok(stored.decode_as(&kind))
     }
 
@@ -349,7 +315,7 @@ impl ApiServer {
             let call = Call { status, subresource, ..Call::plain(&kind, namespace, name, now) };
             act(&mut inner.cluster, &call)
         });
-        self.world.settle().map_err(|error| ApiError::not_kept(&error))?;
+        self.world.settle();
         done
     }
 }
@@ -357,9 +323,6 @@ impl ApiServer {
 impl Drop for ApiServer {
     fn drop(&mut self) {
         self.door.shut();
-        if let Some(admin) = self.admin.take() {
-            admin.stop();
-        }
     }
 }
 

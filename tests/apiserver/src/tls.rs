@@ -1,7 +1,6 @@
 //! The server's own certificate authority and certificate.
 //!
-//! Answers: what does the server present, and what must a client trust? The authority is made for each server, and
-//! kept where the server keeps its store; the certificate is made at each start.
+//! Answers: what does the server present, and what must a client trust? Both are made for each server.
 //! 1. The certificate names localhost and the loopback addresses, nothing else.
 mod subject;
 
@@ -13,15 +12,13 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose,
 };
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
 use crate::access::certificate::AnyCertificate;
 use crate::access::user::User;
-use crate::persistence::Pems;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -36,17 +33,14 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// The certificate of a server with this authority; the authority is created if there is none.
+    /// A new authority, and a certificate of it.
     ///
     /// # Errors
-    /// If it is damaged, or no key can be made.
-    pub(crate) fn of(authority: &mut Option<Pems>) -> Result<Self, Failure> {
-        let authority = match authority {
-            Some(known) => known,
-            None => authority.insert(new_authority()?),
-        };
-        let ca = CertificateDer::from_pem_slice(authority.certificate.as_bytes())?;
-        let issuer = Issuer::new(authority_params(), KeyPair::from_pem(&authority.key)?);
+    /// If no key can be made.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let authority = KeyPair::generate()?;
+        let ca = authority_params().self_signed(&authority)?;
+        let issuer = Issuer::new(authority_params(), authority);
         let names = ["localhost", "127.0.0.1", "::1", "kubernetes.default"].map(str::to_owned);
         let mut leaf = CertificateParams::new(names)?;
         leaf.distinguished_name.push(DnType::CommonName, "informer-apiserver");
@@ -55,15 +49,14 @@ impl Tls {
         let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
-        roots.add(ca)?;
+        roots.add(ca.der().clone())?;
         let clients = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
         let clients = clients.allow_unauthenticated().build()?;
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(Arc::new(AnyCertificate(Arc::clone(&clients))))
             .with_single_cert(vec![certificate.der().clone()], private)?;
-        let (ca_pem, issuer) = (authority.certificate.clone(), Arc::new(issuer));
-        Ok(Self { ca_pem, config, clients, issuer })
+        Ok(Self { ca_pem: ca.pem(), config, clients, issuer: Arc::new(issuer) })
     }
 
     /// A client certificate for a user, with its key: both as PEM.
@@ -84,12 +77,6 @@ fn authority_params() -> CertificateParams {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params
-}
-
-fn new_authority() -> Result<Pems, Failure> {
-    let key = KeyPair::generate()?;
-    let certificate = authority_params().self_signed(&key)?.pem();
-    Ok(Pems { certificate, key: key.serialize_pem() })
 }
 
 /// A certificate as text.

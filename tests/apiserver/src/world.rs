@@ -6,7 +6,6 @@
 //! 3. Waiting for a version or a fault switch follows the server's clock.
 //! 4. What waits is woken in the same order in every run: a `watch` channel of tokio would draw it.
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,9 +17,7 @@ use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
-use crate::http::in_flight::Limits;
-use crate::metrics::Metrics;
-use crate::persistence::{self, Directory, Journal, Kept, PersistenceError};
+use crate::in_flight::Limits;
 use crate::requests::RequestLog;
 
 /// How long a list waits for a version that is ahead of the store.
@@ -32,7 +29,6 @@ pub(crate) struct Inner {
     pub(crate) cluster: Cluster,
     pub(crate) faults: FaultState,
     pub(crate) log: RequestLog,
-    pub(crate) metrics: Metrics,
     pub(crate) rng: Rng,
     streams: BTreeMap<usize, Arc<Notify>>,
 }
@@ -48,10 +44,7 @@ pub(crate) struct World {
     pub(crate) clock: Clock,
     pub(crate) bookmark_period: Duration,
     pub(crate) access: Access,
-    journal: Option<Journal>,
     pub(crate) agent: Agent,
-    /// Whether watch-lists are sent as gzip to clients that accept it.
-    pub(crate) compress_watch_lists: bool,
     /// Whether objects are deleted after their owners.
     pub(crate) garbage_collection: bool,
     /// How many requests are answered at once.
@@ -67,14 +60,7 @@ impl World {
         }
         let rng = Rng::new(settings.seed.rotate_left(17));
         let (faults, log) = (FaultState::default(), RequestLog::default());
-        let inner = Mutex::new(Inner {
-            cluster,
-            faults,
-            log,
-            metrics: Metrics::default(),
-            rng,
-            streams: BTreeMap::new(),
-        });
+        let inner = Mutex::new(Inner { cluster, faults, log, rng, streams: BTreeMap::new() });
         Self {
             inner,
             advanced: Notify::new(),
@@ -83,38 +69,9 @@ impl World {
             clock,
             bookmark_period,
             access,
-            journal: None,
-            compress_watch_lists: false,
             garbage_collection: false,
             limits: Limits::default(),
         }
-    }
-
-    /// Takes the state kept in this directory, and keeps it there from now on. Deletions in progress
-    /// continue.
-    ///
-    /// # Errors
-    /// If it cannot be read or written, or is damaged.
-    pub(crate) fn keep(&mut self, directory: Arc<Directory>, limits: persistence::Limits) -> io::Result<()> {
-        let now = self.now();
-        let kept = Kept::read(&*directory)?;
-        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let told = kept.told()?;
-        if told.left_out > 0 {
-            eprintln!("informer-apiserver: {} bytes at the end of the log were never whole", told.left_out);
-        }
-        inner.cluster.recover(told.records.into_iter());
-        inner.cluster.resume_deletions(now);
-        self.journal = Some(Journal::start(directory, kept.next, inner.cluster.freeze(), limits)?);
-        inner.cluster.record_changes();
-        Ok(())
-    }
-
-    /// Whether changes are kept, where they should be.
-    ///
-    /// # Errors Why no change is accepted any more.
-    pub(crate) fn kept(&self) -> Result<(), PersistenceError> {
-        self.journal.as_ref().map_or(Ok(()), Journal::kept)
     }
 
     /// Deletes a few objects whose owners are gone, if that is switched on. Returns whether there may be
@@ -124,27 +81,16 @@ impl World {
         self.garbage_collection && self.with(|inner| inner.cluster.sweep(now))
     }
 
-    /// Waits until the consequences of the changes so far are done, and until all of it is kept, if changes
-    /// are kept at all.
-    ///
-    /// # Errors If they are not kept: a restart would not find them.
-    pub(crate) async fn settled(&self) -> Result<(), PersistenceError> {
+    /// Waits until the consequences of the changes so far are done.
+    pub(crate) async fn settled(&self) {
         while self.swept() {
             tokio::task::yield_now().await;
-        }
-        match &self.journal {
-            Some(journal) => journal.settled().await,
-            None => Ok(()),
         }
     }
 
     /// As `settled`, blocking.
-    ///
-    /// # Errors
-    /// As `settled`.
-    pub(crate) fn settle(&self) -> Result<(), PersistenceError> {
+    pub(crate) fn settle(&self) {
         while self.swept() {}
-        self.journal.as_ref().map_or(Ok(()), Journal::settle)
     }
 
     /// Seconds since 1970, by the clock of this server.
@@ -157,16 +103,6 @@ impl World {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let before = inner.cluster.revision();
         let result = visit(&mut inner);
-        if let Some(journal) = &self.journal {
-            let changes = inner.cluster.take_committed();
-            if !changes.is_empty() {
-                // Under the lock, so that the log has the order of the store.
-                journal.send(inner.cluster.revision(), changes);
-            }
-            if journal.wants_state() {
-                journal.send_state(inner.cluster.freeze());
-            }
-        }
         let woken = inner.cluster.take_woken();
         let notifies: Vec<Arc<Notify>> =
             woken.iter().filter_map(|watch| inner.streams.get(watch)).map(Arc::clone).collect();

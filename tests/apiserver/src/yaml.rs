@@ -1,30 +1,30 @@
-//! YAML text, read into the JSON value that a real server converts it to, and written as a real server does.
+//! YAML text, read into the JSON value that a real server converts it to, and written.
 //!
-//! Answers: what does this text mean? Used for request bodies and apply patches; `write.rs` writes answers.
+//! Answers: what does this text mean, and which text means this value? Used for request bodies, apply patches and
+//! answers. Reading and writing is `serde-saphyr`'s; an answer has its style, not Go's.
 //! 1. Only the first document counts; of a key that comes twice, the last value.
 //! 2. Words mean what YAML 1.1 says (`yes` is true), because Kubernetes' parser reads them so.
 //! 3. Bounded: nesting, aliases and the number of nodes end in an error, not in a full memory.
-mod order;
-mod plain;
-mod scalar;
-#[cfg(feature = "yaml")]
-mod words;
-mod write;
-
 use serde_json::Value;
 
-pub(crate) use write::{encode, encode_v3};
-
-/// # Errors
-/// That nothing here reads YAML.
-#[cfg(not(feature = "yaml"))]
-pub(crate) fn decode(_bytes: &[u8]) -> Result<Value, String> {
-    Err("this server reads no YAML: it is built without the feature `yaml`; send JSON".to_owned())
+/// The text of a value, with a newline at its end.
+pub(crate) fn encode(value: &Value) -> String {
+    written(value, false)
 }
 
-/// # Errors The error text of Go's parser for text that is not YAML, as far as our parser finds the same
-/// fault.
-#[cfg(feature = "yaml")]
+/// The same for readers of YAML 1.2, for which `no` is a word.
+pub(crate) fn encode_1_2(value: &Value) -> String {
+    written(value, true)
+}
+
+fn written(value: &Value, yaml_12: bool) -> String {
+    let options =
+        serde_saphyr::ser_options! { prefer_block_scalars: false, no_lang_directive: true, yaml_12: yaml_12 };
+    serde_saphyr::to_string_with_options(value, options).expect("a JSON value has a text")
+}
+
+/// # Errors
+/// What is wrong with a text that is not YAML.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, String> {
     let mut options = serde_saphyr::Options::default();
     options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
@@ -32,14 +32,14 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Value, String> {
     options.with_snippet = false;
     let mut reader = bytes;
     let first = serde_saphyr::read_with_options::<_, Value>(&mut reader, options).next();
-    first.unwrap_or(Ok(Value::Null)).map_err(|error| words::of_go(&error.to_string(), bytes))
+    first.unwrap_or(Ok(Value::Null)).map_err(|error| error.to_string())
 }
 
-#[cfg(all(test, feature = "yaml"))]
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::decode;
+    use super::{decode, encode};
 
     #[test]
     fn yaml_reads_as_kubernetes_reads_it() {
@@ -63,6 +63,45 @@ mod tests {
         }
         assert!(decode(b"a: [\n").is_err());
         assert!(decode(b"a: \xc3\x28").is_err());
+    }
+
+    #[test]
+    fn api_39_what_is_written_reads_back() {
+        for text in [
+            "",
+            " a ",
+            "yes",
+            "1",
+            "1.50",
+            "0x1f",
+            "017",
+            "~",
+            "a: b",
+            "a #b",
+            "'\"",
+            "a\nb\n",
+            "\n",
+            "\t",
+            "<<",
+            "2026-01-02",
+            "12:30:45",
+            "{a}",
+            "*a",
+            "- a",
+            "\u{1f600}",
+            "\u{85}",
+            "1_000",
+            "1e3",
+            "%",
+            "?",
+            "---",
+            "\0",
+            &"long ".repeat(40),
+        ] {
+            let value = json!({"a": text, "list": [text, {text: [[], {}, null, true, -1, 1.5, 9_007_199_254_740_993_i64]}]});
+            let written = encode(&value);
+            assert_eq!(decode(written.as_bytes()), Ok(value), "{written}");
+        }
     }
 
     #[test]

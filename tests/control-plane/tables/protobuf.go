@@ -3,7 +3,6 @@
 //
 //	go run ./tables > ../apiserver/src/protobuf/messages.txt
 //	go run ./tables fixtures | gzip -9n > ../apiserver/src/protobuf/fixtures.txt.gz
-//	go run ./tables yaml > ../apiserver/src/yaml/fixtures.txt
 //	go run ./tables v2 > ../apiserver/src/cluster/openapi/protobuf/v2.txt
 //	go run ./tables v3 > ../apiserver/src/cluster/openapi/protobuf/v3.txt
 //
@@ -145,9 +144,6 @@ func (t *tables) fields(out *bufio.Writer, of reflect.Type) {
 func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case "yaml":
-			values()
-			return
 		case "v2", "v3":
 			openapi(os.Args[1])
 			return

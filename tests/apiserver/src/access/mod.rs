@@ -18,7 +18,6 @@ use rustls::server::danger::ClientCertVerifier;
 use self::certificate::PeerCertificate;
 use self::service_account::{Claims, Signer};
 use self::user::{User, nobody};
-use crate::persistence::Identity;
 
 /// Who decides what a user may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,24 +67,16 @@ impl Plan {
         self.tokens.insert(0, StaticToken { token, user });
     }
 
-    /// Creates the keys, or takes those of `identity`. Authorization by roles needs a user who may change
+    /// Creates the keys. Authorization by roles needs a user who may change
     /// them, so it creates a token for the administrator if none was given.
     ///
     /// # Errors
-    /// If the system has no random numbers, or a key is damaged.
-    pub(crate) fn build(
-        mut self,
-        authority: Option<Arc<dyn ClientCertVerifier>>,
-        identity: &mut Identity,
-    ) -> Result<Access, Failure> {
-        let signer = Signer::of(&mut identity.token_key)?;
+    /// If the system has no random numbers.
+    pub(crate) fn build(mut self, authority: Option<Arc<dyn ClientCertVerifier>>) -> Result<Access, Failure> {
+        let signer = Signer::new()?;
         let masters = |known: &StaticToken| known.user.groups.iter().any(|group| group == "system:masters");
         if self.rbac && !self.tokens.first().is_some_and(masters) {
-            let token = match identity.admin_token.take() {
-                Some(token) => token,
-                None => signer.random_token()?,
-            };
-            self.admin(identity.admin_token.insert(token).clone());
+            self.admin(signer.random_token()?);
         }
         let authorization = if self.rbac { Authorization::Rbac } else { Authorization::Open };
         Ok(Access { tokens: self.tokens, anonymous: self.anonymous, authorization, signer, authority })

@@ -1,11 +1,11 @@
 //! Tokens of service accounts: JSON web tokens that the server signs and later accepts.
 //!
 //! Answers: which token is issued for a service account, and is this one valid?
-//! 1. Signed with ES256 by a key made at the first start; a token of another server is not valid.
+//! 1. Signed with ES256 by a key made at the start; a token of another server is not valid.
 //! 2. Expiry is checked by the server's own clock, and a token ends with its service account, or with the pod it is
 //!    bound to.
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,
@@ -13,7 +13,6 @@ use ring::signature::{
 use serde::{Deserialize, Serialize};
 
 use super::user::User;
-use crate::cluster::store::Cluster;
 
 /// The issuer, and the audience of tokens that name none: what a cluster has by default.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
@@ -57,23 +56,15 @@ pub(crate) struct Reference {
 }
 
 impl Signer {
-    /// The signer with this key (PKCS #8, as base64), which is made if there is none.
+    /// A signer with a key of its own.
     ///
     /// # Errors
-    /// If the key is none, or the system has no random numbers.
-    pub(crate) fn of(key: &mut Option<String>) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+    /// If the system has no random numbers.
+    pub(crate) fn new() -> Result<Self, &'static str> {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let pkcs8 = match key {
-            Some(key) => STANDARD.decode(key)?,
-            None => {
-                let made = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| NO_RANDOM)?;
-                *key = Some(STANDARD.encode(made.as_ref()));
-                made.as_ref().to_vec()
-            }
-        };
-        let key = EcdsaKeyPair::from_pkcs8(algorithm, &pkcs8, &random);
-        let key = key.map_err(|rejected| format!("the key of tokens is damaged: {rejected}"))?;
+        let made = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| NO_RANDOM)?;
+        let key = EcdsaKeyPair::from_pkcs8(algorithm, made.as_ref(), &random).map_err(|_| NO_RANDOM)?;
         Ok(Self { key, random })
     }
 
@@ -108,18 +99,6 @@ impl Signer {
 }
 
 impl Claims {
-    /// Whether the service account, and the pod if one is named, are still the same as at the issue.
-    pub(crate) fn lives(&self, cluster: &Cluster) -> bool {
-        let lives = |plural: &str, reference: &Reference| {
-            let kind =
-                cluster.registry.find("", "v1", plural).expect("the table has pods and service accounts");
-            let found = cluster.get(kind, &self.about.namespace, &reference.name);
-            found.is_ok_and(|object| *object.uid == *reference.uid)
-        };
-        lives("serviceaccounts", &self.about.serviceaccount)
-            && self.about.pod.as_ref().is_none_or(|pod| lives("pods", pod))
-    }
-
     /// The user the token stands for.
     pub(crate) fn user(&self) -> User {
         let account = &self.about.serviceaccount;
@@ -142,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_token_is_valid_from_its_issue_to_its_expiry_and_only_on_this_server() {
-        let signer = Signer::of(&mut None).unwrap();
+        let signer = Signer::new().unwrap();
         let account = Reference { name: "a".to_owned(), uid: "u".to_owned() };
         let claims = Claims {
             aud: vec![ISSUER.to_owned()],
@@ -157,7 +136,7 @@ mod tests {
         let token = signer.sign(&claims).unwrap();
         assert_eq!(signer.check(&token, 100), Some(claims));
         assert_eq!((signer.check(&token, 99), signer.check(&token, 200)), (None, None));
-        assert_eq!(Signer::of(&mut None).unwrap().check(&token, 100), None);
+        assert_eq!(Signer::new().unwrap().check(&token, 100), None);
         for at in 0..token.len() {
             let mut changed = token.clone().into_bytes();
             changed[at] ^= 1;

@@ -1,46 +1,22 @@
 //! The command `informer-apiserver`: an in-memory Kubernetes API server on loopback, until Ctrl-C or SIGTERM.
 //!
-//! Answers: how do I get such a server beside my shell, for kubectl or a program under test, and how do I break it there?
-//! It only reads its arguments and starts the library; all behaviour is there.
-//!
-//! Next: `fault.rs` speaks to the admin port of a running one.
-mod fault;
-
+//! Answers: how do I get such a server beside my shell, for kubectl or a program under test? It only reads its arguments
+//! and starts the library; all behaviour is there.
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use informer_apiserver::{ADMIN_PORT, ApiServer, Builder, Chaos};
+use informer_apiserver::{ApiServer, Builder};
 
-/// An in-memory Kubernetes API server for tests and trials. Without --data-dir, all objects are gone when it ends.
+/// An in-memory Kubernetes API server for tests and trials. All objects are gone when it ends.
 ///
 /// It listens on loopback only. With a kubeconfig written by --kubeconfig-out, kubectl and any client can use it:
 ///
-///   informer-apiserver --kubeconfig-out dev.kubeconfig --admin-port &
+///   informer-apiserver --kubeconfig-out dev.kubeconfig &
 ///   kubectl --kubeconfig dev.kubeconfig get pods -A
-///
-/// With --admin-port it can be broken while it runs, as real clusters break:
-///
-///   informer-apiserver fault freeze-watches pods
-///   informer-apiserver fault compact
-///   informer-apiserver fault list
 #[derive(Debug, Parser)]
-#[command(version, verbatim_doc_comment, args_conflicts_with_subcommands = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    serve: Serve,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Command {
-    /// Break a server that runs with --admin-port, or see what is broken
-    Fault(fault::Arguments),
-}
-
-#[derive(Debug, clap::Args)]
+#[command(version, verbatim_doc_comment)]
 struct Serve {
     /// Port on 127.0.0.1; 0 takes a free one (printed at the start)
     #[arg(long, default_value_t = 0)]
@@ -57,19 +33,6 @@ struct Serve {
     /// Serve HTTPS with a certificate of an authority made at the start (its certificate is in the kubeconfig)
     #[arg(long)]
     tls: bool,
-    /// Open an admin port for faults, clock and status; 0 takes a free one (printed at the start).
-    /// It asks for no credentials
-    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = ADMIN_PORT_TEXT)]
-    admin_port: Option<u16>,
-    /// Keep the store in DIRECTORY, over restarts and crashes
-    #[arg(long, value_name = "DIRECTORY")]
-    data_dir: Option<PathBuf>,
-    /// With --data-dir: do not wait for the disk (survives a crash of the program, not of the machine)
-    #[arg(long)]
-    no_sync: bool,
-    /// With --data-dir: rewrite the store when so many bytes of the log are void, and more than half of it
-    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
-    log_slack: u64,
     /// resourceVersion before the first write
     #[arg(long, default_value_t = 1000)]
     first_revision: u64,
@@ -100,22 +63,10 @@ struct Serve {
     /// Fix uids and generated names
     #[arg(long)]
     seed: Option<u64>,
-    /// Break something every --chaos-period, as this seed says; each fault is printed to stderr
-    #[arg(long, value_name = "SEED")]
-    chaos: Option<u64>,
-    /// Milliseconds between the faults of --chaos
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 2_000)]
-    chaos_period: u64,
-    /// A resource that --chaos may single out; may be given several times
-    #[arg(long, value_name = "RESOURCE")]
-    chaos_resource: Vec<String>,
     /// Threads that serve requests
     #[arg(long, default_value_t = 2)]
     workers: usize,
 }
-
-const ADMIN_PORT_TEXT: &str = "6444";
-const _: () = assert!(ADMIN_PORT == 6_444, "the text above is the library's number");
 
 /// Raises the limit of open files to the allowed maximum: a thousand watchers are a thousand connections.
 fn allow_many_connections() {
@@ -130,13 +81,9 @@ fn allow_many_connections() {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let serve = Serve::parse();
     allow_many_connections();
-    let done = match arguments.command {
-        Some(Command::Fault(fault)) => fault.run(),
-        None => arguments.serve.run(),
-    };
-    match done {
+    match serve.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let mut causes = std::iter::successors(error.source(), |cause| cause.source());
@@ -168,27 +115,6 @@ fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Breaks one thing after another, until the program ends or the port is lost.
-async fn break_things(mut chaos: Chaos, period: Duration) {
-    loop {
-        // The machine's time, not the server's clock: a clock that is stopped does not stop the chaos.
-        actix_web::rt::time::sleep(period).await;
-        let step = actix_web::rt::task::spawn_blocking(move || {
-            let told = chaos.trail().len();
-            let done = chaos.step();
-            for fault in &chaos.trail()[told..] {
-                eprintln!("chaos: {}", serde_json::json!(fault));
-            }
-            done.map(|()| chaos)
-        });
-        match step.await {
-            Ok(Ok(stepped)) => chaos = stepped,
-            Ok(Err(error)) => return eprintln!("chaos ends: {error}"),
-            Err(_ended) => return,
-        }
-    }
-}
-
 impl Serve {
     fn builder(&self) -> Builder {
         let mut builder = ApiServer::builder()
@@ -211,14 +137,8 @@ impl Serve {
         if let Some(seed) = self.seed {
             builder = builder.seed(seed);
         }
-        if let Some(port) = self.admin_port {
-            builder = builder.admin_port(port);
-        }
         if let Some(milliseconds) = self.latency {
             builder = builder.latency(Duration::from_millis(milliseconds));
-        }
-        if let Some(directory) = &self.data_dir {
-            builder = builder.data_dir(directory).sync(!self.no_sync).log_slack(self.log_slack);
         }
         if self.tls {
             builder = builder.tls();
@@ -236,17 +156,6 @@ impl Serve {
                 server.write_kubeconfig(path)?;
             }
             println!("{}", server.url());
-            if let Some(addr) = server.admin_addr() {
-                println!("admin: http://{addr}");
-            }
-            if let Some(seed) = self.chaos {
-                for resource in &self.chaos_resource {
-                    server.faults().try_of(resource)?;
-                }
-                let resources: Vec<&str> = self.chaos_resource.iter().map(String::as_str).collect();
-                let period = Duration::from_millis(self.chaos_period.max(1));
-                actix_web::rt::spawn(break_things(server.chaos(seed, &resources), period));
-            }
             asked.await;
             Ok(())
         })

@@ -13,11 +13,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::kind::{Kind, ResourceId};
-use super::owners;
-use super::prepare;
-use super::store::{Call, Cluster, Settings};
-use crate::persistence::Committed;
+use super::call::{Call, SERVER};
+use super::history::Event;
+use super::kind::Kind;
+use super::metadata::timestamp;
+use super::resource::ResourceId;
+use super::store::{Cluster, Settings};
+use super::table::Table;
 
 /// The managers that set the status of priorities and of address ranges, both by applying.
 const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
@@ -56,7 +58,7 @@ impl Cluster {
         static MADE: [OnceLock<Vec<State>>; 4] = [const { OnceLock::new() }; 4];
         let flags = (self.keeps_owners(), self.validates());
         let made = &MADE[usize::from(flags.0) + 2 * usize::from(flags.1)];
-        let (then, now) = (prepare::timestamp(MADE_AT), prepare::timestamp(now));
+        let (then, now) = (timestamp(MADE_AT), timestamp(now));
         let mut uid = Value::Null;
         for state in made.get_or_init(|| states(flags)) {
             if state.is_new {
@@ -84,7 +86,7 @@ impl Cluster {
     }
 
     fn begin_with(&mut self, kind: &Arc<Kind>, (namespace, name): (&str, &str), mut object: Value, now: i64) {
-        let manager = if kind.resource.group.starts_with("flowcontrol") { PRODUCER } else { owners::SERVER };
+        let manager = if kind.resource.group.starts_with("flowcontrol") { PRODUCER } else { SERVER };
         let call = Call { manager, ..Call::plain(kind, namespace, name, now) };
         let status = object.as_object_mut().and_then(|object| object.remove("status"));
         let made = self.create(&call, object);
@@ -92,7 +94,7 @@ impl Cluster {
         let (Ok(made), Some(mut status)) = (made, status) else { return };
         let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
         for condition in conditions.into_iter().flatten() {
-            condition["lastTransitionTime"] = json!(prepare::timestamp(now));
+            condition["lastTransitionTime"] = json!(timestamp(now));
         }
         let owner = match &*kind.resource.plural {
             "flowschemas" => CONSUMER,
@@ -117,14 +119,18 @@ impl Cluster {
 
 /// Their states in the order in which they come about, on a server with field owners or without, with validation or without.
 fn states((managed_fields, validation): (bool, bool)) -> Vec<State> {
-    let settings =
-        Settings { first_revision: 1, event_window: 0, watch_queue: 1, seed: 0, managed_fields, validation };
+    let settings = Settings {
+        first_revision: 1,
+        event_window: 1_000,
+        watch_queue: 1,
+        seed: 0,
+        managed_fields,
+        validation,
+    };
     let mut cluster = Cluster::new(settings, MADE_AT);
-    cluster.record_changes();
+    let from = cluster.revision();
     cluster.make_beginnings(MADE_AT);
-    let changes = cluster.take_committed();
-    let state = |committed| {
-        let Committed::Change(storage, event) = committed else { return None };
+    let state = |(storage, event): (ResourceId, Arc<Event>)| {
         let (kind, object) = (cluster.registry.stored(&storage)?, event.new.as_ref()?);
         let mut value = object.decode_in(kind);
         // Their text, whose members have the order of a Go server.
@@ -135,7 +141,17 @@ fn states((managed_fields, validation): (bool, bool)) -> Vec<State> {
         }
         Some(State { storage, key: Arc::clone(&event.key), value, is_new: event.old.is_none() })
     };
-    changes.into_iter().filter_map(state).collect()
+    changes(&cluster, from).into_iter().filter_map(state).collect()
+}
+
+/// What was committed after a version, oldest first.
+fn changes(cluster: &Cluster, from: u64) -> Vec<(ResourceId, Arc<Event>)> {
+    let of = |(id, table): (&ResourceId, &Table)| -> Vec<_> {
+        table.history.after(from).map(|event| (id.clone(), Arc::clone(event))).collect()
+    };
+    let mut changes: Vec<_> = cluster.tables.iter().flat_map(of).collect();
+    changes.sort_by_key(|(_, event)| event.revision);
+    changes
 }
 
 /// Replaces one time by another, wherever it stands: the entries of field owners are one text.
@@ -165,22 +181,18 @@ mod tests {
             };
             let (mut made, mut copied) =
                 (Cluster::new(settings, 1_700_000_000), Cluster::new(settings, 1_700_000_000));
-            made.record_changes();
-            copied.record_changes();
+            let from = made.revision();
             made.make_beginnings(1_700_000_000);
             copied.add_beginnings(1_700_000_000);
-            let told = |cluster: &mut Cluster| -> Vec<String> {
-                let text = |committed| match committed {
-                    Committed::Change(storage, event) => {
-                        let object = event.new.as_ref().expect("nothing is deleted");
-                        let body = String::from_utf8_lossy(&object.body).into_owned();
-                        format!("{} {storage} {} {body}", event.revision, event.key)
-                    }
-                    Committed::Replaced => "replaced".to_owned(),
+            let told = |cluster: &Cluster| -> Vec<String> {
+                let text = |(storage, event): (ResourceId, Arc<Event>)| {
+                    let object = event.new.as_ref().expect("nothing is deleted");
+                    let body = String::from_utf8_lossy(&object.body).into_owned();
+                    format!("{} {storage} {} {body}", event.revision, event.key)
                 };
-                cluster.take_committed().into_iter().map(text).collect()
+                changes(cluster, from).into_iter().map(text).collect()
             };
-            let (made, copied) = (told(&mut made), told(&mut copied));
+            let (made, copied) = (told(&made), told(&copied));
             assert!(made.len() > 46);
             for (one, other) in made.iter().zip(&copied) {
                 assert_eq!(one, other);

@@ -13,9 +13,9 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::kind::{CREATED_COLUMN, Column, Kind, NAME_COLUMN, ResourceId, Subresource};
+use super::kind::{CREATED_COLUMN, Column, Kind, NAME_COLUMN, ScalePaths, Subresource};
+use super::resource::ResourceId;
 use super::rules;
-use super::subresource::ScalePaths;
 
 static TABLE: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
     let rows: Vec<Row<'_>> =

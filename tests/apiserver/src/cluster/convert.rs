@@ -12,13 +12,12 @@
 //! Next: `object.rs` and `representation.rs`, where objects enter and leave.
 mod autoscaler;
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
-use super::object::{Object, metadata_mut};
+use super::metadata::metadata_mut;
 use super::rules;
+use super::status::ApiError;
 
 /// The name of a member in events.k8s.io, and in core.
 const EVENT: [(&str, &str); 7] = [
@@ -55,6 +54,18 @@ pub(super) fn is_older_autoscaler(kind: &Kind) -> bool {
 /// Applies to an autoscaler of autoscaling/v1 the changes that its stored form causes.
 pub(super) fn renew_autoscaler(value: &mut Value) {
     autoscaler::renew(value);
+}
+
+/// # Errors
+/// 400 for an autoscaler of autoscaling/v1 with an annotation that is not read.
+pub(super) fn check(kind: &Kind, value: &Value) -> Result<(), ApiError> {
+    let refused = is_older_autoscaler(kind).then(|| autoscaler::in_old_form(value)).flatten();
+    refused.map_or(Ok(()), |name| {
+        let why = format!(
+            "this server does not read the old form of the annotation {name:?}: see its DIFFERENCES.md"
+        );
+        Err(ApiError::bad_request(why))
+    })
 }
 
 pub(super) fn counts_templates(kind: &Kind) -> bool {
@@ -150,15 +161,6 @@ fn rename(root: &mut Map<String, Value>, from: &str, to: &str) {
     if let Some(value) = root.remove(from) {
         root.insert(to.to_owned(), value);
     }
-}
-
-/// The bytes of an object as this kind shows it: its own, or, if it is stored in another form, new ones.
-pub(super) fn body<'a>(kind: &Kind, object: &'a Object) -> Cow<'a, [u8]> {
-    if !is_converted(kind) {
-        return Cow::Borrowed(&object.body);
-    }
-    let value = object.decode_in(kind);
-    Cow::Owned(serde_json::to_vec(&value).expect("a JSON value always encodes"))
 }
 
 #[cfg(test)]

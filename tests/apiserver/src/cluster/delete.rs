@@ -9,17 +9,19 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::crd;
-use super::kind::{Kind, ResourceId};
+use super::call::Call;
+use super::kind::Kind;
 use super::list::{Page, scope_of};
-use super::object::{Object, has_finalizers, metadata_mut};
+use super::metadata::{has_finalizers, metadata_mut, timestamp};
+use super::object::Object;
 use super::prepare;
 use super::propagation::Propagation;
+use super::resource::ResourceId;
 use super::selector::Selector;
 use super::status::{ApiError, Named};
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 use super::table::Scope;
-use super::watch::WatchEnd;
+use super::watcher::WatchEnd;
 
 const POD_GRACE: i64 = 30;
 const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -73,7 +75,7 @@ impl Cluster {
         if call.dry_run {
             return Ok(Deleted { object: old, removed: true });
         }
-        if crd::is_definition(kind) {
+        if kind.is_definition() {
             return self.end_definition(call, &old, options);
         }
         let mut before = old.decode();
@@ -112,11 +114,11 @@ impl Cluster {
     /// Removes the object from the store, and what depends on it. Returns the version of the removal.
     pub(super) fn remove(&mut self, call: &Call<'_>, key: &str) -> u64 {
         let kind = call.kind;
-        if crd::is_definition(kind) {
+        if kind.is_definition() {
             self.remove_instances(key);
         }
         let event = self.commit(kind, key, None);
-        if crd::is_definition(kind) {
+        if kind.is_definition() {
             self.accept_others(call, key);
         }
         if kind.namespaced {
@@ -276,7 +278,7 @@ fn mark(kind: &Kind, mut value: Value, grace: i64, now: i64, is_namespace: bool)
     if already && running == Some(grace) {
         return value;
     }
-    metadata.insert("deletionTimestamp".into(), json!(prepare::timestamp(now + grace)));
+    metadata.insert("deletionTimestamp".into(), json!(timestamp(now + grace)));
     if is_namespace {
         value["status"] = json!({"phase": "Terminating"});
         return value;

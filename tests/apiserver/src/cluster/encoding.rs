@@ -9,13 +9,14 @@
 //! 4. Custom kinds have no messages, only their metadata has; a Table has none. The server does not offer what it does
 //!    not have.
 //!
-//! Next: `http/accept.rs` chooses, `protobuf/answer.rs` and `yaml/write.rs` write.
+//! Next: `http/accept.rs` chooses, `protobuf/answer.rs` and `yaml.rs` write.
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
+use super::metadata::bookmark_metadata;
 use super::object::Object;
-use super::representation::{Form, bookmark_line, bookmark_metadata, error_line, watch_line};
+use super::representation::{Form, bookmark_line, error_line, watch_line};
 use crate::protobuf::answer::{self, Type};
 use crate::yaml;
 

@@ -10,58 +10,13 @@
 use serde_json::Value;
 
 use super::apply::go;
-use super::go_order::{self, Opened};
+use super::call::{Call, PatchKind, Validation};
 use super::kind::Kind;
-use super::options::{self, Query};
-use super::patch::PatchKind;
 use super::schema::decode::{self, Decoded};
 use super::status::{ApiError, Cause, Named};
-use super::store::Call;
-
-/// How the client wants unknown and duplicate fields to be handled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Validation {
-    Ignore,
-    #[default]
-    Warn,
-    Strict,
-}
 
 /// A body that may be stored, and its warnings.
 pub(crate) type Taken = (Value, Vec<String>);
-
-impl Validation {
-    /// Reads the query of a write; `options` names the kind of its options, for example `CreateOptions`.
-    ///
-    /// # Errors
-    /// 422 for a value that is none of the three.
-    pub(crate) fn parse(query: &Query, options: &str) -> Result<Self, ApiError> {
-        match options::value(query, "fieldValidation") {
-            "" | "Warn" => Ok(Self::Warn),
-            "Ignore" => Ok(Self::Ignore),
-            "Strict" => Ok(Self::Strict),
-            other => {
-                let cause = Cause {
-                    reason: "FieldValueNotSupported",
-                    message: format!(
-                        "Unsupported value: {other:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
-                    ),
-                    field: "fieldValidation".into(),
-                };
-                Err(ApiError::invalid(Named { group: "meta.k8s.io", kind: options, name: "" }, &[cause]))
-            }
-        }
-    }
-
-    fn judge(self, found: Vec<String>) -> Result<Vec<String>, String> {
-        match self {
-            Self::Ignore => Ok(Vec::new()),
-            Self::Warn => Ok(found),
-            Self::Strict if found.is_empty() => Ok(found),
-            Self::Strict => Err(format!("strict decoding error: {}", found.join(", "))),
-        }
-    }
-}
 
 /// Reads a body that is JSON text; the inner error says why it is not JSON.
 ///
@@ -108,7 +63,7 @@ pub(crate) fn take_patched(
     let mut found = in_patch(language, patch);
     let shown = match (language, serde_json::from_slice::<Value>(patch)) {
         (PatchKind::Strategic, Ok(patch)) => go(&patch),
-        _ => go_order::text(kind, &document, &Opened::by(language, patch)),
+        _ => document.to_string(),
     };
     let Decoded { value, faults } = decode::value(&schema, !kind.custom, document);
     found.extend(faults.fields(kind.custom));

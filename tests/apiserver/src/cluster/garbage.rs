@@ -9,69 +9,24 @@
 //! 4. An object is left as it is while one of its owners cannot be found out: of a kind that is not served, or of a
 //!    namespaced kind where the object has no namespace. It has lost a removed owner only if it could refer to it.
 //!
-//! Next: `propagation.rs` for the finalizers; `world.rs` calls `sweep` after a request until nothing is left.
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+//! Next: `dependants.rs` for what is known, `propagation.rs` for the finalizers; `world.rs` calls `sweep` after a request until nothing is left.
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::call::{Call, PatchKind};
 use super::delete::DeleteOptions;
+use super::dependants::{Garbage, Place, Reference, Ties};
 use super::history::Event;
-use super::kind::{Kind, ResourceId};
+use super::kind::Kind;
 use super::object::Object;
-use super::patch::PatchKind;
 use super::propagation::{FOREGROUND, ORPHAN, Propagation};
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 
 /// The manager of the collector's writes.
 const COLLECTOR: &str = "kube-controller-manager";
 /// How many objects one sweep handles.
 const SWEEP: usize = 64;
-
-/// The place of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    resource: ResourceId,
-    key: Arc<str>,
-}
-
-/// Which objects depend on which, and which are to be checked.
-#[derive(Debug, Default)]
-pub(super) struct Garbage {
-    /// By the uid of the owner, whether it exists or not.
-    dependants: BTreeMap<String, BTreeSet<Place>>,
-    /// Removed owners to which some object still refers, and their namespaces.
-    gone: BTreeMap<String, Box<str>>,
-    /// Owners that wait for their dependants, by uid.
-    waiting: BTreeMap<String, Place>,
-    queue: VecDeque<Place>,
-    queued: BTreeSet<Place>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Ties {
-    owner_references: Vec<Reference>,
-    finalizers: Vec<String>,
-    deletion_timestamp: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Reference {
-    api_version: String,
-    kind: String,
-    name: String,
-    uid: String,
-    block_owner_deletion: Option<bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Tied {
-    metadata: Ties,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
@@ -81,83 +36,6 @@ enum Owner {
     Gone,
     /// Nobody can say where it is.
     Unknown,
-}
-
-impl Ties {
-    fn of(object: &Object) -> Self {
-        let tied: Result<Tied, _> = serde_json::from_slice(object.metadata_only());
-        tied.unwrap_or_default().metadata
-    }
-
-    fn holds(&self, finalizer: &str) -> bool {
-        self.deletion_timestamp.is_some() && self.finalizers.iter().any(|held| held == finalizer)
-    }
-}
-
-impl Garbage {
-    fn look_at(&mut self, place: &Place) {
-        if self.queued.insert(place.clone()) {
-            self.queue.push_back(place.clone());
-        }
-    }
-
-    fn next(&mut self) -> Option<Place> {
-        let place = self.queue.pop_front()?;
-        self.queued.remove(&place);
-        Some(place)
-    }
-
-    /// Records a change.
-    pub(super) fn note(&mut self, resource: &ResourceId, event: &Event) {
-        let place = Place { resource: resource.clone(), key: Arc::clone(&event.key) };
-        let before = event.old.as_deref().map(Ties::of).unwrap_or_default();
-        let after = event.new.as_deref().map(Ties::of).unwrap_or_default();
-        if before.owner_references != after.owner_references {
-            self.untie(&place, &before);
-            self.tie(&place, &after);
-        }
-        if let Some(object) = &event.new
-            && (after.holds(FOREGROUND) || after.holds(ORPHAN))
-        {
-            self.waiting.insert(object.uid.to_string(), place.clone());
-            self.look_at(&place);
-        }
-        if let (Some(object), None) = (&event.old, &event.new) {
-            self.waiting.remove(&*object.uid);
-            if let Some(left) = self.dependants.get(&*object.uid).cloned() {
-                self.gone.insert(object.uid.to_string(), object.namespace.clone());
-                left.iter().for_each(|dependant| self.look_at(dependant));
-            }
-        }
-    }
-
-    fn tie(&mut self, place: &Place, ties: &Ties) {
-        for owner in &ties.owner_references {
-            self.dependants.entry(owner.uid.clone()).or_default().insert(place.clone());
-        }
-        if !ties.owner_references.is_empty() {
-            self.look_at(place);
-        }
-    }
-
-    fn untie(&mut self, place: &Place, ties: &Ties) {
-        for owner in &ties.owner_references {
-            if let Some(places) = self.dependants.get_mut(&owner.uid) {
-                places.remove(place);
-                if places.is_empty() {
-                    self.dependants.remove(&owner.uid);
-                    self.gone.remove(&owner.uid);
-                }
-            }
-            if let Some(owner) = self.waiting.get(&owner.uid).cloned() {
-                self.look_at(&owner);
-            }
-        }
-    }
-
-    fn dependants_of(&self, uid: &str) -> Vec<Place> {
-        self.dependants.get(uid).into_iter().flatten().cloned().collect()
-    }
 }
 
 impl Cluster {

@@ -4,58 +4,14 @@
 //! 1. A `Kind` is data; no code asks for a kind by name except the few built-in behaviours (`Rules`).
 //! 2. Two versions of a custom kind share one `storage`: (group, plural).
 //!
-//! Next: `builtin.rs` reads the table of the kinds every server has, `crd.rs` makes a `Kind` from a CRD object.
+//! Next: `builtin.rs` reads the table of the kinds every server has, `crd/` makes a `Kind` from a definition.
 use std::sync::Arc;
 
-use super::crd::Definition;
+use super::definition::Definition;
+use super::names::NameRule;
+use super::resource::ResourceId;
 use super::schema::{Schema, builtin};
 use super::status::Named;
-use super::subresource::ScalePaths;
-
-/// The table in which a kind's objects are stored.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ResourceId {
-    pub(crate) group: Arc<str>,
-    pub(crate) plural: Arc<str>,
-}
-
-impl ResourceId {
-    pub(crate) fn new(group: &str, plural: &str) -> Self {
-        Self { group: group.into(), plural: plural.into() }
-    }
-
-    /// Whether this is the resource of that group and name.
-    pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
-        *self.group == *group && *self.plural == *plural
-    }
-
-    /// Reads kubectl's form: `pods`, `deployments.apps`, `widgets.example.com`.
-    pub(crate) fn parse(text: &str) -> Self {
-        let (plural, group) = text.split_once('.').unwrap_or((text, ""));
-        Self::new(group, plural)
-    }
-}
-
-impl std::fmt::Display for ResourceId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.group.is_empty() {
-            f.write_str(&self.plural)
-        } else {
-            write!(f, "{}.{}", self.plural, self.group)
-        }
-    }
-}
-
-/// The rule for names of this kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NameRule {
-    /// RFC 1123 subdomain, up to 253 characters.
-    Subdomain,
-    /// RFC 1123 label, up to 63 characters.
-    Label,
-    /// Anything that is valid in a path: not `.`, `..`, no `/`, no `%`.
-    PathSegment,
-}
 
 /// When `metadata.generation` goes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +56,22 @@ pub(crate) struct Subresource {
     pub(crate) version: String,
     pub(crate) kind: String,
     pub(crate) verbs: Vec<String>,
+}
+
+/// Where an object has its numbers, as JSON pointers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScalePaths {
+    pub(crate) spec: String,
+    pub(crate) status: String,
+    /// Where a custom kind has its selector as text; built-ins have theirs in `spec.selector`.
+    pub(crate) selector: Option<String>,
+}
+
+impl ScalePaths {
+    /// Those of every built-in kind.
+    pub(crate) fn builtin() -> Self {
+        Self { spec: "/spec/replicas".into(), status: "/status/replicas".into(), selector: None }
+    }
 }
 
 /// The description of a column of names in a Table.
@@ -185,6 +157,11 @@ impl Kind {
     pub(crate) fn go_package(&self) -> &str {
         let package = self.resource.group.split('.').next();
         package.filter(|package| !package.is_empty()).unwrap_or("core")
+    }
+
+    /// Whether this is the kind of definitions.
+    pub(crate) fn is_definition(&self) -> bool {
+        self.resource.is("apiextensions.k8s.io", "customresourcedefinitions")
     }
 
     /// Whether a real server reads it from a cache: events it does not.

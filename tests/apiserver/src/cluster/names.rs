@@ -3,7 +3,6 @@
 //! Answers: is this text valid, and if not, what is the error text of the API? Nothing else is checked here.
 //! 1. The sentences are those of the API machinery, because clients show them, and all that apply are reported.
 //! 2. Names count characters in their sentences where keys and values of labels count bytes: so does the API.
-use super::kind::NameRule;
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must \
 start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
@@ -17,6 +16,17 @@ alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used 
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and \
 must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation \
 is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+/// The rule for names of this kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameRule {
+    /// RFC 1123 subdomain, up to 253 characters.
+    Subdomain,
+    /// RFC 1123 label, up to 63 characters.
+    Label,
+    /// Anything that is valid in a path: not `.`, `..`, no `/`, no `%`.
+    PathSegment,
+}
 
 /// All faults of `name`.
 pub(crate) fn faults(name: &str, rule: NameRule) -> Vec<String> {

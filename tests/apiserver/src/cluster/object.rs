@@ -8,6 +8,7 @@
 //! 3. `fields` are in the order of `Kind::fields` of the stored kind.
 //!
 //! Next: `history.rs`, where objects become events.
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 use super::convert;
 use super::go_json;
 use super::kind::Kind;
+use super::metadata::{drop_type, member, set_type, set_version};
 use super::rules;
 use crate::protobuf::answer::{self, Type};
 
@@ -89,6 +91,14 @@ impl Object {
         let mut value = self.decode();
         convert::from_stored(kind, &mut value);
         value
+    }
+
+    /// The bytes of the object as this kind shows it: its own, or, if it is stored in another form, new ones.
+    pub(crate) fn body_in(&self, kind: &Kind) -> Cow<'_, [u8]> {
+        if !convert::is_converted(kind) {
+            return Cow::Borrowed(&self.body);
+        }
+        Cow::Owned(serde_json::to_vec(&self.decode_in(kind)).expect("a JSON value always encodes"))
     }
 
     /// The object as a JSON value with its `kind` and `apiVersion`.
@@ -189,45 +199,4 @@ fn text(value: &Value) -> Box<str> {
         Value::Null => "".into(),
         other => other.to_string().into(),
     }
-}
-
-/// A text member of `metadata`, empty if it is missing.
-pub(crate) fn member<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The `metadata` of a value that has been checked to have one.
-pub(crate) fn metadata_mut(value: &mut Value) -> &mut Map<String, Value> {
-    let root = value.as_object_mut().expect("checked to be an object");
-    let metadata = root.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
-    metadata.as_object_mut().expect("checked to be an object")
-}
-
-/// Writes the decimal text of `revision` into the metadata; 0 means that there is none (a dry run's creation).
-pub(crate) fn set_version(value: &mut Value, revision: u64) {
-    match revision {
-        0 => metadata_mut(value).remove("resourceVersion"),
-        _ => metadata_mut(value).insert("resourceVersion".into(), Value::String(revision.to_string())),
-    };
-}
-
-/// Writes `apiVersion` and `kind`.
-pub(crate) fn set_type(value: &mut Value, api_version: &str, kind: &str) {
-    if let Value::Object(root) = value {
-        root.insert("apiVersion".into(), Value::String(api_version.to_owned()));
-        root.insert("kind".into(), Value::String(kind.to_owned()));
-    }
-}
-
-/// Drops `apiVersion` and `kind`.
-pub(crate) fn drop_type(value: &mut Value) {
-    if let Value::Object(root) = value {
-        root.remove("kind");
-        root.remove("apiVersion");
-    }
-}
-
-/// Whether the metadata lists any finalizer.
-pub(crate) fn has_finalizers(value: &Value) -> bool {
-    value.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
 }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::object::{Object, metadata_mut};
+use super::call::Call;
+use super::metadata::metadata_mut;
+use super::object::Object;
 use super::status::ApiError;
-use super::store::{Call, Cluster};
-use super::watch::WatchEnd;
+use super::store::Cluster;
+use super::watcher::WatchEnd;
 
 /// What the server writes into metadata.
 const SERVERS_OWN: [&str; 8] = [

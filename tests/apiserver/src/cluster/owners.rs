@@ -12,15 +12,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::apply::{FieldSet, Managed, Place, Writer};
+use super::call::{Call, SERVER};
 use super::convert;
 use super::defaults::GoType;
 use super::kind::Kind;
-use super::object::metadata_mut;
+use super::metadata::metadata_mut;
 use super::schema::Schema;
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 
-/// The manager of the server's own writes.
-pub(super) const SERVER: &str = "kube-apiserver";
 const MEMBER: &str = "managedFields";
 
 /// The owners after a write, and the stored ones before it.

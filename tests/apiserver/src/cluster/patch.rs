@@ -7,29 +7,21 @@
 //! Next: `json_patch.rs` and `strategic.rs`; `server_side.rs` has the fourth language, which needs owners.
 use serde_json::{Map, Value};
 
+use super::call::{Call, PatchKind};
 use super::field_validation;
 use super::go_json;
-use super::go_order::{self, Opened};
 use super::json_patch;
-use super::object::set_type;
-use super::prepare::SCHEME;
+use super::metadata::set_type;
 use super::schema::{builtin, decode};
 use super::status::{ApiError, Cause, Named};
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 use super::strategic::{self, StrategicError};
 use super::warnings;
 use super::write::Written;
+use crate::protobuf::SCHEME;
 
 /// A real server does not say which operation failed.
 const UNPROCESSABLE: &str = "the server rejected our request due to an error in our request";
-
-/// Which language a patch is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PatchKind {
-    Json,
-    Merge,
-    Strategic,
-}
 
 impl Cluster {
     /// Applies a patch to an object, or to its status.
@@ -57,11 +49,7 @@ impl Cluster {
 
 /// A patch cannot change the kind of an object: the result is read as the kind that it names, which must be
 /// the old one.
-fn check_type(
-    call: &Call<'_>,
-    document: &Value,
-    (language, patch): (PatchKind, &[u8]),
-) -> Result<(), ApiError> {
+fn check_type(call: &Call<'_>, document: &Value) -> Result<(), ApiError> {
     let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
     let or_known =
         |given: &'_ str, known: &str| if given.is_empty() { known.to_owned() } else { given.to_owned() };
@@ -82,8 +70,7 @@ fn check_type(
         ),
     };
     let nothing = Named { group: "", kind: "", name: "" };
-    let shown = go_order::text(call.kind, document, &Opened::by(language, patch));
-    Err(ApiError::invalid(nothing, &[Cause::invalid("patch", &shown, &why)]))
+    Err(ApiError::invalid(nothing, &[Cause::invalid("patch", &document.to_string(), &why)]))
 }
 
 /// The result of a patch on a document of the call's kind, and its warnings.
@@ -97,7 +84,7 @@ pub(super) fn taken(
     patch: &[u8],
 ) -> Result<field_validation::Taken, ApiError> {
     let document = patched(call, kind, document, patch)?;
-    check_type(call, &document, (kind, patch))?;
+    check_type(call, &document)?;
     field_validation::take_patched(call, kind, patch, document)
 }
 

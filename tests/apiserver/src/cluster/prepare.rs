@@ -7,19 +7,13 @@
 //! Next: `write.rs` runs these in the order of the API.
 use serde_json::{Map, Value, json};
 
+use super::call::Call;
+use super::convert;
 use super::kind::{GenerationRule, Kind};
+use super::metadata::{member, metadata_mut, timestamp};
 use super::names;
-use super::object::{member, metadata_mut};
 use super::status::{ApiError, Cause, Named};
-use super::store::Call;
-
-/// Where a real server keeps its built-in types, as in its refusals.
-pub(crate) const SCHEME: &str = " in scheme \"pkg/runtime/scheme.go:111\"";
-
-/// The API's time stamp of this second.
-pub(crate) fn timestamp(now: i64) -> String {
-    jiff::Timestamp::from_second(now).unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
-}
+use crate::protobuf::SCHEME;
 
 /// Checks that the body is an object of this kind with valid metadata.
 pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError> {
@@ -30,6 +24,7 @@ pub(crate) fn check_shape(kind: &Kind, body: &mut Value) -> Result<(), ApiError>
         );
         return Err(ApiError::bad_request(message));
     };
+    convert::check(kind, body)?;
     let text = |name: &str| root.get(name).and_then(Value::as_str).unwrap_or_default();
     let (given_kind, given_version) = (text("kind"), text("apiVersion"));
     if kind.custom && (given_kind.is_empty() || given_version.is_empty()) {

@@ -7,7 +7,7 @@
 //! Next: `garbage.rs` acts on what is written here; without it, as without a controller manager, the object stays.
 use serde_json::{Value, json};
 
-use super::object::metadata_mut;
+use super::metadata::metadata_mut;
 use super::options::{Query, value};
 use super::status::{ApiError, Cause, Named};
 

@@ -9,7 +9,8 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::builtin;
-use super::kind::{Kind, ResourceId};
+use super::kind::Kind;
+use super::resource::ResourceId;
 
 /// All served kinds.
 #[derive(Debug, Clone)]

@@ -28,7 +28,7 @@ pub(crate) enum Form {
 impl Form {
     fn body<'a>(self, kind: &Kind, object: &'a Object) -> Cow<'a, [u8]> {
         match self {
-            Self::Full => convert::body(kind, object),
+            Self::Full => object.body_in(kind),
             Self::Metadata | Self::Table(_) => Cow::Borrowed(object.metadata_only()),
         }
     }
@@ -151,15 +151,6 @@ pub(crate) fn bookmark_line(kind: &Kind, form: Form, revision: u64, initial_end:
     Bytes::from(format!(
         "{{\"type\":\"BOOKMARK\",\"object\":{{{prefix}\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}{zero}}}}}\n"
     ))
-}
-
-/// The metadata of a bookmark.
-pub(crate) fn bookmark_metadata(revision: u64, initial_end: bool) -> Value {
-    let mut metadata = json!({"resourceVersion": revision.to_string()});
-    if initial_end {
-        metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-    }
-    metadata
 }
 
 /// An ERROR event that carries a Status.

@@ -6,7 +6,9 @@
 //! 2. Rules belong to a resource, not to one of its versions.
 //!
 //! Next: `prepare.rs` and `write.rs` follow these rules.
-use super::kind::{GenerationRule, Kind, NameRule, ResourceId, Rules};
+use super::kind::{GenerationRule, Kind, Rules};
+use super::names::NameRule;
+use super::resource::ResourceId;
 
 type Fields = &'static [(&'static str, &'static str)];
 

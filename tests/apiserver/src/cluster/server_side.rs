@@ -11,12 +11,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::apply::{Applied, Conflict, Managed, Path, Refused, Writer};
-use super::field_validation::{self, Validation};
-use super::object::{Object, member, set_type};
+use super::call::{Call, Validation};
+use super::field_validation;
+use super::metadata::{member, set_type};
+use super::object::Object;
 use super::owners::{self, Owners, carries_entries, take_entries};
 use super::prepare;
 use super::status::{ApiError, Cause};
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 use super::write::{Written, misnamed};
 
 impl Cluster {

@@ -6,12 +6,9 @@
 //! 3. An unknown path is the one refusal that is plain text (`is_plain`).
 //!
 //! Next: `http/respond.rs` puts it on the wire.
-use std::error::Error as _;
-
 use serde_json::{Map, Value, json};
 
-use super::kind::ResourceId;
-use crate::persistence::PersistenceError;
+use super::resource::ResourceId;
 
 /// A refusal of the API server, with the content of a `Status` object.
 ///
@@ -348,12 +345,6 @@ impl ApiError {
     /// The answer of a real server if its own code failed without a typed error: 500 and no reason.
     pub(crate) fn untyped(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
-    }
-
-    /// The store cannot be kept any more: the answer of a real server whose etcd cannot be written.
-    pub(crate) fn not_kept(error: &PersistenceError) -> Self {
-        let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
-        Self::untyped(format!("{error}{cause}"))
     }
 
     /// A version that does not exist yet. A client may retry if a cache answers, because it may catch up.

@@ -12,20 +12,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use slab::Slab;
 
-use super::field_validation::Validation;
-use super::garbage::Garbage;
+use super::call::{Call, SERVER};
+use super::dependants::Garbage;
 use super::history::{Event, History};
-use super::kind::{Kind, ResourceId};
+use super::kind::Kind;
 use super::object::Object;
-use super::owners;
 use super::rbac;
 use super::registry::Registry;
+use super::resource::ResourceId;
 use super::rng::Rng;
 use super::status::ApiError;
 use super::table::Table;
-use super::watch::{Watch, WatchEnd};
-use crate::access::user::User;
-use crate::persistence::Committed;
+use super::watcher::{Watch, WatchEnd};
 
 /// The initial settings of a store.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +50,6 @@ pub(crate) struct Cluster {
     settings: Settings,
     pub(crate) registry: Registry,
     pub(super) tables: BTreeMap<ResourceId, Table>,
-    /// Changes for the log, if there is one.
-    pub(super) committed: Option<Vec<Committed>>,
     pub(super) watches: Slab<Watch>,
     pub(super) woken: Vec<usize>,
     pub(super) rng: Rng,
@@ -70,58 +66,7 @@ pub(crate) struct Cluster {
 pub(crate) struct Frozen {
     revision: u64,
     registry: Registry,
-    pub(super) tables: BTreeMap<ResourceId, Table>,
-}
-
-/// Which object a request is about, and how.
-#[derive(Debug, Clone)]
-pub(crate) struct Call<'a> {
-    pub(crate) kind: &'a Arc<Kind>,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-    /// Whether the status subresource is meant.
-    pub(crate) status: bool,
-    /// Run everything but the commit.
-    pub(crate) dry_run: bool,
-    /// How unknown fields in the result of a patch are handled.
-    pub(crate) validation: Validation,
-    /// Seconds since 1970.
-    pub(crate) now: i64,
-    /// The manager of the fields that this call sets.
-    pub(crate) manager: &'a str,
-    /// The endpoint below the object that is called; empty for the object itself.
-    pub(crate) subresource: &'a str,
-    /// The user whose rights limit what the call may grant; none if rights are not checked.
-    pub(crate) user: Option<&'a User>,
-}
-
-/// The manager of writes through the server's own handle.
-const LIBRARY: &str = "informer-apiserver";
-
-impl<'a> Call<'a> {
-    /// A call that concerns a whole object, and commits.
-    pub(crate) fn plain(kind: &'a Arc<Kind>, namespace: &'a str, name: &'a str, now: i64) -> Self {
-        let (status, dry_run, validation) = (false, false, Validation::Ignore);
-        Self {
-            kind,
-            namespace,
-            name,
-            status,
-            dry_run,
-            validation,
-            now,
-            manager: LIBRARY,
-            subresource: "",
-            user: None,
-        }
-    }
-}
-
-impl Frozen {
-    /// The version of the last write in it.
-    pub(crate) fn revision(&self) -> u64 {
-        self.revision
-    }
+    tables: BTreeMap<ResourceId, Table>,
 }
 
 impl Cluster {
@@ -133,7 +78,6 @@ impl Cluster {
             settings,
             registry: Registry::builtin(),
             tables: BTreeMap::new(),
-            committed: None,
             watches: Slab::new(),
             woken: Vec::new(),
             rng: Rng::new(settings.seed),
@@ -143,18 +87,11 @@ impl Cluster {
         };
         let kind = cluster.registry.find("", "v1", "namespaces").cloned().expect("the table has namespaces");
         for name in ["default", "kube-system", "kube-public"] {
-            let call = Call { manager: owners::SERVER, ..Call::plain(&kind, "", name, now) };
+            let call = Call { manager: SERVER, ..Call::plain(&kind, "", name, now) };
             let made = cluster.create(&call, json!({"metadata": {"name": name}}));
             debug_assert!(made.is_ok(), "a namespace with a sound name is created");
         }
         cluster
-    }
-
-    /// Each resource that was ever written or watched, with its objects and open watches.
-    pub(crate) fn counts(&self) -> Vec<(ResourceId, usize, usize)> {
-        let counts =
-            |(id, table): (&ResourceId, &Table)| (id.clone(), table.objects.len(), table.watches().len());
-        self.tables.iter().map(counts).collect()
     }
 
     /// Whether there is, or was, anything of this resource.
@@ -232,9 +169,6 @@ impl Cluster {
         let new = value.map(|value| Arc::new(Object::encode(kind, value, self.revision)));
         let event = Arc::new(Event::new(key.into(), self.revision, old, new));
         self.table_mut(&kind.storage).apply(&event);
-        if let Some(committed) = &mut self.committed {
-            committed.push(Committed::Change(kind.storage.clone(), Arc::clone(&event)));
-        }
         if let Some(garbage) = &mut self.garbage {
             garbage.note(&kind.storage, &event);
         }
@@ -243,17 +177,6 @@ impl Cluster {
             self.policy = None;
         }
         event
-    }
-
-    /// Begins at this version, without any history.
-    pub(super) fn begin_at(&mut self, revision: u64) {
-        self.revision = revision;
-        self.floor = revision;
-        for table in self.tables.values_mut() {
-            table.history = History::new(self.settings.event_window, self.settings.watch_queue, revision);
-        }
-        // A fixed seed must not produce the uids of the last run again.
-        self.rng = Rng::new(self.settings.seed ^ revision.rotate_left(32));
     }
 
     /// The watches that have something new since the last call.
@@ -300,10 +223,6 @@ impl Cluster {
         self.registry = frozen.registry.clone();
         self.tables = frozen.tables.clone();
         self.token_epoch += 1;
-        if self.committed.is_some() {
-            let all = std::iter::once(Committed::Replaced).chain(self.as_changes());
-            self.committed = Some(all.collect());
-        }
         self.policy = None;
         if self.garbage.is_some() {
             self.collect_garbage();

@@ -5,24 +5,22 @@
 mod garbage;
 mod histories;
 mod model;
-mod resume;
 mod writes;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::call::{Call, PatchKind, Validation};
 use super::delete::DeleteOptions;
 use super::encoding::Representation;
-use super::field_validation::Validation;
 use super::kind::Kind;
 use super::list::Page;
 use super::object::Object;
 use super::options::{ListOptions, WatchOptions};
-use super::patch::PatchKind;
 use super::selector::SelectorText;
 use super::status::ApiError;
-use super::store::{Call, Cluster, Settings};
+use super::store::{Cluster, Settings};
 use super::watch::{Drained, Opened, Start};
 
 const SETTINGS: Settings = Settings {

@@ -1,6 +1,6 @@
-//! Watches: the pending events of a watcher, what it gets at its start, and when it ends.
+//! Watches: what a watcher gets at its start, what is put before it, and when it ends.
 //!
-//! Answers: does this change concern this watcher, and as which type of event? It neither sends nor waits.
+//! Answers: which watchers does this change concern? It neither sends nor waits.
 //! 1. A selector applies to the state before and after: entering is ADDED, leaving is DELETED with the old state.
 //! 2. A watcher's queue is bounded; when it is full the watch ends (the client resumes from its last version),
 //!    so no event is ever dropped from the middle of a stream.
@@ -8,61 +8,21 @@
 //!    not seen. A thousand of them cost a counter each, whatever is written.
 //! 4. If nothing is pending, everything up to the store's revision has been taken.
 //!
-//! Next: `http/watch_body.rs` turns what is drained here into a stream.
+//! Next: `watcher.rs` is one watcher; `http/watch_body.rs` turns what is drained here into a stream.
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::encoding::Representation;
-use super::history::{Event, EventType};
-use super::kind::{Kind, ResourceId};
+use super::history::Event;
+use super::kind::Kind;
 use super::list::{Snapshot, scope_of};
 use super::options::{Version, WatchOptions};
-use super::selector::Selector;
+use super::resource::ResourceId;
 use super::status::ApiError;
 use super::store::Cluster;
-use super::table::{Scope, Table};
-
-/// From this many bytes on no more is handed over at once.
-const HEAVY: usize = 64 * 1024;
-
-/// Why a watch is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WatchEnd {
-    /// A complete answer: the last chunk is sent.
-    Clean,
-    /// The connection is reset in the middle of a line.
-    Reset,
-}
-
-/// One pending item of a watcher.
-#[derive(Debug, Clone)]
-pub(crate) enum Delivery {
-    Event(Arc<Event>, EventType),
-    /// Bytes a fault switch wants on the wire as they are.
-    Raw(Bytes),
-}
-
-/// One registered watcher.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    kind: Arc<Kind>,
-    scope: Scope,
-    selector: Selector,
-    after: u64,
-    /// Events queued only for this watch; they come before those of the history.
-    queue: VecDeque<Delivery>,
-    /// Whether everything in the history after `taken` is pending too.
-    follows: bool,
-    taken: u64,
-    /// How many events are there.
-    behind: usize,
-    bound: usize,
-    /// Whether the stream has been woken since nothing was pending.
-    woken: bool,
-    end: Option<WatchEnd>,
-}
+use super::table::Scope;
+use super::watcher::{Delivery, Watch, WatchEnd};
 
 /// What a new watch begins with.
 #[derive(Debug)]
@@ -90,84 +50,6 @@ pub(crate) enum Drained {
     /// behind the version the watch began at).
     Nothing(Option<u64>),
     Ended(WatchEnd),
-}
-
-impl Watch {
-    fn is_full(&self) -> bool {
-        self.queue.len() + self.behind >= self.bound
-    }
-
-    /// Takes up to `most` of the pending events from the history.
-    fn followed(&mut self, table: &Table, most: usize) -> Vec<Delivery> {
-        let count = self.behind.min(most);
-        let mut pending = Vec::with_capacity(count);
-        let mut weight = 0;
-        for event in table.history.after(self.taken).take(count) {
-            pending.push(Delivery::Event(Arc::clone(event), plain_type(event)));
-            self.taken = event.revision;
-            weight += event.weight();
-            if weight >= HEAVY && most != usize::MAX {
-                break;
-            }
-        }
-        debug_assert!(weight >= HEAVY || pending.len() == count, "the history keeps what is not taken");
-        self.behind -= pending.len();
-        pending
-    }
-
-    /// Takes up to `most` of the queued events.
-    fn own(&mut self, most: usize) -> Vec<Delivery> {
-        let (mut pending, mut weight) = (Vec::new(), 0);
-        while pending.len() < most
-            && weight < HEAVY
-            && let Some(delivery) = self.queue.pop_front()
-        {
-            weight += delivery.weight();
-            pending.push(delivery);
-        }
-        pending
-    }
-
-    /// As which event this watcher sees the change, if at all.
-    fn sees(&self, event: &Event) -> Option<EventType> {
-        if event.revision <= self.after {
-            return None;
-        }
-        let matches =
-            |object: &Option<Arc<_>>| object.as_ref().is_some_and(|object| self.selector.matches(object));
-        match (matches(&event.old), matches(&event.new)) {
-            (false, false) => None,
-            (false, true) => Some(EventType::Added),
-            (true, true) => Some(EventType::Modified),
-            (true, false) => Some(EventType::Deleted),
-        }
-    }
-}
-
-/// Without a selector: as which event everyone sees the change.
-fn plain_type(event: &Event) -> EventType {
-    match (&event.old, &event.new) {
-        (None, _) => EventType::Added,
-        (Some(_), Some(_)) => EventType::Modified,
-        (Some(_), None) => EventType::Deleted,
-    }
-}
-
-impl Delivery {
-    fn weight(&self) -> usize {
-        match self {
-            Self::Event(event, _) => event.weight(),
-            Self::Raw(bytes) => bytes.len(),
-        }
-    }
-
-    /// The bytes of this delivery for a watcher of `kind`.
-    pub(crate) fn line(&self, kind: &Kind, told: Representation, shared: bool) -> Bytes {
-        match self {
-            Self::Event(event, event_type) => event.line(*event_type, kind, told, shared),
-            Self::Raw(bytes) => bytes.clone(),
-        }
-    }
 }
 
 impl Cluster {

@@ -12,13 +12,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::apply::Managed;
+use super::call::Call;
 use super::crd;
 use super::kind::Kind;
-use super::object::{Object, drop_type, has_finalizers, member, metadata_mut, set_version};
+use super::metadata::{drop_type, has_finalizers, member, metadata_mut, set_version};
+use super::object::Object;
 use super::owners::Owners;
 use super::prepare;
 use super::status::{ApiError, Cause};
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 use super::warnings;
 
 /// How often a generated name is drawn before the server gives up.
@@ -121,7 +123,7 @@ impl Cluster {
             return Ok(Written { object, created: true, warnings });
         }
         let event = self.commit(kind, &key, Some(body));
-        if crd::is_definition(kind) {
+        if kind.is_definition() {
             self.establish(call, &key);
         }
         let object = Arc::clone(event.new.as_ref().expect("a creation has a state after it"));
@@ -242,7 +244,7 @@ impl Cluster {
             });
         }
         let event = self.commit(kind, &key, Some(body));
-        if crd::is_definition(kind) && !call.status {
+        if kind.is_definition() && !call.status {
             self.establish(call, &key);
         }
         Ok(Written {

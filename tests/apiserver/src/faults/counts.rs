@@ -6,20 +6,17 @@
 //! 2. A switch for one resource and one for all are counted separately; where both are on, the one for the resource
 //!    counts.
 //! 3. `clear` keeps the counts; `clear_counts` starts again.
-use serde::Serialize;
-
 use super::Faults;
-use crate::cluster::kind::ResourceId;
+use crate::cluster::resource::ResourceId;
 use crate::fault_state::{Dial, FaultState, Place, Switch};
 
 /// How often one fault has taken effect at one place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FaultCount {
-    /// The name of the fault, as in JSON; for `deny` with its verb (`deny list`).
+    /// The name of the fault, as in the README; for `deny` with its verb (`deny list`).
     pub fault: String,
     /// The resource it was set for; none for all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// How often it has taken effect: on requests, on watches, or on the events and bookmarks in them.
     pub count: u64,

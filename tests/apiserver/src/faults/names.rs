@@ -8,9 +8,25 @@
 //!
 //! Next: `counts.rs` counts how often a fault has taken effect.
 use super::Faults;
-use super::apply::FaultError;
-use crate::cluster::kind::ResourceId;
+use crate::cluster::resource::ResourceId;
 use crate::world::Inner;
+
+/// Why a fault could not be set.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultError {
+    /// The server has no resource of this name: the fault would never take effect.
+    #[error(
+        "the server has no resource {name:?}{}; one that a definition adds later is announced by expect_resource",
+        .nearest.as_ref().map(|name| format!(" (did you mean {name}?)")).unwrap_or_default()
+    )]
+    UnknownResource {
+        /// The given name.
+        name: String,
+        /// The most similar name.
+        nearest: Option<String>,
+    },
+}
 
 /// The verbs that requests for resources have.
 const VERBS: [&str; 8] = ["list", "watch", "get", "create", "update", "patch", "delete", "deletecollection"];
@@ -80,19 +96,20 @@ impl Faults {
         Ok(())
     }
 
-    /// Refuses a verb on a resource with 403, or stops refusing it.
-    pub(super) fn forbid(&self, verb: &str, resource: &str, on: bool) -> Result<(), FaultError> {
-        if !VERBS.contains(&verb) {
-            return Err(FaultError::UnknownVerb(verb.to_owned()));
-        }
-        let (verb, resource) = (verb.to_owned(), self.world.with(|inner| inner.resource(resource))?);
+    /// Refuses a verb on the resource of `of` with 403, or stops refusing it.
+    ///
+    /// # Panics
+    /// If no request has this verb.
+    #[track_caller]
+    pub(crate) fn forbid(&self, verb: &str, on: bool) {
+        assert!(VERBS.contains(&verb), "no request has the verb {verb:?}: it is one of {VERBS:?}");
+        let Some(resource) = self.place.clone() else { return };
         self.set(|faults| {
             if on {
-                faults.deny(verb, resource);
+                faults.deny(verb.to_owned(), resource);
             } else {
-                faults.denied.remove(&(verb, resource));
+                faults.denied.remove(&(verb.to_owned(), resource));
             }
         });
-        Ok(())
     }
 }

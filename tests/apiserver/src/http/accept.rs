@@ -8,7 +8,7 @@
 //!    no later range is tried.
 //! 3. Custom kinds are sent in protobuf only as metadata, Tables not at all, and YAML has no streams.
 //! 4. For built-in kinds a stricter check reads the header, with error texts of its own.
-use super::handle::Ask;
+use super::ask::Ask;
 use super::ranges::{Range, Target, ranges};
 use crate::cluster::encoding::{Encoding, Representation};
 use crate::cluster::options::value;

@@ -10,17 +10,18 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
 
-use super::handle::Heard;
-use super::in_flight::Place;
-use super::route::{Route, Target};
+use super::ask::Heard;
+use super::rights::{decide, forbidden, wish};
+use super::route::Route;
 use super::{impersonate, websocket};
 use crate::access::certificate::PeerCertificate;
-use crate::access::service_account::Claims;
+use crate::access::service_account::{Claims, Reference};
 use crate::access::user::User;
 use crate::access::{Authorization, Unauthenticated};
-use crate::cluster::options::{Query, value};
-use crate::cluster::rbac::{Decision, On, Wish};
-use crate::cluster::status::{ApiError, Named};
+use crate::cluster::rbac::{On, Wish};
+use crate::cluster::status::ApiError;
+use crate::cluster::store::Cluster;
+use crate::in_flight::Place;
 use crate::world::World;
 
 /// The user of a request who may do what it asks, and the request's place in the server.
@@ -62,54 +63,16 @@ fn authenticate(world: &World, request: &HttpRequest) -> Result<User, ApiError> 
 
 /// Whether the service account of a token is still in the store.
 pub(crate) fn lives(world: &World) -> impl Fn(&Claims) -> bool {
-    |claims| world.with(|inner| claims.lives(&inner.cluster))
+    |claims| world.with(|inner| has_account(&inner.cluster, claims))
 }
 
-/// Authorizes a request in the server's mode.
-pub(crate) fn decide(world: &World, user: &User, wish: &Wish<'_>) -> Decision {
-    match world.access.authorization {
-        Authorization::Rbac => world.with(|inner| inner.cluster.policy()).decide(user, wish),
-        Authorization::Open => {
-            let allowed = world.access.is_open_to_nobody() || !user.is_nobody();
-            Decision { allowed, reason: String::new() }
-        }
-    }
-}
-
-/// What a request does with a resource. A read of a collection that selects one name is about that object.
-pub(crate) fn wish<'a>(target: &'a Target, verb: &'a str, query: &'a Query) -> Wish<'a> {
-    let selected = || {
-        let fields = value(query, "fieldSelector").split(',');
-        let name = |field: &'a str| field.strip_prefix("metadata.name=");
-        fields.filter_map(name).map(|name| name.trim_start_matches('=')).next()
+/// Whether the service account, and the pod if one is named, are still the same as at the issue.
+fn has_account(cluster: &Cluster, claims: &Claims) -> bool {
+    let lives = |plural: &str, reference: &Reference| {
+        let kind = cluster.registry.find("", "v1", plural).expect("the table has pods and service accounts");
+        let found = cluster.get(kind, &claims.about.namespace, &reference.name);
+        found.is_ok_and(|object| *object.uid == *reference.uid)
     };
-    let reads = matches!(verb, "list" | "watch" | "deletecollection");
-    let name = target.name.as_deref().or_else(|| selected().filter(|_| reads)).unwrap_or_default();
-    // A namespace belongs to itself.
-    let home = (target.group.is_empty() && target.plural == "namespaces").then_some(name);
-    let namespace = target.namespace.as_deref().or(home).unwrap_or_default();
-    let sub = target.sub.as_deref().unwrap_or_default();
-    Wish { verb, on: On::Resource { group: &target.group, plural: &target.plural, sub, namespace, name } }
-}
-
-/// The 403 of a user who may not do this.
-pub(crate) fn forbidden(user: &User, wish: &Wish<'_>, reason: &str) -> ApiError {
-    let (user, verb) = (&user.name, wish.verb);
-    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-    match wish.on {
-        On::Path(path) => {
-            ApiError::forbidden_path(&format!("User {user:?} cannot {verb} path {path:?}{reason}"))
-        }
-        On::Resource { group, plural, sub, namespace, name } => {
-            let place = match namespace {
-                "" => "at the cluster scope".to_owned(),
-                namespace => format!("in the namespace {namespace:?}"),
-            };
-            let resource = if sub.is_empty() { plural.to_owned() } else { format!("{plural}/{sub}") };
-            let why = format!(
-                "User {user:?} cannot {verb} resource {resource:?} in API group {group:?} {place}{reason}"
-            );
-            ApiError::forbidden(Named { group, kind: plural, name }, &why)
-        }
-    }
+    lives("serviceaccounts", &claims.about.serviceaccount)
+        && claims.about.pod.as_ref().is_none_or(|pod| lives("pods", pod))
 }

@@ -5,8 +5,9 @@
 //! 2. No content type means JSON, as for a real server.
 use serde_json::{Map, Value};
 
-use super::handle::Ask;
-use crate::cluster::field_validation::{self, Validation};
+use super::ask::Ask;
+use crate::cluster::call::Validation;
+use crate::cluster::field_validation;
 use crate::cluster::go_json;
 use crate::cluster::status::ApiError;
 use crate::protobuf::{self, Expected, Refused};

@@ -1,8 +1,7 @@
-//! gzip for answers that are complete before they are sent, and for watch-lists where that is switched on.
+//! gzip for answers that are complete before they are sent.
 //!
 //! Answers: is this answer compressed? Lists are compressed while they are written, in `list_body.rs`.
 //! 1. From 128 KiB on, if the client accepts it, as a real server does.
-//! 2. A compressed watch-list is one gzip member for each chunk, as servers since 1.37 send it.
 use std::io::{self, Write as _};
 
 use actix_web::HttpResponse;
@@ -35,11 +34,11 @@ pub(crate) fn large(answer: HttpResponse) -> HttpResponse {
     answer
 }
 
-/// These bytes as a gzip member of their own.
+/// These bytes as gzip.
 ///
 /// # Errors
 /// Never: writing to memory does not fail; the encoder's type says it could.
-pub(crate) fn member(bytes: &[u8]) -> io::Result<Bytes> {
+fn member(bytes: &[u8]) -> io::Result<Bytes> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
     encoder.write_all(bytes)?;
     encoder.finish().map(Bytes::from)

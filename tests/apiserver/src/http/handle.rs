@@ -11,89 +11,25 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use serde_json::json;
 
+use super::ask::{Ask, Heard, header};
 use super::connections::Connection;
-use super::route::{Route, Target, percent_decoded};
+use super::route::{Route, Target};
 use super::{
     accept, auth, compress, discovery as discovery_root, health, manager, openapi, patch, read, respond,
-    review, subresource, websocket, write,
+    review, rights, subresource, websocket, write,
 };
 use crate::access::user::User;
 use crate::cluster::discovery;
 use crate::cluster::encoding::Encoding;
 use crate::cluster::go_json;
-use crate::cluster::kind::{Kind, ResourceId};
+use crate::cluster::kind::Kind;
+use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Refused, Switch};
-use crate::metrics::{Counted, InFlight};
-use crate::requests::Request;
 use crate::world::World;
 
 /// The largest body that is read.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
-
-/// One request, read completely.
-#[derive(Debug)]
-pub(crate) struct Ask {
-    pub(crate) world: Arc<World>,
-    pub(crate) user: User,
-    pub(crate) target: Target,
-    pub(crate) verb: &'static str,
-    pub(crate) kind: Arc<Kind>,
-    pub(crate) query: Vec<(String, String)>,
-    pub(crate) accept: Option<String>,
-    pub(crate) content_type: String,
-    pub(crate) gzip: bool,
-    /// The manager whose fields are set.
-    pub(crate) manager: String,
-    pub(crate) body: Bytes,
-    pub(crate) connection: Option<Arc<Connection>>,
-}
-
-fn header<'a>(request: &'a HttpRequest, name: &actix_web::http::header::HeaderName) -> Option<&'a str> {
-    request.headers().get(name).and_then(|value| value.to_str().ok())
-}
-
-/// One request without its body: the content of its request line.
-#[derive(Debug)]
-pub(crate) struct Heard {
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) query: Vec<(String, String)>,
-    pub(crate) route: Route,
-    /// Empty for what is not a resource.
-    pub(crate) verb: &'static str,
-}
-
-impl Heard {
-    fn of(request: &HttpRequest) -> Self {
-        let path = percent_decoded(request.path());
-        let query = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
-        let query = query.map(web::Query::into_inner).unwrap_or_default();
-        let route = Route::parse(&path);
-        let method = request.method().as_str().to_owned();
-        let verb = match &route {
-            Route::Resource(target) => target.verb(&method, &query),
-            _ => "",
-        };
-        Self { method, path, query, route, verb }
-    }
-
-    /// The entry in the log.
-    fn logged(&self) -> Request {
-        let resource = match &self.route {
-            Route::Resource(target) => target.resource(),
-            _ => String::new(),
-        };
-        Request {
-            number: 0,
-            method: self.method.clone(),
-            path: self.path.clone(),
-            query: self.query.clone(),
-            verb: self.verb.to_owned(),
-            resource,
-        }
-    }
-}
 
 /// The handler of every request.
 pub(crate) async fn handle(
@@ -103,8 +39,6 @@ pub(crate) async fn handle(
 ) -> HttpResponse {
     let world = world.into_inner();
     let heard = Heard::of(&request);
-    let _in_flight = InFlight::arrived(&world, &heard.method);
-    let counted = Counted::of(&heard.route, &heard.path, heard.verb, &heard.method);
     let plain = arrive(&world, &heard).await;
     let encoding = accept::of_status(header(&request, &ACCEPT));
     let answer = match auth::enter(&world, &request, &heard) {
@@ -112,22 +46,17 @@ pub(crate) async fn handle(
         Ok((user, _place)) => {
             let changes = !matches!(heard.method.as_str(), "GET" | "HEAD");
             let deprecated = deprecation(&world, &heard.route);
-            let mut answer = answered(&request, payload, &world, user, heard).await;
-            if changes && let Err(error) = world.settled().await {
-                answer = Err(ApiError::not_kept(&error));
+            let answer = answered(&request, payload, &world, user, heard).await;
+            if changes {
+                world.settled().await;
             }
             let answer = answer.unwrap_or_else(|error| respond::refusal(&error, plain, encoding));
             respond::warned_first(answer, &deprecated)
         }
     };
-    let code = answer.status().as_u16();
-    let counted = if code == 404 { counted.unknown() } else { counted };
-    world.with(|inner| {
-        inner.metrics.request(counted, code);
-        if plain && code >= 400 {
-            inner.faults.note(Switch::PlainTextErrors.name(), None, 1);
-        }
-    });
+    if plain && answer.status().as_u16() >= 400 {
+        world.with(|inner| inner.faults.note(Switch::PlainTextErrors.name(), None, 1));
+    }
     if takes_gzip(&request) { compress::large(answer) } else { answer }
 }
 
@@ -171,8 +100,7 @@ async fn answered(
     let Heard { method, path, query, route, .. } = heard;
     match route {
         Route::Resource(target) => resource_request(request, payload, world, (user, target, query)).await,
-        Route::Health => health::answer(world, &path, &query),
-        Route::Metrics if matches!(method.as_str(), "GET" | "HEAD") => Ok(respond::metrics(world)),
+        Route::Health => health::answer(&path, &query),
         Route::CoreVersions | Route::Groups if method == "GET" => {
             let core = route == Route::CoreVersions;
             match discovery_root::root(world, request.headers(), core)? {
@@ -207,12 +135,9 @@ fn meta(request: &HttpRequest, world: &World, route: &Route, method: &str) -> Re
             Route::Group(name) => discovery::group(registry, name),
             Route::Resources { group, version } => discovery::resources(registry, group, version),
             Route::Version => Some(version()),
-            Route::Health
-            | Route::Metrics
-            | Route::OpenApi(_)
-            | Route::OpenApiV2
-            | Route::Unknown
-            | Route::Resource(_) => None,
+            Route::Health | Route::OpenApi(_) | Route::OpenApiV2 | Route::Unknown | Route::Resource(_) => {
+                None
+            }
         }
     });
     let builtin = |group: &str| world.with(|inner| inner.cluster.registry.is_builtin_group(group));
@@ -256,7 +181,7 @@ async fn resource_request(
     let resource = ResourceId::new(&target.group, &target.plural);
     if let Some(refused) = world.with(|inner| inner.faults.refuse(verb, &resource)) {
         let Refused::With(error, plain) = refused else {
-            return Err(auth::forbidden(&user, &auth::wish(&target, verb, &query), ""));
+            return Err(rights::forbidden(&user, &rights::wish(&target, verb, &query), ""));
         };
         let encoding = accept::of_status(header(request, &ACCEPT));
         return Ok(respond::refusal(&error, plain, encoding));
@@ -299,9 +224,6 @@ async fn acted(
 ) -> Result<HttpResponse, ApiError> {
     if let Some(reviewed) = review::answer(&ask) {
         return reviewed;
-    }
-    if !matches!(ask.verb, "get" | "list" | "watch") {
-        ask.world.kept().map_err(|error| ApiError::not_kept(&error))?;
     }
     if subresource::is_own(ask.target.sub.as_deref()) {
         return subresource::answer(request.headers(), &ask, socket);

@@ -5,7 +5,7 @@
 //! 2. Each name, group and extra value is a right of its own, `impersonate` on `users`, `groups`, `userextras`.
 use actix_web::http::header::{HeaderMap, HeaderName};
 
-use super::auth::{decide, forbidden};
+use super::rights::{decide, forbidden};
 use crate::access::user::{User, nobody};
 use crate::cluster::rbac::{On, Wish};
 use crate::cluster::status::ApiError;

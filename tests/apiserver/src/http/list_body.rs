@@ -17,11 +17,12 @@ use serde_json::{Value, json};
 
 use super::respond;
 use crate::cluster::encoding::{Encoding, Representation, yaml_of};
-use crate::cluster::kind::{Kind, ResourceId};
+use crate::cluster::kind::Kind;
 use crate::cluster::list::Page;
 use crate::cluster::object::Object;
 use crate::cluster::printer::is_printed;
 use crate::cluster::representation::Form;
+use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Switch};
 use crate::protobuf::answer::{self, Type};

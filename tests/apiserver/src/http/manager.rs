@@ -4,7 +4,7 @@
 //! then.
 //! 1. A manager named by parameter has at most 128 bytes, all printable; 422 otherwise.
 //! 2. One taken from the User-Agent is cut to that form.
-use super::handle::Ask;
+use super::ask::Ask;
 use crate::cluster::options::{Query, value};
 use crate::cluster::status::{ApiError, Cause, Named};
 

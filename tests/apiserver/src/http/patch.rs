@@ -7,12 +7,11 @@ use actix_web::HttpResponse;
 use serde_json::{Value, json};
 
 use super::accept::Answer;
-use super::handle::Ask;
+use super::ask::Ask;
 use super::{manager, respond};
+use crate::cluster::call::{Call, PatchKind};
 use crate::cluster::options::{self, check_dry_run, value};
-use crate::cluster::patch::PatchKind;
 use crate::cluster::status::{ApiError, Cause};
-use crate::cluster::store::Call;
 use crate::yaml;
 
 const APPLY: &str = "application/apply-patch+yaml";

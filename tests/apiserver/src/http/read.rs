@@ -6,17 +6,17 @@
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use actix_web::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt as _, iter, unfold};
 
 use super::accept::Answer;
-use super::handle::Ask;
+use super::ask::Ask;
 use super::list_body::{self, ListBytes};
+use super::respond;
 use super::watch_body::WatchStream;
-use super::{compress, respond};
 use crate::cluster::encoding::Encoding;
-use crate::cluster::options::{self, ListOptions, Version, WatchOptions, get_version};
+use crate::cluster::options::{ListOptions, Version, WatchOptions, get_version};
 use crate::cluster::status::ApiError;
 use crate::cluster::watch::Start;
 use crate::fault_state::Switch;
@@ -77,19 +77,13 @@ impl Watched {
 }
 
 pub(crate) async fn watch(ask: Ask) -> Result<HttpResponse, ApiError> {
-    let watch_list = options::flag(&ask.query, "sendInitialEvents");
-    let compressed = watch_list && ask.gzip && ask.world.compress_watch_lists;
     let (watched, encoding) = watched(ask).await?;
     let chunks = watched.chunks();
     let mut head = respond::head_in(200, encoding);
     if encoding == Encoding::Protobuf {
         head.insert_header((CONTENT_TYPE, format!("{};stream=watch", encoding.media_type())));
     }
-    if !compressed {
-        return Ok(head.streaming(chunks));
-    }
-    head.insert_header((CONTENT_ENCODING, "gzip")).insert_header((VARY, "Accept-Encoding"));
-    Ok(head.streaming(chunks.map(|chunk| chunk.and_then(|chunk| compress::member(&chunk)))))
+    Ok(head.streaming(chunks))
 }
 
 /// Opens a watch; returns the language of its events.

@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
-use crate::world::World;
 
 /// The head of a JSON answer.
 pub(crate) fn head(code: u16) -> HttpResponseBuilder {
@@ -64,13 +63,6 @@ pub(crate) fn text(code: u16, body: String) -> HttpResponse {
     head.insert_header((CONTENT_TYPE, "text/plain; charset=utf-8"));
     head.insert_header(("X-Content-Type-Options", "nosniff"));
     head.body(body)
-}
-
-/// The metrics of the server, for Prometheus.
-pub(crate) fn metrics(world: &World) -> HttpResponse {
-    let mut head = head(200);
-    head.insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"));
-    head.body(world.with(|inner| inner.metrics.text(&inner.cluster)))
 }
 
 /// A refusal by authorization: a real server adds `X-Content-Type-Options: nosniff` to these, and to no other

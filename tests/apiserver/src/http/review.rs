@@ -6,13 +6,14 @@
 use actix_web::HttpResponse;
 use serde_json::{Map, Value, json};
 
+use super::ask::Ask;
 use super::auth;
-use super::handle::Ask;
-use super::respond;
+use super::{respond, rights};
 use crate::access::Authorization;
 use crate::access::service_account::{self, ISSUER};
 use crate::access::user::User;
-use crate::cluster::prepare::{check_shape, timestamp};
+use crate::cluster::metadata::timestamp;
+use crate::cluster::prepare::check_shape;
 use crate::cluster::rbac::{Decision, On, Rule, Wish};
 use crate::cluster::status::{ApiError, Cause, Named};
 
@@ -105,7 +106,7 @@ fn wish(spec: &Value) -> Result<Wish<'_>, ApiError> {
 fn decided(ask: &Ask, user: &User, mut body: Value) -> Result<Value, ApiError> {
     let Decision { allowed, reason } = {
         let spec = &body["spec"];
-        auth::decide(&ask.world, user, &wish(spec)?)
+        rights::decide(&ask.world, user, &wish(spec)?)
     };
     let mut status = json!({"allowed": allowed});
     if !reason.is_empty() {

@@ -11,7 +11,6 @@ use crate::cluster::options::{self, Query};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Health,
-    Metrics,
     Version,
     /// What follows `/openapi/v3`, empty for the index.
     OpenApi(String),
@@ -46,7 +45,6 @@ impl Route {
     pub(crate) fn parse(path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match parts.as_slice() {
-            ["metrics"] => Self::Metrics,
             ["healthz" | "livez" | "readyz", ..] => Self::Health,
             ["version"] => Self::Version,
             ["openapi", "v3", name @ ..] => Self::OpenApi(name.join("/")),

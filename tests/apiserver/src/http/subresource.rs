@@ -9,14 +9,15 @@ use actix_web::{HttpResponse, web};
 use serde_json::{Value, json};
 
 use super::accept::Answer;
-use super::handle::Ask;
+use super::ask::Ask;
 use super::patch::{self, patch_kind};
 use super::{pod_streams, respond};
 use crate::agent::LogOptions;
+use crate::cluster::call::Call;
 use crate::cluster::encoding::Encoding;
 use crate::cluster::options::value;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::{Call, Cluster};
+use crate::cluster::store::Cluster;
 use crate::cluster::subresource::Part;
 
 /// Whether this is an endpoint of its own (the status is written like the object).

@@ -18,7 +18,8 @@ use crate::cluster::encoding::{Encoding, Representation};
 use crate::cluster::kind::Kind;
 use crate::cluster::list::Snapshot;
 use crate::cluster::representation::Form;
-use crate::cluster::watch::{Delivery, Drained, Opened, WatchEnd};
+use crate::cluster::watch::{Drained, Opened};
+use crate::cluster::watcher::{Delivery, WatchEnd};
 use crate::fault_state::Switch;
 use crate::world::{Inner, World};
 
@@ -188,7 +189,6 @@ impl WatchStream {
         }
         match inner.cluster.drain(self.watch, BATCH) {
             Drained::Some(deliveries) => {
-                inner.metrics.events(&self.kind.resource, &self.kind.version, deliveries.len());
                 let switched = [(Switch::DuplicateEvents, twice), (Switch::ReorderEvents, pairs)];
                 for (switch, _) in switched.into_iter().filter(|(_, on)| *on) {
                     inner.faults.count_switch(switch, resource, deliveries.len());

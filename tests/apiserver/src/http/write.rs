@@ -7,19 +7,18 @@ use actix_web::HttpResponse;
 use serde_json::{Value, json};
 
 use super::accept::Answer;
-use super::handle::Ask;
+use super::ask::Ask;
 use super::list_body::{self, ListBytes};
 use super::{manager, respond};
 use crate::access::Authorization;
 use crate::access::user::User;
+use crate::cluster::call::{Call, Validation};
 use crate::cluster::delete::DeleteOptions;
 use crate::cluster::encoding::Representation;
-use crate::cluster::field_validation::Validation;
 use crate::cluster::object::Object;
 use crate::cluster::options::{ListOptions, check_dry_run, value};
 use crate::cluster::propagation::Propagation;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::Call;
 
 impl Ask {
     pub(crate) fn call(&self) -> Call<'_> {

@@ -24,9 +24,11 @@ pub(crate) mod wire;
 use serde_json::Value;
 
 use message::Decoder;
-pub(crate) use table::{Field, Fields, Shape, TABLE};
+pub(crate) use table::{Field, Shape, TABLE};
 use wire::{Reader, Wire};
 
+/// Where a real server keeps its built-in types, as in its refusals.
+pub(crate) const SCHEME: &str = " in scheme \"pkg/runtime/scheme.go:111\"";
 const MAGIC: &[u8] = b"k8s\0";
 
 /// Why a body cannot be read.
@@ -50,7 +52,7 @@ pub(crate) enum ProtobufError {
     TooDeep,
     #[error("proto: too many values")]
     TooMany,
-    #[error("no kind {kind:?} is registered for version {api_version:?}{}", crate::cluster::prepare::SCHEME)]
+    #[error("no kind {kind:?} is registered for version {api_version:?}{}", SCHEME)]
     UnknownKind { api_version: String, kind: String },
 }
 

@@ -20,8 +20,6 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(super) number: u32,
-    /// Its position among the fields of its Go type, which is not the order of the numbers.
-    place: usize,
     pub(crate) name: &'static str,
     /// Left out of the JSON when empty (`omitempty`).
     pub(crate) omit_empty: bool,
@@ -78,8 +76,7 @@ impl Table {
                 }
                 [number, name, rest] => {
                     let message: &mut Vec<Field> = messages.last_mut().expect("a message line comes first");
-                    let place = message.len();
-                    message.push(Field { place, ..field(number, name, rest, &places) });
+                    message.push(field(number, name, rest, &places));
                 }
                 _ => unreachable!("the table has no other lines: {line}"),
             }
@@ -114,53 +111,6 @@ impl Table {
     }
 }
 
-/// The fields of one Go type, in the order Go writes them in.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields(usize);
-
-impl Fields {
-    /// Those of a built-in kind; none if there is no such kind.
-    pub(crate) fn of_kind(api_version: &str, kind: &str) -> Option<Self> {
-        TABLE.kinds.get(&(api_version, kind)).copied().map(Self)
-    }
-
-    /// The position of the member of this name: its own, or that of the type it is inlined with.
-    pub(crate) fn place(self, name: &str) -> Option<usize> {
-        let mut place = 0;
-        self.find(name, &mut place).map(|_| place)
-    }
-
-    /// The fields of the type of this member, of its items or of its values.
-    pub(crate) fn below(self, name: &str) -> Option<Self> {
-        let mut shape = self.find(name, &mut 0)?;
-        loop {
-            shape = match shape {
-                Shape::Pointer(inner) | Shape::List(inner) | Shape::Wrapped(inner) => inner,
-                Shape::Message(message) => return Some(Self(*message)),
-                _ => return None,
-            };
-        }
-    }
-
-    /// Finds a field, and counts those before it.
-    fn find(self, name: &str, before: &mut usize) -> Option<&'static Shape> {
-        let mut fields: Vec<&'static Field> = TABLE.message(self.0).iter().collect();
-        fields.sort_by_key(|field| field.place);
-        for field in fields {
-            match &field.shape {
-                Shape::Message(message) if field.inline => {
-                    if let Some(found) = Self(*message).find(name, before) {
-                        return Some(found);
-                    }
-                }
-                shape if field.name == name => return Some(shape),
-                _ => *before += 1,
-            }
-        }
-        None
-    }
-}
-
 fn field(number: &str, name: &'static str, mut rest: &str, places: &HashMap<&str, usize>) -> Field {
     let mut flag = |letter: char| {
         let found = rest.strip_prefix(letter);
@@ -169,7 +119,7 @@ fn field(number: &str, name: &'static str, mut rest: &str, places: &HashMap<&str
     };
     let (omit_empty, omit_zero, inline) = (flag('?'), flag('~'), flag('^'));
     let number = number.parse().expect("a field line begins with a number");
-    Field { number, place: 0, name, omit_empty, omit_zero, inline, shape: shape(rest, places) }
+    Field { number, name, omit_empty, omit_zero, inline, shape: shape(rest, places) }
 }
 
 fn shape(text: &str, places: &HashMap<&str, usize>) -> Shape {

@@ -3,7 +3,6 @@
 //! Each test's name begins with the number of the behaviour it proves (README.md lists them); tests of the fault
 //! switches and of the handle are named for what they promise. `client` is the whole HTTP client: blocking, raw.
 mod access;
-mod admin;
 mod apply;
 mod bodies;
 mod built_in;
@@ -24,7 +23,6 @@ mod names;
 mod numbers;
 mod openapi;
 mod outages;
-mod persistence;
 mod reads;
 mod scale;
 mod subresources;

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use informer_apiserver::{ApiServer, Fault, Faults};
+use informer_apiserver::{ApiServer, Faults};
 use serde_json::{Value, json};
 
 use crate::client::{config_map, get, open, post, server, watch};
@@ -40,15 +40,13 @@ fn a_fault_of_an_unknown_resource_is_refused_with_the_most_similar_name() {
         panic_of(|| faults.send_raw("deploymnets", "x")),
         panic_of(|| assert_eq!(server.watches("deploymnets"), 0)),
         panic_of(|| drop(server.chaos(1, &["deploymnets"]))),
-        faults
-            .apply(&Fault::EndWatches { resource: Some("deploymnets".to_owned()) })
-            .unwrap_err()
-            .to_string(),
+        faults.try_of("deploymnets").unwrap_err().to_string(),
     ];
     assert!(received.iter().all(|why| why.contains("did you mean deployments.apps?")), "{received:?}");
     let nothing_near = panic_of(|| faults.of("nonsense").compact());
     assert!(nothing_near.contains("no resource \"nonsense\";"), "{nothing_near}");
-    assert_eq!(faults.active(), []);
+    assert!(panic_of(|| faults.deny("lsit", "pods")).contains("the verb \"lsit\""));
+    assert_eq!(faults.counts(), []);
 }
 
 #[test]
@@ -77,19 +75,13 @@ const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 fn a_fault_can_be_set_for_a_kind_that_a_definition_adds_later() {
     let server = server();
     let faults = server.faults();
-    assert!(panic_of(|| drop(faults.of("widgets.example.com"))).contains("announced by expect-resource"));
+    assert!(panic_of(|| drop(faults.of("widgets.example.com"))).contains("announced by expect_resource"));
     for wrong in ["widgets", "widgets.", ".example.com", "widgets.example"] {
         faults.expect_resource(wrong).unwrap_err();
     }
     faults.expect_resource("widgets.example.com").unwrap();
     faults.of("widgets.example.com").fail_next(1, 503);
     faults.deny("watch", "widgets.example.com");
-    let received = faults.active();
-    assert_eq!(received[0], Fault::ExpectResource { resource: "widgets.example.com".to_owned() });
-    let another = crate::client::server();
-    received.iter().for_each(|fault| another.faults().apply(fault).unwrap());
-    assert_eq!(another.faults().active(), received);
-
     server.create(widgets()).unwrap();
     assert_eq!([get(&server, WIDGETS).code, get(&server, WIDGETS).code], [503, 200]);
     assert_eq!(faults.of("wd").total_count(), 1);
@@ -99,11 +91,9 @@ fn a_fault_can_be_set_for_a_kind_that_a_definition_adds_later() {
 fn a_fault_of_a_kind_whose_definition_is_deleted_can_be_ended() {
     let server = server();
     server.create(widgets()).unwrap();
-    let fault = Fault::FreezeWatches { resource: Some("widgets.example.com".to_owned()), off: false };
-    server.faults().apply(&fault).unwrap();
+    server.faults().freeze("widgets.example.com");
     server.delete("customresourcedefinitions", "", "widgets.example.com").unwrap();
-    server.faults().apply(&fault.undone().unwrap()).unwrap();
-    assert_eq!(server.faults().active(), []);
+    server.faults().thaw("widgets.example.com");
     assert_eq!(server.watches("widgets.example.com"), 0);
 }
 

@@ -63,8 +63,7 @@ fn api_44_an_autoscaler_of_the_old_version_is_read_in_the_new_one() {
         s.post(OLD, &of("share", &json!({"targetCPUUtilizationPercentage": 50})));
         read(s, "share");
         let mut noted = of("noted", &json!({"targetCPUUtilizationPercentage": 50}));
-        let text = "[{\"type\":\"Pods\",\"pods\":{\"metricName\":\"q\",\"targetAverageValue\":\"5\"}}]";
-        noted["metadata"]["annotations"] = json!({"autoscaling.alpha.kubernetes.io/metrics": text, "a": "b"});
+        noted["metadata"]["annotations"] = json!({"a": "b"});
         s.post(OLD, &noted);
         read(s, "noted");
         s.patch("merge", format!("{OLD}/noted"), &json!({"spec": {"maxReplicas": 9}}));
@@ -87,5 +86,20 @@ fn api_44_an_autoscaler_of_the_old_version_is_read_in_the_new_one() {
         read(s, "broken");
         let mut watch = s.watch(format!("{OLD}?watch=1"));
         watch.events(s, 5);
+    });
+}
+
+#[test]
+fn api_44_annotations_in_the_old_form_are_refused() {
+    judge(|s| {
+        for (name, text) in [
+            ("metrics", "[{\"type\":\"Pods\",\"pods\":{\"metricName\":\"q\",\"targetAverageValue\":\"5\"}}]"),
+            ("behavior", "{\"ScaleUp\":{\"SelectPolicy\":\"Disabled\"}}"),
+        ] {
+            let mut noted = of(name, &json!({}));
+            noted["metadata"]["annotations"] =
+                json!({format!("autoscaling.alpha.kubernetes.io/{name}"): text});
+            s.post(OLD, &noted);
+        }
     });
 }

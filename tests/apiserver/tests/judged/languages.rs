@@ -1,7 +1,7 @@
 //! Answers in protobuf and YAML: behaviours 38 and 39.
 //!
 //! They answer: does a client get its answers and errors in the requested language? The harness reads both languages
-//! into JSON; for YAML it compares the text as well.
+//! into JSON.
 use serde_json::{Value, json};
 
 use crate::definitions::widgets;

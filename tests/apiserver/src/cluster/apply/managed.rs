@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::element::write_text;
 use super::fields_v1::{self, FieldsError};
 use super::set::FieldSet;
-use crate::cluster::prepare::timestamp;
+use crate::cluster::metadata::timestamp;
 
 /// How many owners that update an object may have.
 const MOST_UPDATERS: usize = 10;

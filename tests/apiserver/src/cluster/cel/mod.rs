@@ -1,93 +1,116 @@
-//! The Common Expression Language as a kube-apiserver has it: types, Kubernetes' libraries, and costs.
+//! The rules of schemas in the Common Expression Language.
 //!
-//! Answers: does this expression compile, what may it cost at most, and what is its result for these values? The
-//! grammar is the `cel` crate's; types, values and costs are our own, because its interpreter has neither types before
-//! a run nor costs, and a real server refuses definitions because of both.
-//! 1. An expression is compiled once, and never changes.
-//! 2. A run ends early only if it costs more than its limit.
-//! 3. Error texts are those of a real server.
+//! Answers: can this expression be evaluated here, and what is its result for these values? Grammar, values and the run
+//! are the `cel` crate's; Kubernetes' functions are added here.
+//! 1. An expression is read once, and never changes.
+//! 2. What is not there (a variable, a function, a field of the schema) is refused before any run. Types and costs are
+//!    not computed: an operator that does not fit fails when the rule is evaluated.
+//! 3. Error texts are those of a real server, as far as the crate tells the cause.
 //!
-//! Next: `check.rs` types an expression, `estimate.rs` computes its cost, `eval.rs` runs it; `library/` has the
-//! functions.
-mod assign;
+//! Next: `check.rs` looks for what is not there; `library.rs`, `net.rs` and `quantity.rs` have the functions.
 mod check;
-mod cost;
-mod declared;
-mod estimate;
-mod estimate_calls;
-mod eval;
+mod functions;
 mod issues;
 mod library;
-mod literals;
-mod macros;
+mod net;
 mod quantity;
-mod semver;
-mod size;
-mod time;
-mod types;
 mod url;
-mod value;
 
 #[cfg(test)]
 mod tests;
 
-use cel::IdedExpr;
-use serde_json::Value as Json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-pub(crate) use check::Checked;
-pub(crate) use declared::{Declared, escape};
-pub(crate) use eval::Failure;
-pub(crate) use time::{date, date_time, duration};
-pub(crate) use types::Type;
-pub(crate) use value::{Key, List, Merge, Value};
+use cel::common::types::{CelOptional, CelString};
+use cel::common::value::{CowVal, Val};
+use cel::{Context, ExecutionError, Program, Value};
 
-/// An expression that has compiled.
+use crate::cluster::schema::source::Source;
+
+pub(crate) use check::{escape, is_seen};
+
+/// A value that expressions work with.
+pub(crate) type Cel = Box<dyn Val>;
+
+/// An expression that was read.
 #[derive(Debug)]
 pub(crate) struct Expression {
-    tree: IdedExpr,
-    checked: Checked,
-}
-
-/// The result of an expression, and its cost.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) result: Result<Value, Failure>,
-    pub(crate) cost: u64,
+    program: Program,
+    variables: BTreeSet<String>,
+    /// The name of its result's type, where that is evident.
+    pub(crate) result: Option<&'static str>,
 }
 
 impl Expression {
-    /// Compiles an expression that may use these variables.
+    /// Reads an expression about values of a schema; `whole` objects have a type and a name, whatever it says.
     ///
     /// # Errors What is wrong with it, with the places, in the form of a real server.
-    pub(crate) fn compile(text: &str, variables: &[(&str, Type)]) -> Result<Self, String> {
-        let (tree, source) = macros::parse(text)?;
-        let checked = check::check(&tree, &source, variables)?;
-        literals::check(&tree, &source, &checked)?;
-        Ok(Self { tree, checked })
-    }
-
-    /// The type of its result.
-    pub(crate) fn result(&self) -> &Type {
-        self.checked.type_of(self.tree.id)
+    pub(crate) fn read(text: &str, source: &Source, whole: bool) -> Result<Self, String> {
+        let program = library::LANGUAGE.compile(text).map_err(|errors| issues::of_syntax(text, &errors))?;
+        let (variables, result) = check::check(&program, source, whole)?;
+        Ok(Self { program, variables, result })
     }
 
     /// Whether it uses a variable.
     pub(crate) fn mentions(&self, variable: &str) -> bool {
-        self.checked.variables.contains(variable)
+        self.variables.contains(variable)
     }
 
-    /// What it may cost at most, where `root` describes `self`.
-    pub(crate) fn estimate(&self, root: &Declared) -> u64 {
-        estimate::most(&self.tree, &self.checked, root)
-    }
-
-    /// Runs it; the run ends when it costs more than `limit`.
-    pub(crate) fn run(&self, variables: &[(&str, Value)], limit: u64) -> Outcome {
-        eval::run(&self.tree, &self.checked, variables, limit)
+    /// Evaluates it.
+    ///
+    /// # Errors Why it has no result.
+    pub(crate) fn run(&self, variables: &Context<'_, 'static>) -> Result<Value, String> {
+        self.program.execute(variables).map_err(words)
     }
 }
 
-/// A value without a schema.
-pub(crate) fn from_json(value: &Json) -> Value {
-    value::from_json(value)
+/// The variables of a rule: the value of its place, and the one before.
+pub(crate) fn variables(own: Cel, old: Option<Cel>) -> Context<'static, 'static> {
+    let mut context = Context::with_env(Arc::clone(&library::LANGUAGE));
+    context.add_variable_as_val("self", own);
+    if let Some(old) = old {
+        context.add_variable_as_val("oldSelf", old);
+    }
+    context
+}
+
+/// A value that may be missing.
+pub(crate) fn optional(value: Option<Cel>) -> Cel {
+    Box::new(CelOptional::from(value))
+}
+
+/// What a function of the language makes of a text; none if it refuses it.
+pub(crate) fn converted(function: &str, text: &str) -> Option<Cel> {
+    let given = vec![CowVal::owned(CelString::from(text.to_owned()))];
+    let run = library::LANGUAGE.find_overload(function, &given)?;
+    Some(run(given).ok()?.into_owned())
+}
+
+fn words(error: ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
+        ExecutionError::IndexOutOfBounds(Value::Int(at)) => format!("index out of bounds: {at}"),
+        ExecutionError::FunctionError { message, .. } if message.ends_with("integer overflow") => message,
+        ExecutionError::FunctionError { function, message } => unreadable(&function).unwrap_or(message),
+        ExecutionError::NoSuchOverload(_)
+        | ExecutionError::UnexpectedType { .. }
+        | ExecutionError::UnsupportedBinaryOperator(..)
+        | ExecutionError::ValuesNotComparable(..) => "no such overload".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// A real server does not tell why a text cannot be converted.
+fn unreadable(function: &str) -> Option<String> {
+    let to = match function {
+        "int" | "uint" | "double" | "bool" => function,
+        "duration" => "google.protobuf.Duration",
+        "timestamp" => "google.protobuf.Timestamp",
+        _ => return None,
+    };
+    Some(format!("type conversion error from 'string' to '{to}'"))
 }

@@ -4,62 +4,76 @@
 //! 1. Whether a quantity counts as an integer depends on how it was written, as in Go: `1000m` does not.
 use std::cmp::Ordering;
 
-use crate::cluster::schema::is_quantity;
+use cel::ExecutionError;
+use cel::common::types::{CelDouble, INT_TYPE, STRING_TYPE};
+use cel::common::value::{CowVal, Val};
 
-const REFUSED: &str =
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+use super::functions::{Library, failed, give, int, number, of, text, truth, value};
+use crate::cluster::schema::quantity::{QuantityError, measured};
+
+value!(Amount(Quantity), "kubernetes.Quantity");
+
+pub(super) fn add(library: &mut Library) {
+    library.global("quantity", &[STRING_TYPE], |given| {
+        give(Amount(Quantity::read(text(&given, 0)?).map_err(failed)?))
+    });
+    library.global("isQuantity", &[STRING_TYPE], |given| truth(Quantity::read(text(&given, 0)?).is_ok()));
+    let own = || Amount::cel_type().to_owned();
+    let two = [own(), own()];
+    library.global("sign", &[own()], |given| {
+        number(i64::try_from(amount(&given, 0)?.nanos.signum()).unwrap_or_default())
+    });
+    library.member("isGreaterThan", &two, |given| truth(compare(&given)?.is_gt()));
+    library.member("isLessThan", &two, |given| truth(compare(&given)?.is_lt()));
+    library.member("compareTo", &two, |given| number(compare(&given)? as i64));
+    library.member("asApproximateFloat", &[own()], |given| give(CelDouble::from(amount(&given, 0)?.float())));
+    library.member("asInteger", &[own()], |given| {
+        number(amount(&given, 0)?.integer().ok_or_else(|| failed("cannot convert value to integer"))?)
+    });
+    library.member("isInteger", &[own()], |given| truth(amount(&given, 0)?.integer().is_some()));
+    library.member("add", &two, |given| give(Amount(amount(&given, 0)?.plus(amount(&given, 1)?))));
+    library.member("sub", &two, |given| give(Amount(amount(&given, 0)?.plus(&amount(&given, 1)?.negated()))));
+    library.member("add", &[own(), INT_TYPE], |given| {
+        give(Amount(amount(&given, 0)?.plus(&Quantity::whole(int(&given, 1)?))))
+    });
+    library.member("sub", &[own(), INT_TYPE], |given| {
+        give(Amount(amount(&given, 0)?.plus(&Quantity::whole(int(&given, 1)?).negated())))
+    });
+}
+
+fn amount<'b>(given: &'b [CowVal<'_, '_>], at: usize) -> Result<&'b Quantity, ExecutionError> {
+    of::<Amount>(given, at).map(|amount| &amount.0)
+}
+
+fn compare(given: &[CowVal<'_, '_>]) -> Result<Ordering, ExecutionError> {
+    Ok(amount(given, 0)?.nanos.cmp(&amount(given, 1)?.nanos))
+}
 
 /// An amount.
 #[derive(Debug, Clone)]
 pub(crate) struct Quantity {
     nanos: i128,
     /// The power of ten of the last written digit, unless the amount is too large or too fine for that.
-    scale: Option<i32>,
+    scale: Option<i64>,
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
 }
 
 impl Quantity {
-    /// Reads a quantity.
-    ///
-    /// # Errors
-    /// The words of a real server.
-    pub(super) fn read(text: &str) -> Result<Self, String> {
-        let refused = || REFUSED.to_owned();
-        if !is_quantity(text) {
-            return Err(refused());
-        }
-        let (negative, bare) = match text.strip_prefix('-') {
-            Some(bare) => (true, bare),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
-        let end = bare.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(bare.len());
-        let (digits, suffix) = bare.split_at(end);
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let whole = whole.trim_start_matches('0');
-        let (ten, two) = powers(suffix).ok_or_else(refused)?;
-        let length = i32::try_from(fraction.len()).map_err(|_| refused())?;
-        let digits: i128 = format!("0{whole}{fraction}").parse().map_err(|_| refused())?;
-        let scaled = digits.checked_shl(two).filter(|scaled| scaled >> two == digits);
-        let nanos = scaled.and_then(|scaled| power(scaled, ten - length + 9)).ok_or_else(refused)?;
-        let short = whole.len() + fraction.len() <= if two > 0 { 15 } else { 18 };
-        let exact = short && (two == 0 || fraction.is_empty());
-        let scale = exact.then_some(ten - length).filter(|scale| *scale >= -9);
-        Ok(Self { nanos: if negative { -nanos } else { nanos }, scale })
+    pub(super) fn read(text: &str) -> Result<Self, QuantityError> {
+        measured(text).map(|(nanos, scale)| Self { nanos, scale })
     }
 
     pub(super) fn whole(value: i64) -> Self {
         Self { nanos: i128::from(value) * 1_000_000_000, scale: Some(0) }
     }
 
-    pub(super) fn sign(&self) -> i64 {
-        i64::try_from(self.nanos.signum()).unwrap_or_default()
-    }
-
     pub(super) fn negated(&self) -> Self {
         Self { nanos: -self.nanos, scale: self.scale }
-    }
-
-    pub(super) fn compare(&self, other: &Self) -> Ordering {
-        self.nanos.cmp(&other.nanos)
     }
 
     pub(super) fn plus(&self, other: &Self) -> Self {
@@ -82,33 +96,4 @@ impl Quantity {
     pub(super) fn float(&self) -> f64 {
         self.nanos as f64 / 1e9
     }
-}
-
-/// The powers of ten and of two of a suffix.
-fn powers(suffix: &str) -> Option<(i32, u32)> {
-    Some(match suffix {
-        "" => (0, 0),
-        "n" => (-9, 0),
-        "u" => (-6, 0),
-        "m" => (-3, 0),
-        "k" => (3, 0),
-        "M" => (6, 0),
-        "G" => (9, 0),
-        "T" => (12, 0),
-        "P" => (15, 0),
-        "E" => (18, 0),
-        "Ki" => (0, 10),
-        "Mi" => (0, 20),
-        "Gi" => (0, 30),
-        "Ti" => (0, 40),
-        "Pi" => (0, 50),
-        "Ei" => (0, 60),
-        other => (other.strip_prefix(['e', 'E'])?.parse().ok()?, 0),
-    })
-}
-
-/// A number times a power of ten; parts finer than a nano are rounded up.
-fn power(value: i128, exponent: i32) -> Option<i128> {
-    let by = 10_i128.checked_pow(exponent.unsigned_abs());
-    if exponent >= 0 { value.checked_mul(by?) } else { Some(by.map_or(0, |by| (value + by - 1) / by)) }
 }

@@ -3,7 +3,7 @@
 //! Answers: what are the parts of this URL, or why is it not a URL? It is read as by Go's `net/url`, because rules see
 //! its error texts: paths stay as they were written, hosts keep their brackets and ports.
 /// The parts of a URL.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(super) scheme: String,
     /// The host with its port.

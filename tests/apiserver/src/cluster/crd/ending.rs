@@ -10,12 +10,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{condition, kinds};
+use crate::cluster::call::Call;
 use crate::cluster::delete::{DeleteOptions, Deleted};
 use crate::cluster::kind::Kind;
-use crate::cluster::object::{Object, has_finalizers, metadata_mut};
-use crate::cluster::prepare;
+use crate::cluster::metadata::{has_finalizers, metadata_mut, timestamp};
+use crate::cluster::object::Object;
 use crate::cluster::status::ApiError;
-use crate::cluster::store::{Call, Cluster};
+use crate::cluster::store::Cluster;
 
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 const PENDING: &str = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
@@ -116,7 +117,7 @@ impl Cluster {
 
 fn mark(value: &mut Value, now: i64) {
     let metadata = metadata_mut(value);
-    metadata.insert("deletionTimestamp".into(), json!(prepare::timestamp(now)));
+    metadata.insert("deletionTimestamp".into(), json!(timestamp(now)));
     let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
     if let Some(finalizers) = finalizers.as_array_mut().filter(|known| !known.contains(&json!(FINALIZER))) {
         finalizers.push(json!(FINALIZER));

@@ -4,31 +4,9 @@
 //! 1. A valid definition whose names are free is served from the moment it is stored, one `Kind` per served version.
 //! 2. NamesAccepted and Established follow in a second write, as a watcher of a real server sees it.
 //!
-//! Next: `naming.rs` accepts names, `check.rs`, `versions.rs` and `schema_checks.rs` check definitions, `definition.rs` is one version,
-//! `ending.rs` the deletion.
-mod causes;
-mod check;
-mod defaults;
-mod definition;
+//! Next: `naming.rs` accepts names, `ending.rs` is the deletion; `definition/` checks definitions and objects.
 mod ending;
-mod field_path;
-pub(crate) mod format;
-mod keywords;
-mod lists;
 mod naming;
-mod patterns;
-#[cfg(feature = "cel")]
-mod rule_checks;
-#[cfg(feature = "cel")]
-mod rules;
-mod schema_checks;
-mod structural;
-mod validate;
-#[cfg(feature = "cel")]
-mod values;
-mod versions;
-#[cfg(not(feature = "cel"))]
-mod without_cel;
 
 #[cfg(test)]
 mod tests;
@@ -37,22 +15,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::definition::{Definition, check, text, texts};
 use super::go_json;
 use super::kind::{
-    CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, NameRule, ResourceId, Rules, Subresource,
+    CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, Rules, ScalePaths, Subresource,
 };
-use super::object::{Object, set_type};
-use super::prepare;
+use super::metadata::{set_type, timestamp};
+use super::names::NameRule;
+use super::object::Object;
 use super::registry::priority;
+use super::resource::ResourceId;
 use super::status::Cause;
 use super::store::Cluster;
-use super::subresource::ScalePaths;
-
-pub(crate) use definition::Definition;
-#[cfg(feature = "cel")]
-pub(crate) use patterns::pattern_words;
-#[cfg(not(feature = "cel"))]
-use without_cel::{self as rules, self as rule_checks};
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {
@@ -66,23 +40,9 @@ const RULES: Rules = Rules {
     namespace_field: true,
 };
 
-/// Whether this is the kind of definitions.
-pub(crate) fn is_definition(kind: &Kind) -> bool {
-    *kind.resource.group == *"apiextensions.k8s.io" && *kind.resource.plural == *"customresourcedefinitions"
-}
-
-fn text<'a>(definition: &'a Value, at: &str) -> &'a str {
-    definition.pointer(at).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn texts(definition: &Value, at: &str) -> Vec<String> {
-    let list = definition.pointer(at).and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
 /// Fills in what a client left out of a definition or a custom object.
 pub(crate) fn complete(kind: &Kind, body: &mut Value) {
-    if is_definition(kind) {
+    if kind.is_definition() {
         check::complete(body);
     }
     if kind.custom {
@@ -97,7 +57,7 @@ pub(crate) fn complete(kind: &Kind, body: &mut Value) {
 ///
 /// `old` is the stored state it replaces; what did not change since is not checked again.
 pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<Cause> {
-    if is_definition(kind) {
+    if kind.is_definition() {
         match old {
             None => body["status"] = first_status(body),
             Some(_) => note_storage(body),
@@ -270,7 +230,7 @@ fn first_status(definition: &Value) -> Value {
 
 fn condition(name: &str, reason: &str, message: &str, now: i64) -> Value {
     json!({"type": name, "status": "True", "reason": reason, "message": message,
-        "lastTransitionTime": prepare::timestamp(now)})
+        "lastTransitionTime": timestamp(now)})
 }
 
 impl Cluster {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{first_status, kinds, stored_versions, text, texts};
-use crate::cluster::kind::ResourceId;
-use crate::cluster::prepare;
-use crate::cluster::store::{Call, Cluster};
+use crate::cluster::call::Call;
+use crate::cluster::metadata::timestamp;
+use crate::cluster::resource::ResourceId;
+use crate::cluster::store::Cluster;
 
 const ACCEPTED: &str = "NamesAccepted";
 const ESTABLISHED: &str = "Established";
@@ -110,7 +111,7 @@ fn put_condition(
 ) {
     let status = if status { "True" } else { "False" };
     let mut put = json!({"type": name, "status": status, "reason": reason, "message": message,
-        "lastTransitionTime": prepare::timestamp(now)});
+        "lastTransitionTime": timestamp(now)});
     let conditions = &mut definition["status"]["conditions"];
     if !conditions.is_array() {
         *conditions = json!([]);

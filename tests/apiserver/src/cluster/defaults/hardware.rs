@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::path::put_missing;
 use super::table;
-use crate::cluster::prepare::timestamp;
+use crate::cluster::metadata::timestamp;
 
 /// What follows from the rest of the object.
 pub(super) fn complete(group: &str, plural: &str, body: &mut Value) {
@@ -23,7 +23,7 @@ pub(super) fn complete(group: &str, plural: &str, body: &mut Value) {
             pair(&mut body["status"], "podIP", "podIPs", |ip| json!({"ip": ip}));
         }
         ("", "persistentvolumes") => {
-            for (at, text) in table::VOLUME_SOURCE {
+            for (at, text) in table::rows("volume-source") {
                 put_missing(&mut body["spec"], at, text);
             }
         }
@@ -72,7 +72,7 @@ fn request_devices(spec: &mut Value) {
 }
 
 fn request_device(request: &mut Value) {
-    for (at, text) in table::DEVICE_REQUEST {
+    for (at, text) in table::rows("device-request") {
         put_missing(request, at, text);
     }
     if request["allocationMode"] == "ExactCount" {

@@ -1,7 +1,7 @@
 //! Defaults of built-in kinds: what the server writes into members that the client did not set.
 //!
 //! Answers: what does this object look like once everything has its default? It refuses nothing.
-//! 1. Constant defaults are data (`table.rs`): a path, and the text that is written if the member is missing.
+//! 1. Constant defaults are data (`table.txt`): a path, and the text that is written if the member is missing.
 //! 2. Defaults that depend on other members are code: `pods.rs`, `services.rs`, `workloads.rs`, `hardware.rs`.
 //! 3. Completing an object twice changes nothing the second time, so an update may be completed as well as a creation.
 //!
@@ -19,10 +19,10 @@ use serde_json::Value;
 pub(super) use golang::GoType;
 use services::Addresses;
 
+use super::call::Call;
 use super::convert;
-use super::crd;
 use super::kind::Kind;
-use super::store::{Call, Cluster};
+use super::store::Cluster;
 
 impl Cluster {
     /// Writes the defaults of a built-in object: those of every server for this body.
@@ -84,7 +84,7 @@ impl Cluster {
 
 /// Definitions and custom objects have defaults of another kind: see `crd.rs`.
 fn is_completed(kind: &Kind) -> bool {
-    !kind.custom && !crd::is_definition(kind)
+    !kind.custom && !kind.is_definition()
 }
 
 fn complete(kind: &Kind, body: &mut Value) {
@@ -112,7 +112,7 @@ fn complete(kind: &Kind, body: &mut Value) {
         path::put_missing(body, "/spec/minReplicas", "1");
         convert::renew_autoscaler(body);
     } else {
-        for (at, text) in table::rows(group, plural) {
+        for (at, text) in table::rows(&kind.resource.to_string()) {
             path::put_missing(body, at, text);
         }
     }

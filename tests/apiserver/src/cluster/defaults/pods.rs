@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::path::put_missing;
 use super::table;
-use crate::cluster::prepare::timestamp;
+use crate::cluster::metadata::timestamp;
 use crate::cluster::schema::quantity;
 
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -24,7 +24,7 @@ pub(super) fn spec(spec: &mut Value) {
         if volume.as_object().is_some_and(|volume| volume.len() == 1 && volume.contains_key("name")) {
             volume["emptyDir"] = json!({});
         }
-        for (at, text) in table::VOLUME_SOURCE {
+        for (at, text) in table::rows("volume-source") {
             put_missing(volume, at, text);
         }
         if let Some(image) = volume.get_mut("image").filter(|image| image.get("pullPolicy").is_none()) {
@@ -45,7 +45,7 @@ pub(super) fn spec(spec: &mut Value) {
         (new, old) if new.is_empty() && !old.is_empty() => spec["serviceAccountName"] = json!(old),
         _ => {}
     }
-    for (at, text) in table::POD_SPEC {
+    for (at, text) in table::rows("pod-spec") {
         put_missing(spec, at, text);
     }
 }
@@ -56,12 +56,12 @@ fn complete_container(container: &mut Value) {
     }
     for probe in PROBES {
         if let Some(probe) = container.get_mut(probe).filter(|probe| probe.is_object()) {
-            for (at, text) in table::PROBE {
+            for (at, text) in table::rows("probe") {
                 put_missing(probe, at, text);
             }
         }
     }
-    for (at, text) in table::CONTAINER {
+    for (at, text) in table::rows("container") {
         put_missing(container, at, text);
     }
 }

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::path::put_missing;
 use crate::cluster::convert::{TEMPLATES, templates};
-use crate::cluster::object::{member, metadata_mut};
-use crate::cluster::prepare::timestamp;
+use crate::cluster::metadata::{member, metadata_mut, timestamp};
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 

@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use super::convert;
 use super::kind::{Column, Kind};
-use super::object::{Object, member};
-use super::representation::bookmark_metadata;
+use super::metadata::{bookmark_metadata, member};
+use super::object::Object;
 use view::View;
 
 type Printer = fn(&str, &str, &View<'_>) -> Option<Vec<Value>>;
@@ -104,7 +104,7 @@ impl TableForm {
                 let mut object = zero.clone();
                 object["metadata"] = metadata;
                 convert::from_stored(kind, &mut object);
-                super::object::set_type(&mut object, &kind.api_version(), &kind.kind);
+                super::metadata::set_type(&mut object, &kind.api_version(), &kind.kind);
                 object
             }
             // Without the metadata the marker would be lost; a bookmark without the marker has no metadata.

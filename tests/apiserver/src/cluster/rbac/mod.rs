@@ -7,22 +7,16 @@
 //! 3. It is compiled from the stored objects at the first request after a change of one of them.
 //! 4. A cluster role with an aggregation rule has the rules of the roles it selects, at once.
 //!
-//! Next: `policy.rs` compiles, `rule.rs` matches, `escalation.rs` prevents users from granting rights that they do not
-//! have.
-mod escalation;
+//! Next: `policy.rs` compiles, `rule.rs` matches; `../roles.rs` reads the store, `../escalation.rs` prevents users from
+//! granting rights that they do not have.
 mod policy;
 mod rule;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use serde_json::Value;
-
 pub(crate) use policy::Policy;
 pub(crate) use rule::Rule;
 
-use super::store::{Call, Cluster};
 use crate::access::user::User;
 
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
@@ -46,31 +40,6 @@ pub(crate) enum On<'a> {
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
     pub(crate) reason: String,
-}
-
-impl Cluster {
-    /// The rules in force.
-    pub(crate) fn policy(&mut self) -> Arc<Policy> {
-        if let Some(policy) = &self.policy {
-            return Arc::clone(policy);
-        }
-        let policy = Arc::new(Policy::compile(self));
-        self.policy = Some(Arc::clone(&policy));
-        policy
-    }
-
-    /// Stores the roles and bindings of a new cluster, as far as clients notice them.
-    pub(crate) fn add_default_roles(&mut self, now: i64) {
-        let defaults: Vec<Value> =
-            serde_json::from_str(include_str!("defaults.json")).expect("the default roles are JSON");
-        for object in defaults {
-            let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
-            let kind = self.registry.by_type(text("apiVersion"), text("kind")).cloned();
-            let kind = kind.expect("the table has the kinds of access control");
-            let made = self.create(&Call::plain(&kind, "", "", now), object);
-            debug_assert!(made.is_ok(), "a default role is a sound object");
-        }
-    }
 }
 
 impl Policy {

@@ -12,10 +12,8 @@ use serde_json::Value;
 use super::GROUP;
 use super::rule::Rule;
 use crate::access::user::User;
-use crate::cluster::kind::ResourceId;
 use crate::cluster::label_selector;
 use crate::cluster::object::Object;
-use crate::cluster::store::Cluster;
 
 /// All grants in force.
 #[derive(Debug, Default)]
@@ -75,13 +73,14 @@ struct Aggregation {
 type Roles = BTreeMap<(String, String), Arc<[Rule]>>;
 
 impl Policy {
-    pub(super) fn compile(cluster: &Cluster) -> Self {
-        let roles = roles(cluster);
+    /// Compiles the objects of each of the four kinds, by its plural.
+    pub(in crate::cluster) fn compile(objects: impl Fn(&str) -> Vec<Arc<Object>>) -> Self {
+        let roles = roles(&objects);
         let mut policy = Self::default();
-        for binding in objects(cluster, "clusterrolebindings") {
+        for binding in objects("clusterrolebindings") {
             policy.cluster.extend(Grant::read(&binding, &roles));
         }
-        for binding in objects(cluster, "rolebindings") {
+        for binding in objects("rolebindings") {
             let place = policy.namespaced.entry(binding.namespace.to_string()).or_default();
             place.extend(Grant::read(&binding, &roles));
         }
@@ -90,7 +89,7 @@ impl Policy {
     }
 
     /// The rules of a role (of a cluster role, without a namespace); none if it is not there.
-    pub(super) fn role(&self, namespace: &str, name: &str) -> Option<&[Rule]> {
+    pub(in crate::cluster) fn role(&self, namespace: &str, name: &str) -> Option<&[Rule]> {
         self.roles.get(&(namespace.to_owned(), name.to_owned())).map(|rules| &**rules)
     }
 
@@ -112,13 +111,9 @@ impl Policy {
     }
 }
 
-fn objects(cluster: &Cluster, plural: &str) -> Vec<Arc<Object>> {
-    cluster.all(&ResourceId::new(GROUP, plural)).cloned().collect()
-}
-
-fn roles(cluster: &Cluster) -> Roles {
+fn roles(objects: impl Fn(&str) -> Vec<Arc<Object>>) -> Roles {
     let mut roles = Roles::new();
-    let cluster_roles = objects(cluster, "clusterroles");
+    let cluster_roles = objects("clusterroles");
     let read = |object: &Object| serde_json::from_slice::<Role>(&object.body).unwrap_or_default();
     let plain: Vec<(&Object, Role)> = cluster_roles.iter().map(|object| (&**object, read(object))).collect();
     for (object, role) in &plain {
@@ -128,7 +123,7 @@ fn roles(cluster: &Cluster) -> Roles {
         }
         roles.insert((String::new(), object.name.to_string()), rules.into());
     }
-    for object in objects(cluster, "roles") {
+    for object in objects("roles") {
         let rules = read(&object).rules.unwrap_or_default();
         roles.insert((object.namespace.to_string(), object.name.to_string()), rules.into());
     }

@@ -50,7 +50,7 @@ impl Rule {
     }
 
     /// Whether this rule contains that right, which is one verb on one thing.
-    pub(super) fn covers(&self, right: &Self) -> bool {
+    pub(in crate::cluster) fn covers(&self, right: &Self) -> bool {
         let all = |own: &[String], wanted: &[String]| wanted.iter().all(|text| holds(own, text));
         let resource = |wanted: &String| match wanted.split_once('/') {
             Some((plural, sub)) => self.covers_resource(plural, sub),

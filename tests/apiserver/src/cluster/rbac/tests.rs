@@ -3,7 +3,8 @@ use serde_json::{Value, json};
 
 use super::{Decision, GROUP, On, Wish};
 use crate::access::user::User;
-use crate::cluster::store::{Call, Cluster, Settings};
+use crate::cluster::call::Call;
+use crate::cluster::store::{Cluster, Settings};
 
 fn cluster() -> Cluster {
     Cluster::new(

@@ -10,14 +10,12 @@ use std::sync::{Arc, LazyLock};
 
 use flate2::read::GzDecoder;
 
-use super::load;
+use super::load::{self, OBJECT_META};
 use super::model::{Schema, Types};
 use super::source::Source;
 
 const PACKED: &[u8] = include_bytes!("../../../data/schemas.json.gz");
 
-/// The type name of every `metadata`, and the prefix of the names of the types within it.
-pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const WITHIN_META: [&str; 4] = ["FieldsV1", "ManagedFieldsEntry", "OwnerReference", "Time"];
 
 static SOURCES: LazyLock<BTreeMap<Box<str>, Source>> =
@@ -26,11 +24,16 @@ static SOURCES: LazyLock<BTreeMap<Box<str>, Source>> =
 static TYPES: LazyLock<Arc<Types>> = LazyLock::new(|| Arc::new(load::named(&SOURCES)));
 
 /// The schemas of `metadata` and what is in it, by name: every custom kind has them too.
-pub(super) fn object_meta() -> BTreeMap<Box<str>, Source> {
+fn object_meta() -> BTreeMap<Box<str>, Source> {
     let package = OBJECT_META.trim_end_matches("ObjectMeta");
     let within = WITHIN_META.map(|name| format!("{package}{name}"));
     let names = within.iter().map(String::as_str).chain([OBJECT_META]);
     names.map(|name| (name.into(), SOURCES[name].clone())).collect()
+}
+
+/// Loads the schema of one version of a custom kind.
+pub(crate) fn custom(source: &Source) -> Schema {
+    load::custom(source, &object_meta())
 }
 
 /// The schema of a built-in kind; none if the kind has none. The first call takes some milliseconds.

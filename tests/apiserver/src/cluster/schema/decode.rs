@@ -4,7 +4,7 @@
 //! types together; a value that is in memory already is walked by the same code.
 //! 1. Unknown fields are dropped, whatever the client asked for; their names are kept for a warning or a refusal.
 //! 2. A built-in kind is typed, as Go's decoder is: the first wrong type refuses the body, a null field is an absent one.
-//! 3. A custom kind is typed in its metadata only; nulls stay, its schema checks the rest later (`crd`).
+//! 3. A custom kind is typed in its metadata only; nulls stay, its schema checks the rest later (`definition`).
 //!
 //! Next: `fault.rs` has the sentences.
 use std::cell::RefCell;

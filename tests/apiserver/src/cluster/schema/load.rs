@@ -6,17 +6,18 @@
 //! 3. A list without a list type has the one of its patch strategy, else it is atomic.
 //! 4. A built-in object without fields and values is free-form (`FieldsV1`); a custom one has no fields.
 //!
-//! Next: `builtin.rs` and `crd` call this.
+//! Next: `builtin.rs` calls this.
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::builtin;
 use super::model::{
     Format, List, ListMerge, Object, PatchStrategy, Scalar, Schema, Shape, Slot, Type, TypeId, Types,
 };
 use super::source::{Others, Source};
 
 const PREFIX: &str = "#/components/schemas/";
+/// The type name of every `metadata`, and the prefix of the names of the types within it.
+pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
@@ -28,10 +29,10 @@ pub(crate) fn named(schemas: &BTreeMap<Box<str>, Source>) -> Types {
     loader.types
 }
 
-/// Loads the schema of one version of a custom kind. Its root, and what is embedded in it, has the built-in `metadata`.
-pub(crate) fn custom(source: &Source) -> Schema {
+/// Loads the schema of one version of a custom kind. Its root, and what is embedded in it, has this `metadata`.
+pub(super) fn custom(source: &Source, metadata: &BTreeMap<Box<str>, Source>) -> Schema {
     let mut loader = Loader { types: Types::default(), free_form: true };
-    loader.load(&builtin::object_meta());
+    loader.load(metadata);
     loader.free_form = false;
     let root = loader.slot(source).id;
     loader.embed(root);
@@ -73,7 +74,7 @@ impl Loader {
     /// Gives an object type the members every Kubernetes object has.
     fn embed(&mut self, id: TypeId) {
         let text = self.push(Type { shape: Shape::Scalar(Scalar::Text(Format::None)), ..Type::default() });
-        let metadata = self.types.names.get(builtin::OBJECT_META).copied();
+        let metadata = self.types.names.get(OBJECT_META).copied();
         if let Shape::Object(object) = &mut self.types.types[id.0 as usize].shape {
             let members = [("apiVersion", Some(text)), ("kind", Some(text)), ("metadata", metadata)];
             for (name, id) in members {

@@ -11,8 +11,10 @@
 pub(crate) mod builtin;
 pub(crate) mod decode;
 pub(crate) mod fault;
+pub(crate) mod format;
 pub(crate) mod load;
 pub(crate) mod model;
+pub(crate) mod patterns;
 pub(crate) mod quantity;
 mod scalar;
 pub(crate) mod source;
@@ -21,7 +23,5 @@ pub(crate) mod time;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use load::custom;
+pub(crate) use builtin::custom;
 pub(crate) use model::Schema;
-#[cfg(feature = "cel")]
-pub(crate) use quantity::is_quantity;

@@ -80,12 +80,6 @@ pub(crate) fn canonical_milli(text: &str) -> Result<Cow<'_, str>, QuantityError>
     Ok(Cow::Owned(milli.text()))
 }
 
-/// Whether the text is an amount.
-#[cfg(feature = "cel")]
-pub(crate) fn is_quantity(text: &str) -> bool {
-    canonical(text).is_ok()
-}
-
 /// How many billionths an amount is; none for a text that is not an amount, or is too large.
 pub(crate) fn nanos(text: &str) -> Option<i128> {
     let (amount, _) = amount(text.trim()).ok()?;
@@ -95,6 +89,19 @@ pub(crate) fn nanos(text: &str) -> Option<i128> {
     }
     let scale = 10_i128.checked_pow(u32::try_from(amount.power - NANO).ok()?)?;
     value.checked_mul(if amount.negative { -scale } else { scale })
+}
+
+/// How many billionths an amount is, and the power of ten of its last digit, if a Go server keeps it in an
+/// integer.
+///
+/// # Errors
+/// If the text is not an amount, or it is too large.
+#[cfg(feature = "cel")]
+pub(crate) fn measured(text: &str) -> Result<(i128, Option<i64>), QuantityError> {
+    let parts = Parts::read(text)?;
+    let (format, exponent) = unit(parts.unit)?;
+    let power = parts.integer(format, exponent)?.map(|amount| amount.power);
+    Ok((nanos(text).ok_or(QuantityError(NUMERIC))?, power))
 }
 
 /// The sum of two amounts, in the unit of the first; only the first if one of them is not an amount.

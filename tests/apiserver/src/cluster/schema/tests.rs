@@ -1,11 +1,10 @@
 //! The schema model, tested with small documents and with the data of the real server.
 //!
 //! Answers: is each type found at its place in the document, with its lists, keys and defaults? Decoding and
-//! validation by these types are tested beside `decode.rs` and in `crd/`.
+//! validation by these types are tested beside `decode.rs` and in `definition/`.
 use serde_json::json;
 
 use super::builtin;
-use super::load;
 use super::model::{Format, ListMerge, Scalar, Schema, Shape};
 
 fn builtin(group: &str, version: &str, kind: &str) -> Schema {
@@ -75,7 +74,7 @@ fn a_custom_schema_keeps_its_marks() {
             "list": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
         },
     }));
-    let schema = load::custom(&source.unwrap());
+    let schema = builtin::custom(&source.unwrap());
     let made = |path: &str| schema.get(schema.at(path).unwrap().id);
     assert!(matches!(made("port").shape, Shape::Scalar(Scalar::IntegerOrText)));
     assert!(made("open").object().unwrap().open);

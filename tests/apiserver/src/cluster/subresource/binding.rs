@@ -5,10 +5,10 @@
 //! 2. A binding raises no generation, but sets the condition PodScheduled.
 use serde_json::{Value, json};
 
-use super::super::object::{member, metadata_mut};
-use super::super::prepare;
+use super::super::call::Call;
+use super::super::metadata::{member, metadata_mut, timestamp};
 use super::super::status::{ApiError, Named};
-use super::super::store::{Call, Cluster};
+use super::super::store::Cluster;
 use super::super::write::check_precedence;
 use super::{Expected, put_at};
 
@@ -68,7 +68,7 @@ impl Cluster {
 /// Puts a condition into the status of a pod, in place of one of the same type.
 pub(super) fn set_condition(pod: &mut Value, now: i64, mut condition: Value) {
     condition["lastProbeTime"] = Value::Null;
-    condition["lastTransitionTime"] = json!(prepare::timestamp(now));
+    condition["lastTransitionTime"] = json!(timestamp(now));
     let known = pod.pointer("/status/conditions").and_then(Value::as_array);
     let others = known.into_iter().flatten().filter(|known| known["type"] != condition["type"]);
     let mut conditions: Vec<Value> = others.cloned().collect();

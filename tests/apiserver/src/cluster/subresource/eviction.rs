@@ -7,15 +7,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::super::call::Call;
 use super::super::delete::DeleteOptions;
 use super::super::label_selector;
 use super::super::list::scope_of;
-use super::super::object::{Object, member};
-use super::super::prepare;
+use super::super::metadata::{member, timestamp};
+use super::super::object::Object;
 use super::super::propagation::Propagation;
 use super::super::selector::Selector;
 use super::super::status::ApiError;
-use super::super::store::{Call, Cluster};
+use super::super::store::Cluster;
 use super::binding::set_condition;
 use super::{Expected, put_at};
 
@@ -86,7 +87,7 @@ impl Cluster {
         }
         put_at(&mut status, "/status/disruptionsAllowed", json!(left - 1));
         let mut disrupted = status.pointer("/status/disruptedPods").cloned().unwrap_or_else(|| json!({}));
-        disrupted[call.name] = json!(prepare::timestamp(call.now));
+        disrupted[call.name] = json!(timestamp(call.now));
         put_at(&mut status, "/status/disruptedPods", disrupted);
         if let (false, Some(kind)) = (call.dry_run, self.budget_kind()) {
             let key = kind.key(call.namespace, &budget.name);

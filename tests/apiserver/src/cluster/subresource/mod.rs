@@ -13,7 +13,6 @@ mod scale;
 use serde_json::{Map, Value};
 
 pub(crate) use part::Part;
-pub(crate) use scale::ScalePaths;
 
 use super::status::ApiError;
 

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::object::{Object, member};
-use super::super::patch::{self, PatchKind};
+use super::super::call::{Call, PatchKind};
+use super::super::metadata::member;
+use super::super::object::Object;
+use super::super::patch;
 use super::super::prepare;
 use super::super::status::{ApiError, Cause};
-use super::super::store::{Call, Cluster};
+use super::super::store::Cluster;
 use super::super::write::{Written, check_precedence, misnamed};
 use super::put_at;
 

@@ -8,33 +8,20 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::super::call::{Call, PatchKind};
 use super::super::field_validation;
-use super::super::kind::{Kind, ResourceId};
+use super::super::kind::{Kind, ScalePaths};
 use super::super::label_selector;
-use super::super::object::{Object, member};
-use super::super::patch::{self, PatchKind};
+use super::super::metadata::member;
+use super::super::object::Object;
+use super::super::patch;
+use super::super::resource::ResourceId;
 use super::super::status::{ApiError, Cause, Named};
-use super::super::store::{Call, Cluster};
+use super::super::store::Cluster;
 use super::super::write::{Written, misnamed};
 use super::{Expected, put_at};
 
 const SCALE: Expected<'_> = Expected { kind: "Scale", api_version: "autoscaling/v1", package: "autoscaling" };
-
-/// Where an object has its numbers, as JSON pointers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScalePaths {
-    pub(crate) spec: String,
-    pub(crate) status: String,
-    /// Where a custom kind has its selector as text; built-ins have theirs in `spec.selector`.
-    pub(crate) selector: Option<String>,
-}
-
-impl ScalePaths {
-    /// Those of every built-in kind.
-    pub(crate) fn builtin() -> Self {
-        Self { spec: "/spec/replicas".into(), status: "/status/replicas".into(), selector: None }
-    }
-}
 
 fn paths(kind: &Kind) -> Result<&ScalePaths, ApiError> {
     kind.scale.as_ref().ok_or_else(ApiError::no_such_resource)

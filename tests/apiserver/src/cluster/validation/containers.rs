@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 use crate::cluster::schema::quantity;
 
 const PULLS: [&str; 3] = ["Always", "IfNotPresent", "Never"];

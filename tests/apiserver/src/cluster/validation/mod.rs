@@ -28,7 +28,6 @@ mod workloads;
 
 use serde_json::Value;
 
-use super::crd;
 use super::kind::Kind;
 use super::status::Cause;
 use super::store::Cluster;
@@ -48,7 +47,7 @@ impl Cluster {
 /// What is wrong with a new object.
 fn of_new(kind: &Kind, body: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
-    let built_in = !kind.custom && !crd::is_definition(kind);
+    let built_in = !kind.custom && !kind.is_definition();
     metadata::check(body, built_in, &mut causes);
     if built_in {
         spec(kind, body, &mut causes);
@@ -77,7 +76,7 @@ fn passes(kind: &Kind) -> (&'static [bool], &'static [bool]) {
 /// What is wrong with a change of an object.
 fn of_change(kind: &Kind, old: &Value, body: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
-    let built_in = !kind.custom && !crd::is_definition(kind);
+    let built_in = !kind.custom && !kind.is_definition();
     let look = |new: bool, causes: &mut Causes| match new {
         true => metadata::check(body, built_in, causes),
         false => metadata::check_change(body, causes),

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use super::causes::{Causes, list, text};
 use super::containers::port_name_faults;
 use super::selectors;
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
 const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";

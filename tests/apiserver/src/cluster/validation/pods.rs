@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
 use super::{containers, metadata};
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 
 const RESTARTS: [&str; 3] = ["Always", "OnFailure", "Never"];
 const DNS: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];

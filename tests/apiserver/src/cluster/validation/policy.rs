@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
 use super::{amounts, selectors};
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 /// The sources of metrics, and the member each has its own in.

@@ -5,8 +5,7 @@
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 use crate::cluster::rbac::GROUP;
 
 pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {

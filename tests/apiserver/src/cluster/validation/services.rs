@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::causes::{Causes, list, text};
 use super::containers::{PROTOCOLS, port_name_faults};
 use super::metadata;
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const NODE_PORTS: &str = "provided port is not in the valid range. The range of valid ports is 30000-32767";

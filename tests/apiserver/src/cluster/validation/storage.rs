@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
 use super::selectors;
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 use crate::cluster::schema::quantity;
 
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
 use super::selectors;
-use crate::cluster::kind::NameRule;
-use crate::cluster::names;
+use crate::cluster::names::{self, NameRule};
 
 const VERSIONS: &str = "v1, v1beta1";
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];

@@ -13,9 +13,9 @@ mod volumes;
 
 use serde_json::Value;
 
-use super::kind::{Kind, NameRule};
-use super::names;
-use super::object::member;
+use super::kind::Kind;
+use super::metadata::member;
+use super::names::{self, NameRule};
 
 /// The warnings for an object that replaces `old`, if there is one.
 pub(super) fn of(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<String> {

@@ -4,9 +4,8 @@
 //! 1. A body that cannot be read in its language stays a text, or is shown as binary.
 //! 2. Documents of OpenAPI in protobuf contain nothing specific to a run: they are compared byte for byte, by a
 //!    checksum.
-//! 3. The text of YAML is kept too, line by line, without the numbers of versions, which are compared in the value.
+//! 3. Of YAML the value is compared, not the style.
 use informer_apiserver::fuzzing;
-use regex_lite::Regex;
 use serde_json::{Value, json};
 
 use super::wire::Head;
@@ -42,13 +41,6 @@ fn text(body: &[u8]) -> Value {
         Ok(text) if !text.contains('\0') => text.into(),
         _ => "(binary)".into(),
     }
-}
-
-/// The lines of a YAML body.
-pub(crate) fn lines(head: &Head, body: &[u8]) -> Option<Value> {
-    let text = std::str::from_utf8(body).ok().filter(|_| is_yaml(head))?;
-    let version = Regex::new("(resourceVersion|continue): .*").expect("a pattern of ours");
-    Some(text.lines().map(|line| version.replace(line, "$1: <masked>").into_owned()).collect())
 }
 
 /// An event of a watch in protobuf: its type, and an object in an envelope.

@@ -72,10 +72,7 @@ impl Transcript {
 impl Step {
     pub(crate) fn answered(label: String, answer: &Answer) -> Self {
         let body = language::value(&answer.head, &answer.body);
-        let mut content = json!({"code": answer.head.code, "headers": headers(&answer.head), "body": body});
-        if let Some(lines) = language::lines(&answer.head, &answer.body) {
-            content["lines"] = lines;
-        }
+        let content = json!({"code": answer.head.code, "headers": headers(&answer.head), "body": body});
         Self { label, content }
     }
 

@@ -1,0 +1,327 @@
+//! The checks of a schema on a custom object: types, bounds, patterns, enums, combinations.
+//!
+//! Answers: which fields of this object break the schema, with the texts of the API? `lists.rs` checks lists that are
+//! sets or maps, `rules.rs` evaluates rules.
+//! 1. A value that did not change since the stored object is not checked again (ratcheting).
+//! 2. Members are checked in alphabetical order (a real server's order differs from request to request).
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::cluster::schema::format;
+use crate::cluster::schema::patterns::Regex;
+use crate::cluster::schema::source::{Others, Source};
+use crate::cluster::status::Cause;
+
+/// The compiled patterns of a schema, by their text.
+pub(crate) type Patterns = BTreeMap<String, Regex>;
+
+/// One walk of a schema's checks.
+pub(crate) struct Check<'a> {
+    pub(crate) patterns: &'a Patterns,
+    pub(crate) causes: Vec<Cause>,
+}
+
+/// One place of the walk.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    path: &'a str,
+    value: &'a Value,
+    /// The stored value of this place.
+    old: Option<&'a Value>,
+}
+
+/// `spec.name`, `spec.items[0]`.
+pub(super) fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+impl<'a> Check<'a> {
+    pub(crate) fn new(patterns: &'a Patterns) -> Self {
+        Self { patterns, causes: Vec::new() }
+    }
+
+    /// Checks a whole object, or a single value (with the path "").
+    pub(crate) fn value(&mut self, source: &Source, value: &Value, old: Option<&Value>) {
+        self.at(source, At { path: "", value, old });
+    }
+
+    fn at(&mut self, source: &Source, at: At<'_>) {
+        if at.old == Some(at.value) || (at.value.is_null() && source.nullable) {
+            return;
+        }
+        self.type_of(source, at);
+        self.combinations(source, at);
+        match at.value {
+            Value::String(text) => self.text(source, at.path, text),
+            Value::Number(_) => self.number(source, at),
+            Value::Array(items) => self.list(source, at, items),
+            Value::Object(members) => self.object(source, at, members),
+            Value::Null | Value::Bool(_) => {}
+        }
+        if !source.values.is_empty() && !source.values.contains(at.value) {
+            let shown: Vec<String> = source.values.iter().map(quoted).collect();
+            let message = format!("Unsupported value: {}: supported values: {}", at.value, shown.join(", "));
+            self.push("FieldValueNotSupported", at.path, message);
+        }
+    }
+
+    fn push(&mut self, reason: &'static str, field: &str, message: String) {
+        let field = if field.is_empty() { "<nil>" } else { field }.to_owned();
+        self.causes.push(Cause { reason, message, field });
+    }
+
+    fn invalid(&mut self, at: At<'_>, shown: &str, why: &str) {
+        self.push("FieldValueInvalid", at.path, format!("Invalid value: {shown}: {} in body {why}", at.path));
+    }
+
+    fn nowhere(&mut self, why: &str) {
+        self.push("FieldValueInvalid", "", format!("Invalid value: \"\": {why}"));
+    }
+
+    fn wrong_type(&mut self, path: &str, wanted: &str, shown: &str) {
+        let message = format!("Invalid value: {shown:?}: {path} in body must be of type {wanted}: {shown:?}");
+        self.push("FieldValueTypeInvalid", path, message);
+    }
+
+    fn type_of(&mut self, source: &Source, at: At<'_>) {
+        let found = type_name(at.value);
+        if source.int_or_string {
+            if !matches!(found, "integer" | "string") {
+                self.wrong_type(at.path, "integer,string", found);
+            }
+            return;
+        }
+        let wanted = source.kind.as_str();
+        let sized = matches!(source.format.as_str(), "int32" | "int64");
+        match (wanted, found) {
+            ("", _) | ("number", "integer") => {}
+            ("integer", "number") => {
+                let (format, shown) =
+                    if sized { (source.format.as_str(), "float64") } else { ("integer", "number") };
+                self.wrong_type(at.path, format, shown);
+                let how = if sized { format!("with format {format}") } else { "(default format)".to_owned() };
+                self.nowhere(&format!("Checked value must be of type integer {how} in {}", at.path));
+            }
+            ("integer", "integer") if source.format == "int32" => {
+                if at.value.as_i64().is_none_or(|value| i32::try_from(value).is_err()) {
+                    let must = "Checked value must be of type integer with format int32 in";
+                    self.nowhere(&format!("{must} {}", at.path));
+                }
+            }
+            _ if wanted == found => {}
+            _ => self.wrong_type(at.path, wanted, found),
+        }
+    }
+
+    fn text(&mut self, source: &Source, path: &str, text: &str) {
+        let length = text.chars().count() as u64;
+        let at = |why: &str| format!("Invalid value: {text:?}: {path} in body {why}");
+        match (source.max_length, source.min_length, &source.pattern) {
+            (Some(most), _, _) if length > most => {
+                let bytes = if most == 1 { "byte" } else { "bytes" };
+                self.push(
+                    "FieldValueTooLong",
+                    path,
+                    format!("Too long: may not be more than {most} {bytes}"),
+                );
+            }
+            (_, Some(least), _) if length < least => {
+                self.push("FieldValueInvalid", path, at(&format!("should be at least {least} chars long")));
+            }
+            (_, _, Some(pattern)) if !self.patterns.get(pattern).is_none_or(|regex| regex.is_match(text)) => {
+                self.push("FieldValueInvalid", path, at(&format!("should match '{pattern}'")));
+            }
+            _ => {}
+        }
+        if !format::holds(&source.format, text) {
+            let message = format!(
+                "Invalid value: {text:?}: {path} in body must be of type {}: {text:?}",
+                source.format
+            );
+            self.push("FieldValueTypeInvalid", path, message);
+        }
+    }
+
+    fn number(&mut self, source: &Source, at: At<'_>) {
+        let value = at.value.as_f64().unwrap_or_default();
+        let shown = at.value.to_string();
+        if let Some(factor) = source.multiple_of {
+            let times = value / factor;
+            if value == 0.0 {
+                let why = format!(
+                    "Invalid value: 0: factor MultipleOf declared for {} must be positive: 0",
+                    at.path
+                );
+                self.push("FieldValueInvalid", at.path, why);
+            } else if (times - times.round()).abs() > 1e-9 {
+                self.invalid(at, &shown, &format!("should be a multiple of {}", bound_text(factor)));
+            }
+        }
+        if let Some(most) = source.maximum {
+            let order = compare(at.value, most);
+            if order.is_gt() || (source.exclusive_maximum && order.is_eq()) {
+                let than = if source.exclusive_maximum { "less than" } else { "less than or equal to" };
+                self.invalid(at, &shown, &format!("should be {than} {}", bound_text(most)));
+            }
+        }
+        if let Some(least) = source.minimum {
+            let order = compare(at.value, least);
+            if order.is_lt() || (source.exclusive_minimum && order.is_eq()) {
+                let than = if source.exclusive_minimum { "greater than" } else { "greater than or equal to" };
+                self.invalid(at, &shown, &format!("should be {than} {}", bound_text(least)));
+            }
+        }
+    }
+
+    fn list(&mut self, source: &Source, at: At<'_>, items: &[Value]) {
+        if let Some(of) = &source.items {
+            for (index, value) in items.iter().enumerate() {
+                let old = same_item(source, at.old, index, value);
+                self.at(of, At { path: &format!("{}[{index}]", at.path), value, old });
+            }
+        }
+        let count = items.len() as u64;
+        if let Some(least) = source.min_items.filter(|least| count < *least) {
+            self.invalid(at, &count.to_string(), &format!("should have at least {least} items"));
+        }
+        if let Some(most) = source.max_items.filter(|most| count > *most) {
+            self.too_many(at, count, most);
+        }
+    }
+
+    fn too_many(&mut self, at: At<'_>, count: u64, most: u64) {
+        let items = if most == 1 { "item" } else { "items" };
+        let why = format!("Too many: {count}: must have at most {most} {items}");
+        self.push("FieldValueTooMany", at.path, why);
+    }
+
+    fn object(&mut self, source: &Source, at: At<'_>, members: &Map<String, Value>) {
+        let count = members.len() as u64;
+        if let Some(least) = source.min_properties.filter(|least| count < *least) {
+            self.invalid(at, &count.to_string(), &format!("should have at least {least} properties"));
+        }
+        if let Some(most) = source.max_properties.filter(|most| count > *most) {
+            self.too_many(at, count, most);
+        }
+        for name in &source.required {
+            if !members.contains_key(&**name) {
+                self.push("FieldValueRequired", &below(at.path, name), "Required value".to_owned());
+            }
+        }
+        for (name, value) in members {
+            let of = match (source.properties.get(name.as_str()), &source.additional_properties) {
+                (Some(of), _) => Some(of),
+                (None, Some(Others::Typed(of))) => Some(&**of),
+                (None, _) => None,
+            };
+            if let Some(of) = of {
+                let old = at.old.and_then(|old| old.get(name));
+                self.at(of, At { path: &below(at.path, name), value, old });
+            }
+        }
+    }
+
+    /// The causes that a schema would give here, without reporting them.
+    fn apart(&mut self, source: &Source, at: At<'_>) -> Vec<Cause> {
+        let kept = std::mem::take(&mut self.causes);
+        self.at(source, at);
+        std::mem::replace(&mut self.causes, kept)
+    }
+
+    fn combinations(&mut self, source: &Source, at: At<'_>) {
+        // An `int-or-string` has its two types in an anyOf.
+        let any: &[Source] = if source.int_or_string { &[] } else { &source.any_of };
+        if !any.is_empty() {
+            let tried: Vec<Vec<Cause>> = any.iter().map(|one| self.apart(one, at)).collect();
+            if !tried.iter().any(Vec::is_empty) {
+                self.nowhere(&format!("{:?} must validate at least one schema (anyOf)", at.path));
+                self.causes.extend(tried.into_iter().next().unwrap_or_default());
+            }
+        }
+        if !source.one_of.is_empty() {
+            let tried: Vec<Vec<Cause>> = source.one_of.iter().map(|one| self.apart(one, at)).collect();
+            let valid = tried.iter().filter(|causes| causes.is_empty()).count();
+            let must = "must validate one and only one schema (oneOf). Found";
+            match valid {
+                1 => {}
+                0 => {
+                    self.nowhere(&format!("{:?} {must} none valid", at.path));
+                    self.causes.extend(tried.into_iter().next().unwrap_or_default());
+                }
+                more => self.nowhere(&format!("{:?} {must} {more} valid alternatives", at.path)),
+            }
+        }
+        let before = self.causes.len();
+        let mut valid = 0;
+        for one in &source.all_of {
+            let found = self.causes.len();
+            self.at(one, at);
+            valid += usize::from(self.causes.len() == found);
+        }
+        if self.causes.len() > before {
+            let none = if valid == 0 { ". None validated" } else { "" };
+            self.nowhere(&format!("{:?} must validate all the schemas (allOf){none}", at.path));
+        }
+        if source.not.as_ref().is_some_and(|not| self.apart(not, at).is_empty()) {
+            self.nowhere(&format!("{:?} must not validate the schema (not)", at.path));
+        }
+    }
+}
+
+/// The stored item that is the same as this one: by its keys in a list that is a map, else none.
+pub(super) fn same_item<'a>(
+    source: &Source,
+    old: Option<&'a Value>,
+    _index: usize,
+    item: &Value,
+) -> Option<&'a Value> {
+    let old = old.and_then(Value::as_array)?;
+    match source.list_type.as_deref() {
+        Some("map") => {
+            let keys = &source.list_map_keys;
+            old.iter().find(|old| keys.iter().all(|key| old.get(&**key) == item.get(&**key)))
+        }
+        _ => None,
+    }
+}
+
+fn quoted(value: &Value) -> String {
+    match value {
+        Value::String(_) => value.to_string(),
+        other => format!("\"{other}\""),
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number)
+            if number.is_f64() && number.as_f64().is_none_or(|value| value.fract() != 0.0) =>
+        {
+            "number"
+        }
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A bound is a float, as in Go; where it is a whole number it is compared exactly.
+fn compare(value: &Value, bound: f64) -> std::cmp::Ordering {
+    match (value.as_i64(), whole(bound)) {
+        (Some(value), Some(bound)) => value.cmp(&bound),
+        _ => value.as_f64().unwrap_or_default().total_cmp(&bound),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
+fn whole(bound: f64) -> Option<i64> {
+    (bound.fract() == 0.0 && bound.abs() < 9e18).then_some(bound as i64)
+}
+
+fn bound_text(bound: f64) -> String {
+    whole(bound).map_or_else(|| bound.to_string(), |whole| whole.to_string())
+}

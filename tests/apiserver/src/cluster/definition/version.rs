@@ -1,0 +1,100 @@
+//! The schema of one version of a definition, prepared for use: types, checks, patterns.
+//!
+//! Answers: what does this schema add to an object, and what is wrong with the result?
+//! 1. It is created once per version of a definition, and shared by all requests.
+//!
+//! Next: `defaults.rs` adds, `validate.rs` and `lists.rs` check.
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::rules::{Judge, Place, Rules};
+use super::validate::{Check, Patterns};
+use super::{defaults, lists, rules};
+use crate::cluster::schema::patterns::Regex;
+use crate::cluster::schema::{self, Schema, decode, source::Source};
+use crate::cluster::status::Cause;
+
+/// The schema of one version.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// The schema's types.
+    pub(crate) schema: Schema,
+    /// The schema with all its checks.
+    source: Source,
+    /// The schema as it was written.
+    pub(crate) written: Value,
+    patterns: Patterns,
+    rules: Option<Rules>,
+}
+
+impl Definition {
+    /// Reads the schema of one of a definition's versions; none if it has none.
+    pub(in crate::cluster) fn of_version(version: &Value) -> Option<Self> {
+        Self::new(version.pointer("/schema/openAPIV3Schema")?)
+    }
+
+    /// None if the text is not a schema.
+    pub(in crate::cluster) fn new(written: &Value) -> Option<Self> {
+        let source: Source = Source::deserialize(written).ok()?;
+        let mut patterns = Patterns::new();
+        source.each(&mut |source| {
+            if let Some((text, Ok(regex))) = source.pattern.as_ref().map(|text| (text, Regex::new(text))) {
+                patterns.insert(text.clone(), regex);
+            }
+        });
+        let schema = schema::custom(&source);
+        let rules = Rules::compile(&source);
+        Some(Self { schema, source, written: written.clone(), patterns, rules })
+    }
+
+    /// Fills in the defaults.
+    pub(crate) fn complete(&self, value: &mut Value) {
+        defaults::fill(&self.schema, value);
+    }
+
+    /// A stored value as this version reads it: without fields it does not know, and with its defaults.
+    pub(in crate::cluster) fn read(&self, value: Value) -> Value {
+        let mut value = self.pruned(value);
+        self.complete(&mut value);
+        value
+    }
+
+    /// A value without the fields that this version does not know.
+    pub(in crate::cluster) fn pruned(&self, value: Value) -> Value {
+        decode::value(&self.schema, false, value).value
+    }
+
+    /// What is wrong with an object; what did not change since `old` is not checked.
+    pub(crate) fn judge(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
+        let mut check = Check::new(&self.patterns);
+        check.value(&self.source, value, old);
+        let mut causes = check.causes;
+        lists::check(&self.source, "", value, old, &mut causes);
+        self.judge_rules(value, old, &mut causes);
+        causes
+    }
+
+    /// What is wrong with a default; whether its items are unique is not checked.
+    pub(in crate::cluster) fn judge_default(&self, value: &Value) -> Vec<Cause> {
+        let mut check = Check::new(&self.patterns);
+        check.value(&self.source, value, None);
+        let mut causes = check.causes;
+        let mut of_lists = Vec::new();
+        lists::check(&self.source, "", value, None, &mut of_lists);
+        causes.extend(of_lists.into_iter().filter(|cause| cause.reason != "FieldValueDuplicate"));
+        self.judge_rules(value, None, &mut causes);
+        causes
+    }
+
+    fn judge_rules(&self, value: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
+        let Some(rules) = &self.rules else { return };
+        match rules::unchecked(causes) {
+            Some(cause) => causes.push(cause),
+            None => {
+                let mut judge = Judge::new();
+                judge.judge(&self.source, rules, Place { path: "", value, old, unchanged: false });
+                causes.extend(judge.causes);
+            }
+        }
+    }
+}
