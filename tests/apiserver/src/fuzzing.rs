@@ -34,7 +34,7 @@ pub fn to_protobuf(value: &Value) -> Option<Vec<u8>> {
 /// A value as YAML.
 #[must_use]
 pub fn to_yaml(value: &Value) -> String {
-    crate::yaml::encode(value)
+    crate::yaml::encode(value, false)
 }
 
 /// A YAML body.

@@ -7,17 +7,8 @@
 //! 3. Bounded: nesting, aliases and the number of nodes end in an error, not in a full memory.
 use serde_json::Value;
 
-/// The text of a value, with a newline at its end.
-pub(crate) fn encode(value: &Value) -> String {
-    written(value, false)
-}
-
-/// The same for readers of YAML 1.2, for which `no` is a word.
-pub(crate) fn encode_1_2(value: &Value) -> String {
-    written(value, true)
-}
-
-fn written(value: &Value, yaml_12: bool) -> String {
+/// The text of a value, with a newline at its end; for readers of YAML 1.2 `no` is a word.
+pub(crate) fn encode(value: &Value, yaml_12: bool) -> String {
     let options =
         serde_saphyr::ser_options! { prefer_block_scalars: false, no_lang_directive: true, yaml_12: yaml_12 };
     serde_saphyr::to_string_with_options(value, options).expect("a JSON value has a text")
@@ -99,7 +90,7 @@ mod tests {
             &"long ".repeat(40),
         ] {
             let value = json!({"a": text, "list": [text, {text: [[], {}, null, true, -1, 1.5, 9_007_199_254_740_993_i64]}]});
-            let written = encode(&value);
+            let written = encode(&value, false);
             assert_eq!(decode(written.as_bytes()), Ok(value), "{written}");
         }
     }

@@ -67,7 +67,7 @@ impl Row<'_> {
             scale: self.subresources.iter().any(|(name, ..)| name == "scale").then(ScalePaths::builtin),
             custom: false,
             rules,
-            fields: fields.iter().map(|(label, at)| ((*label).to_owned(), (*at).to_owned())).collect(),
+            fields,
             namespace_field: rules.namespace_field,
             zero: zero.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned(),
             columns: self.columns.iter().map(column).collect(),

@@ -12,6 +12,8 @@
 //! Next: `object.rs` and `representation.rs`, where objects enter and leave.
 mod autoscaler;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
@@ -73,11 +75,11 @@ pub(super) fn counts_templates(kind: &Kind) -> bool {
 }
 
 /// Where the values of field selectors are in the stored form, in the order in which they are kept.
-pub(super) fn stored_fields(kind: &Kind) -> Vec<&str> {
+pub(super) fn stored_fields(kind: &Kind) -> Vec<Cow<'_, str>> {
     if is_renamed(kind) {
-        return rules::fields(&kind.storage).iter().map(|(_, at)| *at).collect();
+        return rules::fields(&kind.storage).into_iter().map(|(_, at)| at.into()).collect();
     }
-    kind.fields.iter().map(|(_, at)| at.as_str()).collect()
+    kind.fields.iter().map(|(_, at)| at.as_str().into()).collect()
 }
 
 /// Converts a value of this kind to the stored form.

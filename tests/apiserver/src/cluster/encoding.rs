@@ -47,7 +47,7 @@ impl Encoding {
     pub(crate) fn value(self, value: &Value) -> Bytes {
         match self {
             Self::Json => value.to_string().into(),
-            Self::Yaml => yaml::encode(value).into(),
+            Self::Yaml => yaml::encode(value, false).into(),
             Self::Protobuf => answer::value(value).expect(OFFERED),
         }
     }
@@ -121,5 +121,5 @@ impl Representation {
 /// Our JSON as YAML.
 pub(crate) fn yaml_of(json: &[u8]) -> Bytes {
     let value: Value = serde_json::from_slice(json).expect("an answer of ours is JSON");
-    yaml::encode(&value).into()
+    yaml::encode(&value, false).into()
 }

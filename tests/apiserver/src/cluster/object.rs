@@ -72,7 +72,7 @@ impl Object {
             labels,
             fields: convert::stored_fields(kind)
                 .into_iter()
-                .map(|at| value.pointer(at).map_or_else(|| rules::unset(kind, at).into(), text))
+                .map(|at| value.pointer(&at).map_or_else(|| rules::unset(kind, &at).into(), text))
                 .collect(),
             body: exact(encoded(&Stored(&value))),
             reread: false,

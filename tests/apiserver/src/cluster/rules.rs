@@ -10,8 +10,6 @@ use super::kind::{GenerationRule, Kind, Rules};
 use super::names::NameRule;
 use super::resource::ResourceId;
 
-type Fields = &'static [(&'static str, &'static str)];
-
 const RULES: Rules = Rules {
     name: NameRule::Subdomain,
     generation: GenerationRule::Absent,
@@ -107,63 +105,19 @@ fn other(plural: &str) -> Rules {
     }
 }
 
-const POD_FIELDS: Fields = &[
-    ("spec.nodeName", "/spec/nodeName"),
-    ("spec.restartPolicy", "/spec/restartPolicy"),
-    ("spec.schedulerName", "/spec/schedulerName"),
-    ("spec.serviceAccountName", "/spec/serviceAccountName"),
-    ("spec.hostNetwork", "/spec/hostNetwork"),
-    ("status.phase", "/status/phase"),
-    ("status.podIP", "/status/podIP"),
-    ("status.podIPs", "/status/podIPs"),
-    ("status.nominatedNodeName", "/status/nominatedNodeName"),
-];
-const EVENT_FIELDS: Fields = &[
-    ("involvedObject.kind", "/involvedObject/kind"),
-    ("involvedObject.namespace", "/involvedObject/namespace"),
-    ("involvedObject.name", "/involvedObject/name"),
-    ("involvedObject.uid", "/involvedObject/uid"),
-    ("involvedObject.apiVersion", "/involvedObject/apiVersion"),
-    ("involvedObject.resourceVersion", "/involvedObject/resourceVersion"),
-    ("involvedObject.fieldPath", "/involvedObject/fieldPath"),
-    ("reason", "/reason"),
-    ("reportingComponent", "/reportingComponent"),
-    ("type", "/type"),
-    ("source", "/source/component"),
-];
-/// The same values in the same order, under the names of events.k8s.io, which has no `source`.
-const REGARDING_FIELDS: Fields = &[
-    ("regarding.kind", "/involvedObject/kind"),
-    ("regarding.namespace", "/involvedObject/namespace"),
-    ("regarding.name", "/involvedObject/name"),
-    ("regarding.uid", "/involvedObject/uid"),
-    ("regarding.apiVersion", "/involvedObject/apiVersion"),
-    ("regarding.resourceVersion", "/involvedObject/resourceVersion"),
-    ("regarding.fieldPath", "/involvedObject/fieldPath"),
-    ("reason", "/reason"),
-    ("reportingController", "/reportingComponent"),
-    ("type", "/type"),
-];
+/// A resource in each line, and its fields: a label, and where it is not the label's own place, the path of its value.
+const FIELDS: &str = include_str!("rules/fields.txt");
 
 /// The field labels a selector may use beside name and namespace, with the paths of their values in the
 /// stored object.
-pub(super) fn fields(resource: &ResourceId) -> Fields {
-    match (&*resource.group, &*resource.plural) {
-        ("", "pods") => POD_FIELDS,
-        ("", "nodes") => &[("spec.unschedulable", "/spec/unschedulable")],
-        ("", "namespaces") => &[("status.phase", "/status/phase")],
-        ("", "services") => &[("spec.clusterIP", "/spec/clusterIP"), ("spec.type", "/spec/type")],
-        ("", "secrets") => &[("type", "/type")],
-        ("", "events") => EVENT_FIELDS,
-        ("events.k8s.io", "events") => REGARDING_FIELDS,
-        ("", "replicationcontrollers") => &[("status.replicas", "/status/replicas")],
-        ("batch", "jobs") => &[("status.successful", "/status/succeeded")],
-        ("certificates.k8s.io", "certificatesigningrequests") => &[("spec.signerName", "/spec/signerName")],
-        ("resource.k8s.io", "resourceslices") => {
-            &[("spec.nodeName", "/spec/nodeName"), ("spec.driver", "/spec/driver")]
-        }
-        _ => &[],
-    }
+pub(super) fn fields(resource: &ResourceId) -> Vec<(String, String)> {
+    let of = |line: &'static str| line.strip_prefix(&resource.to_string())?.strip_prefix(": ");
+    let fields = FIELDS.lines().find_map(of).unwrap_or_default().split_whitespace();
+    let field = |field: &str| match field.split_once('=') {
+        Some((label, path)) => (label.to_owned(), path.to_owned()),
+        None => (field.to_owned(), format!("/{}", field.replace('.', "/"))),
+    };
+    fields.map(field).collect()
 }
 
 /// What a selector compares if an object does not have the field: the zero value of its type.

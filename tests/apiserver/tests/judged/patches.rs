@@ -146,6 +146,19 @@ fn api_39_yaml_bodies_are_read_and_written() {
     judge(|s| {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: \"1\"\n  l: |\n    two\n    lines\n";
         s.send(Request::new("POST", MAPS).body("application/yaml", text));
+        s.send(Request::new("GET", format!("{MAPS}/a")).header("Accept", "application/yaml"));
+        s.send(Request::new("GET", format!("{MAPS}/none")).header("Accept", "application/yaml"));
+        s.send(Request::new("GET", MAPS).header("Accept", "application/yaml"));
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  m: n\n";
+        let apply = Request::new("PATCH", format!("{MAPS}/a?fieldManager=me"))
+            .body("application/apply-patch+yaml", text);
+        s.send(apply);
+    });
+}
+
+#[test]
+fn e20_texts_that_are_not_yaml() {
+    judge(|s| {
         for broken in [
             "a: [1",
             "a: b: c",
@@ -169,13 +182,6 @@ fn api_39_yaml_bodies_are_read_and_written() {
         ] {
             s.send(Request::new("POST", MAPS).body("application/yaml", broken));
         }
-        s.send(Request::new("GET", format!("{MAPS}/a")).header("Accept", "application/yaml"));
-        s.send(Request::new("GET", format!("{MAPS}/none")).header("Accept", "application/yaml"));
-        s.send(Request::new("GET", MAPS).header("Accept", "application/yaml"));
-        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  m: n\n";
-        let apply = Request::new("PATCH", format!("{MAPS}/a?fieldManager=me"))
-            .body("application/apply-patch+yaml", text);
-        s.send(apply);
     });
 }
 

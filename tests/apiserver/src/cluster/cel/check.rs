@@ -18,6 +18,9 @@ use crate::cluster::schema::source::{Others, Source};
 const TYPES: &str =
     "bool bytes double dyn google int kubernetes list map net null_type optional_type string type uint";
 
+/// How deep an expression may be nested.
+const DEEPEST: usize = 250;
+
 /// The variables an expression uses, and the name of its result's type where that is evident.
 ///
 /// # Errors All issues, as text.
@@ -28,7 +31,8 @@ pub(super) fn check(
 ) -> Result<(BTreeSet<String>, Option<&'static str>), String> {
     let own = Shape::Of(source, whole);
     let scope = vec![("self", own), ("oldSelf", own)];
-    let mut check = Check { info: program.source_info(), scope, used: BTreeSet::new(), issues: Vec::new() };
+    let mut check =
+        Check { info: program.source_info(), scope, used: BTreeSet::new(), issues: Vec::new(), depth: 0 };
     let shape = check.visit(program.expression());
     match check.issues.is_empty() {
         true => Ok((check.used, shape.type_name())),
@@ -83,6 +87,7 @@ struct Check<'a> {
     scope: Vec<(&'a str, Shape<'a>)>,
     used: BTreeSet<String>,
     issues: Vec<(u64, String)>,
+    depth: usize,
 }
 
 impl<'a> Check<'a> {
@@ -92,6 +97,17 @@ impl<'a> Check<'a> {
     }
 
     fn visit(&mut self, tree: &'a IdedExpr) -> Shape<'a> {
+        if self.depth == DEEPEST {
+            self.issues.push((tree.id, format!("expression recursion limit exceeded: {DEEPEST}")));
+            return Shape::Unknown;
+        }
+        self.depth += 1;
+        let shape = self.shape(tree);
+        self.depth -= 1;
+        shape
+    }
+
+    fn shape(&mut self, tree: &'a IdedExpr) -> Shape<'a> {
         match &tree.expr {
             Expr::Literal(literal) => literal_type(literal).map_or(Shape::Unknown, Shape::Scalar),
             Expr::Ident(name) => self.variable(tree.id, name),

@@ -30,6 +30,22 @@ use crate::cluster::schema::source::Source;
 
 pub(crate) use check::{escape, is_seen};
 
+/// How many characters an expression may have, as on a real server.
+const LONGEST: usize = 100_000;
+/// The crate takes up to a hundred kilobytes for each level of an expression.
+const STACK: usize = 128 * 1024 * 1024;
+
+/// Works on a thread with a large stack.
+pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        thread
+            .expect("a thread can be started")
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// A value that expressions work with.
 pub(crate) type Cel = Box<dyn Val>;
 
@@ -47,9 +63,15 @@ impl Expression {
     ///
     /// # Errors What is wrong with it, with the places, in the form of a real server.
     pub(crate) fn read(text: &str, source: &Source, whole: bool) -> Result<Self, String> {
-        let program = library::LANGUAGE.compile(text).map_err(|errors| issues::of_syntax(text, &errors))?;
-        let (variables, result) = check::check(&program, source, whole)?;
-        Ok(Self { program, variables, result })
+        if text.chars().nth(LONGEST).is_some() {
+            return Err(format!("expression code point size exceeds limit: {LONGEST}"));
+        }
+        apart(|| {
+            let program =
+                library::LANGUAGE.compile(text).map_err(|errors| issues::of_syntax(text, &errors))?;
+            let (variables, result) = check::check(&program, source, whole)?;
+            Ok(Self { program, variables, result })
+        })
     }
 
     /// Whether it uses a variable.
@@ -94,23 +116,20 @@ fn words(error: ExecutionError) -> String {
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::Overflow(..) => "integer overflow".to_owned(),
         ExecutionError::IndexOutOfBounds(Value::Int(at)) => format!("index out of bounds: {at}"),
-        ExecutionError::FunctionError { message, .. } if message.ends_with("integer overflow") => message,
-        ExecutionError::FunctionError { function, message } => unreadable(&function).unwrap_or(message),
+        ExecutionError::FunctionError { function, message } => {
+            // A real server does not tell why a text cannot be converted.
+            let to = match function.as_str() {
+                "int" | "uint" | "double" | "bool" if !message.ends_with("integer overflow") => &function,
+                "duration" => "google.protobuf.Duration",
+                "timestamp" => "google.protobuf.Timestamp",
+                _ => return message,
+            };
+            format!("type conversion error from 'string' to '{to}'")
+        }
         ExecutionError::NoSuchOverload(_)
         | ExecutionError::UnexpectedType { .. }
         | ExecutionError::UnsupportedBinaryOperator(..)
         | ExecutionError::ValuesNotComparable(..) => "no such overload".to_owned(),
         other => other.to_string(),
     }
-}
-
-/// A real server does not tell why a text cannot be converted.
-fn unreadable(function: &str) -> Option<String> {
-    let to = match function {
-        "int" | "uint" | "double" | "bool" => function,
-        "duration" => "google.protobuf.Duration",
-        "timestamp" => "google.protobuf.Timestamp",
-        _ => return None,
-    };
-    Some(format!("type conversion error from 'string' to '{to}'"))
 }

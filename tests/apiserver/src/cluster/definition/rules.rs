@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::field_path;
 use super::validate::{below, same_item};
 use super::values::seen;
-use crate::cluster::cel::{Expression, escape, is_seen, optional, variables};
+use crate::cluster::cel::{Expression, apart, escape, is_seen, optional, variables};
 use crate::cluster::schema::source::{Others, Rule, Source};
 use crate::cluster::status::Cause;
 
@@ -116,18 +116,22 @@ pub(super) struct Place<'a> {
     pub(super) unchanged: bool,
 }
 
+/// What the rules at a place and below it say.
+pub(super) fn judge(source: &Source, rules: &Rules, place: Place<'_>) -> Vec<Cause> {
+    apart(|| {
+        let mut judge = Judge { causes: Vec::new() };
+        judge.walk(source, rules, place);
+        judge.causes
+    })
+}
+
 /// The check of one object.
-pub(super) struct Judge {
-    pub(super) causes: Vec<Cause>,
+struct Judge {
+    causes: Vec<Cause>,
 }
 
 impl Judge {
-    pub(super) fn new() -> Self {
-        Self { causes: Vec::new() }
-    }
-
-    /// Evaluates the rules at a place and below it.
-    pub(super) fn judge(&mut self, source: &Source, rules: &Rules, place: Place<'_>) {
+    fn walk(&mut self, source: &Source, rules: &Rules, place: Place<'_>) {
         if place.value.is_null() {
             return;
         }
@@ -140,7 +144,7 @@ impl Judge {
                 for (index, value) in items.iter().enumerate() {
                     let old = same_item(source, place.old, index, value);
                     let path = format!("{}[{index}]", place.path);
-                    self.judge(of, rules, Place { path: &path, value, old, unchanged });
+                    self.walk(of, rules, Place { path: &path, value, old, unchanged });
                 }
             }
             Value::Object(members) => {
@@ -154,7 +158,7 @@ impl Judge {
                         }
                         _ => continue,
                     };
-                    self.judge(of, rules, Place { path: &path, value, old, unchanged });
+                    self.walk(of, rules, Place { path: &path, value, old, unchanged });
                 }
             }
             _ => {}

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::rules::{Judge, Place, Rules};
+use super::rules::{Place, Rules};
 use super::validate::{Check, Patterns};
 use super::{defaults, lists, rules};
 use crate::cluster::schema::patterns::Regex;
@@ -91,9 +91,8 @@ impl Definition {
         match rules::unchecked(causes) {
             Some(cause) => causes.push(cause),
             None => {
-                let mut judge = Judge::new();
-                judge.judge(&self.source, rules, Place { path: "", value, old, unchanged: false });
-                causes.extend(judge.causes);
+                let place = Place { path: "", value, old, unchanged: false };
+                causes.extend(rules::judge(&self.source, rules, place));
             }
         }
     }

@@ -39,24 +39,13 @@ pub(super) struct Place<'a> {
     pub(super) unchanged: bool,
 }
 
-pub(super) struct Judge {
-    pub(super) causes: Vec<Cause>,
-}
-
-impl Judge {
-    pub(super) fn new() -> Self {
-        Self { causes: Vec::new() }
+/// Refuses the object, unless it is as it was.
+pub(super) fn judge(_source: &Source, _rules: &Rules, place: Place<'_>) -> Vec<Cause> {
+    if place.unchanged || place.old == Some(place.value) {
+        return Vec::new();
     }
-
-    /// Refuses the object, unless it is as it was.
-    pub(super) fn judge(&mut self, _source: &Source, _rules: &Rules, place: Place<'_>) {
-        let unchanged = place.unchanged || place.old == Some(place.value);
-        if !unchanged {
-            let field = if place.path.is_empty() { "<nil>" } else { place.path }.to_owned();
-            let message = format!("Forbidden: {WHY}");
-            self.causes.push(Cause { reason: "FieldValueForbidden", message, field });
-        }
-    }
+    let field = if place.path.is_empty() { "<nil>" } else { place.path }.to_owned();
+    vec![Cause { reason: "FieldValueForbidden", message: format!("Forbidden: {WHY}"), field }]
 }
 
 impl Keywords<'_> {

@@ -145,9 +145,9 @@ fn yaml_of(value: &Value) -> String {
         Value::Object(members)
             if members.len() == 3 && names.iter().all(|name| members.contains_key(*name)) =>
         {
-            names.map(|name| yaml::encode_1_2(&json!({ name: members[name] }))).concat()
+            names.map(|name| yaml::encode(&json!({ name: members[name] }), true)).concat()
         }
-        other => yaml::encode_1_2(other),
+        other => yaml::encode(other, true),
     }
 }
 

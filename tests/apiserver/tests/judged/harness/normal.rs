@@ -7,6 +7,8 @@
 //! 2. The order of all versions of objects is kept, in `order`. The version of a list or a bookmark becomes the newest
 //!    version of an object that it covers: other writes may lie between.
 //! 3. A time keeps its precision. Times before 2024 are a script's own and stay.
+//! 4. A document that a refusal quotes is compared by its value: Go quotes what a patch has not touched in the order of
+//!    its types, ours with sorted members.
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -239,9 +241,20 @@ impl Names {
         text
     }
 
+    /// The text with sorted members in the first document that it quotes.
+    fn sorted(&self, text: &str) -> Option<String> {
+        let start = text.find("Invalid value: \"{")? + "Invalid value: ".len();
+        let mut quoted = serde_json::Deserializer::from_str(&text[start..]).into_iter::<String>();
+        let document: Value = serde_json::from_str(&quoted.next()?.ok()?).ok()?;
+        let (before, after) = (&text[..start], &text[start + quoted.byte_offset()..]);
+        let told = Value::String(self.told(&document, "", false).to_string());
+        Some(format!("{before}{told}{after}"))
+    }
+
     fn message(&self, text: &str) -> String {
         let patterns = &self.patterns;
-        let text = patterns.too_large.replace_all(text, "resource version: <n>, current: <m>");
+        let text = self.sorted(text).unwrap_or_else(|| text.to_owned());
+        let text = patterns.too_large.replace_all(&text, "resource version: <n>, current: <m>");
         let text = patterns.too_old.replace_all(&text, "$1 (<m>)");
         let known = |found: &Captures<'_>| {
             // The 1123 of an RFC is a version only by its digits; with these before it, it does not parse.
