@@ -5,6 +5,15 @@
 //! of [`from_client_go`] and [`from_kube_rs`] links to an example that is compiled with the tests of this crate. Nothing is
 //! defined here.
 
+#[doc = include_str!("guide/start.md")]
+pub mod start {}
+
+#[doc = include_str!("guide/examples.md")]
+pub mod examples {}
+
+#[doc = include_str!("guide/comparison.md")]
+pub mod comparison {}
+
 #[doc = include_str!("guide/from_client_go.md")]
 pub mod from_client_go {}
 

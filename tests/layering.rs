@@ -1,4 +1,4 @@
-//! The house rules that a machine can check: layers, headers, sizes, examples named in the README, and the files and
+//! The house rules that a machine can check: layers, headers, sizes, examples shown in the guide, and the files and
 //! functions named in ARCHITECTURE.md.
 //!
 //! Crates enforce most arrows between layers; this test reads the sources for the rest. A rule that fails names the
@@ -244,11 +244,11 @@ fn only_the_wire_knows_how_lists_and_watches_are_written() {
 }
 
 #[test]
-fn every_example_is_named_in_the_readme() {
-    let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).expect("a README");
+fn every_example_is_shown_in_the_guide() {
+    let guide = std::fs::read_to_string(Path::new(ROOT).join("src/guide/examples.md")).expect("a guide");
     for file in sources("examples").into_keys() {
         let name = file.split('/').nth(1).expect("a name").trim_end_matches(".rs");
-        assert!(readme.contains(&format!("--example {name}")), "the README does not show {name}");
+        assert!(guide.contains(&format!("--example {name}")), "the guide does not show {name}");
     }
 }
 
