@@ -150,6 +150,12 @@ mod tests {
         }
     }
 
+    // LIS-44: given a subscription as kube-rs's stream of watcher events, when it is read, then Init comes
+    // first, InitApply for each object that was there, InitDone once, and then Apply and Delete; a relist
+    // brings differences and no second Init; what is deleted before InitDone is a Delete behind it.
+    // - a Init, InitApply, InitDone, then Apply and Delete, also after a relist
+    // - b no Delete before InitDone:
+    //   `lis_44_what_is_deleted_before_the_end_of_the_initial_events_is_deleted_behind_it`
     #[test]
     fn lis_44_the_stream_is_that_of_a_watcher_which_never_begins_again() {
         Runtime::simulated(1).run(|runtime| async move {

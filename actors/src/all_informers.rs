@@ -192,6 +192,12 @@ mod tests {
         Informer::builder(runtime, name).source(move || server.clone()).start().expect("a sound spec")
     }
 
+    // INF-87: given a runtime with informers of several kinds, when it is asked, then it names those that run
+    // and are held, waits for all of them (an error names each that is not synced, and why), and drains all
+    // of them.
+    // - a names, waits, drains
+    // - b the error names each with its reason:
+    //   `inf_87_each_informer_that_is_not_synced_in_time_is_named_with_its_reason`
     #[test]
     fn inf_87_a_runtime_names_waits_for_and_drains_all_its_informers() {
         Runtime::simulated(1).run(|runtime| async move {

@@ -183,6 +183,12 @@ mod tests {
         heard.lock().expect("no panic").clone()
     }
 
+    // REST-13: given Warning headers 299 and 199, when received, then only 299 reaches the handler;
+    // deduplication on request.
+    // - a only 299 reaches the handler
+    // - b deduplication on request
+    // - c without a handler each text is logged once:
+    //   `rest_13_warnings_reach_the_handler_and_are_logged_once_unless_there_is_one`
     #[test]
     fn rest_13_only_299_reaches_the_handler_and_once_for_each_text_on_request() {
         let sent = ["299 - \"old\"", "299 - \"old\"", "299 - \"one\", 299 - \"old\""];

@@ -164,6 +164,11 @@ mod tests {
         assert_eq!(record_of(&lease), record());
     }
 
+    // LE-12: given lease labels configured or nil, when written, then merged without losing foreign labels
+    // and without panic.
+    // - a merged, and nothing of others is lost:
+    //   `le_12_labels_are_merged_and_neither_foreign_labels_nor_foreign_fields_are_lost`
+    // - b none, null, or of another type
     #[test]
     fn le_12_a_lease_without_labels_gets_them_and_without_configured_ones_keeps_what_it_has() {
         for labels in [json!(null), json!("of another type")] {

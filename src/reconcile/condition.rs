@@ -144,6 +144,8 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
+    // OPR-16: given a condition that was set for a generation, when one of an older generation is set, then
+    // nothing changes.
     #[test]
     fn opr_16_a_generation_that_was_observed_is_never_replaced_by_an_older_one() {
         let of = |generation, holds| Condition {
@@ -159,6 +161,11 @@ mod tests {
         assert!(!set_condition(&mut conditions, of(None, true), at(4)), "who observes nothing says nothing");
     }
 
+    // OPR-15: given conditions, when one is set, then `lastTransitionTime` changes only with its status, its
+    // type is there once, and it is said whether anything has changed.
+    // - a as a list that remembers each change of status:
+    //   `opr_15_the_time_of_a_condition_is_that_of_its_last_change_of_status`
+    // - b times have whole seconds
     #[test]
     fn opr_15_a_time_has_whole_seconds_and_one_that_the_api_cannot_write_is_1970() {
         let mut conditions = Vec::new();

@@ -212,6 +212,11 @@ mod tests {
         map
     }
 
+    // OPR-06: given an owner and a child, when the child is owned, then it names its controller with
+    // `blockOwnerDeletion`, the same owner again changes nothing, and an owner without a uid is an error.
+    // - a it names its controller with blockOwnerDeletion
+    // - b the same owner again changes nothing
+    // - c an owner without a uid is an error: `opr_06_an_owner_that_no_server_has_stored_is_refused`
     #[test]
     fn opr_06_a_child_names_its_controller_which_blocks_its_own_deletion() {
         let owner = map("owner", Some("a"));
@@ -224,6 +229,11 @@ mod tests {
         assert_eq!(again, child, "the same owner again changes nothing");
     }
 
+    // OPR-07: given an owner in one namespace and a child in another or in none, when the child is owned,
+    // then it is a typed error that names both.
+    // - a another namespace
+    // - b a child without a namespace
+    // - c an owner without a namespace owns in each
     #[test]
     fn opr_07_an_owner_of_another_namespace_is_refused() {
         let owner = map("owner", Some("a"));

@@ -264,6 +264,11 @@ async fn relisted(watch_list: bool) {
     assert!(maps.shutdown(Duration::from_secs(30)).await.is_clean());
 }
 
+// REF-48: given a relist of 1,000 objects, 3 of which changed, when applied, then 3 are decoded and delivered
+// as Updated{cause: Relist}; the 997 others keep the same `Object` (pointer-equal).
+// - a 3 are decoded
+// - b 3 are delivered as Updated{cause: Relist}
+// - c the others keep the same `Object`
 #[tokio::test]
 async fn ref_48_and_wl_23_a_relist_decodes_and_delivers_what_changed_and_keeps_every_other_object() {
     relisted(true).await;

@@ -181,6 +181,8 @@ async fn each_subresource_has_its_path_and_its_body_names_the_object() {
     assert_eq!((&binding["metadata"]["name"], &binding["target"]["name"]), (&json!("a"), &json!("node-1")));
 }
 
+// REST-14: given name "..", "a/b", "a%b", when building a path, then refused.
+// - a refused
 #[tokio::test]
 async fn rest_14_what_would_change_the_path_or_the_meaning_of_a_request_is_refused_before_it_is_sent() {
     let (server, asked) = recording("200 OK", MAP).await;
@@ -254,6 +256,10 @@ async fn only_the_absence_of_the_object_is_none() {
     }
 }
 
+// RL-13: given only conflicts, when RetryOnConflict, then at most 5 tries; other errors are returned at once
+// (changed: there is no context whose error is to be preserved: who gives up drops the future).
+// - a at most 5 tries
+// - b other errors are returned at once
 #[tokio::test]
 async fn rl_13_a_conflict_is_tried_five_times_and_every_other_refusal_once() {
     for (status, reason, attempts) in [

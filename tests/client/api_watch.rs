@@ -204,6 +204,11 @@ async fn every_failure_of_a_watch_is_an_item_and_the_next_connection_goes_on_aft
     assert_eq!(versions.lock().unwrap()[..5], ["10", "11", "11", "13", "20"]);
 }
 
+// DYN-12: given a watch by hand and 4 ends of its connection, while the server sends events again or from
+// before, when it is read, then each event comes once, and nothing at or below the last version.
+// - a each connection asks from the version of the last event
+// - b each event comes once, also over a restart of the server
+// - c nothing at or below the last version comes, and what is left out is counted
 #[tokio::test]
 async fn dyn_12_each_event_comes_once_and_nothing_at_or_below_the_last_version_whatever_the_server_repeats() {
     let added = |events: &[(&str, u32)]| -> String {
@@ -227,6 +232,11 @@ async fn dyn_12_each_event_comes_once_and_nothing_at_or_below_the_last_version_w
     assert_eq!(versions.lock().unwrap()[..4], ["10", "150", "2000", "30000"]);
 }
 
+// DYN-13: given a 410 for a watch by hand, as its answer or as an event in it, when it is received, then it
+// is delivered as an error and the watch ends, unless its reader has listed again and says from where to go
+// on.
+// - a it is delivered as an error, and the watch ends
+// - b it goes on where its reader says: `an_expired_watch_says_so_and_goes_on_where_its_reader_says`
 #[tokio::test]
 async fn dyn_13_a_410_as_an_answer_or_as_an_event_is_delivered_as_an_error_and_ends_the_watch() {
     let gone = r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#;
@@ -246,6 +256,10 @@ async fn dyn_13_a_410_as_an_answer_or_as_an_event_is_delivered_as_an_error_and_e
     }
 }
 
+// DYN-14: given the version "" or "0" and no initial events, when a watch by hand is made, then it is refused
+// and nothing is sent.
+// - a it is refused
+// - b nothing is sent
 #[tokio::test]
 async fn dyn_14_a_watch_from_no_version_or_from_0_is_refused_before_any_request() {
     let (server, versions) = scripted(|_| String::new()).await;

@@ -114,6 +114,17 @@ async fn is_refused_and_survived(runtime: &Runtime, what: &str, bad: &str, named
     ends(maps).await;
 }
 
+// REF-21: given a LIST answered with a meta.k8s.io Table, when listing, then nothing is published and the
+// state is Backoff with a typed error saying that a Table is not supported.
+// - a nothing is published
+// - b the state is Backoff: `ref_21_an_answer_that_is_not_a_list_is_a_typed_failure`
+// - c the error is typed and says that a Table is not supported
+// REF-49: given a list whose version is not a decimal number, when received, then nothing is published and
+// the state is Backoff with a typed error naming the text.
+// - a nothing is published
+// - b the state is Backoff: `ref_21_an_answer_that_is_not_a_list_is_a_typed_failure`
+// - c the error is typed and names the text:
+//   `ref_49_a_list_without_a_live_version_is_refused_naming_the_text`
 #[tokio::test]
 async fn ref_21_and_ref_49_nothing_of_an_answer_that_is_not_a_list_is_published_and_the_store_stays_as_it_was()
  {
@@ -171,6 +182,15 @@ async fn a_list_cut_anywhere_in_whole_answers_publishes_nothing_until_one_is_who
     ends(maps).await;
 }
 
+// RF-23: given a decode or transform error for one object of a Replace, when applied, then it is set aside
+// (REF-32), a key with a last good version is not delivered as Deleted, all others are stored, and the
+// informer syncs.
+// - a what does not decode is set aside, and the informer syncs
+// - b what a transform refuses too:
+//   `ref_32_and_rf_23_what_a_transform_refuses_in_a_watch_or_a_list_is_undecodable_with_its_error`
+// - c a key with a last good version is not delivered as Deleted:
+//   `rf_23_what_is_undecodable_in_a_list_keeps_its_last_good_version_and_is_not_deleted`
+// - d all others are stored
 #[tokio::test]
 async fn rf_23_items_that_cannot_be_read_are_marked_or_counted_and_the_informer_syncs() {
     let runtime = threads();

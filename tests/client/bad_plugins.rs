@@ -39,6 +39,11 @@ const PLUGINS: [(&str, &str, &str); 7] = [
     ("true", "Always", "standard input is not a terminal"),
 ];
 
+// REST-33: given a plugin that hangs, when the caller stops waiting, then it returns at once, and other
+// callers are not blocked for ever.
+// - a another caller gets what the same run gives:
+//   `rest_33_a_caller_who_stops_waiting_for_a_plugin_leaves_it_to_the_others`
+// - b whatever it does, there is a clear error within its limit, and others go on
 #[tokio::test]
 async fn rest_33_a_plugin_that_misbehaves_is_a_clear_error_within_its_limit_and_blocks_nobody_else() {
     let server = ApiServer::builder().start().await.unwrap();

@@ -93,6 +93,18 @@ async fn rest_44_an_answer_that_is_none_or_not_whole_is_typed() {
     }
 }
 
+// REST-44: given a proxy that refuses, asks for a login, is not there or not trusted, falls silent, breaks
+// off or answers nonsense, when a connection is needed, then a typed error names it without user and password
+// and says what to do; at most 8 KiB are read, and a proxy that falls silent is given up.
+// - a refusals, with what to do:
+//   `rest_44_a_refusal_says_the_code_and_what_to_do_and_names_the_proxy_without_its_password`
+// - b answers that are none or not whole: `rest_44_an_answer_that_is_none_or_not_whole_is_typed`
+// - c at most 8 KiB are read
+// - d one that falls silent is given up: `rest_44_a_proxy_that_falls_silent_is_given_up_as_late`
+// - e one that is not there or not trusted: `rest_44_a_proxy_that_is_not_there_or_not_trusted_is_named`
+// - f what is wrong behind it names both: `rest_44_what_is_wrong_behind_a_proxy_names_both`
+// - g no error, Debug or log holds its password:
+//   `no_error_debug_or_log_of_a_proxy_holds_its_user_or_its_password`
 #[tokio::test]
 async fn rest_44_a_head_without_an_end_is_refused_at_8_kib() {
     let proxy = RawServer::start(|mut connection: Connection| async move {

@@ -47,6 +47,12 @@ async fn met(runtime: &Runtime, line: &[u8]) -> (Scripted, Informer<ConfigMap>) 
 
 const ALL: [&str; 5] = ["four@12", "lost@11", "one@1", "three@10", "two@2"];
 
+// REF-17: given Added, Modified, Deleted, an object of the wrong kind and a bookmark, when consumed, then the
+// snapshot holds exactly the expected set, the wrong one is set aside under its key, and the source's version
+// is the bookmark's.
+// - a the snapshot holds exactly the expected set
+// - b the wrong one is set aside under its key
+// - c the source's version is the bookmark's
 #[tokio::test]
 async fn ref_17_events_of_every_type_leave_the_expected_set_the_wrong_kind_aside_and_the_bookmarks_version() {
     let runtime = threads();
@@ -105,6 +111,13 @@ async fn ref_32_and_rf_23_what_a_transform_refuses_in_a_watch_or_a_list_is_undec
     ends(maps).await;
 }
 
+// REF-44: given a frame whose key cannot be read (garbage JSON, no name), when received, then it is counted
+// and the source relists once; items of that list without a key are counted, the others are published, it
+// streams on, and no second relist follows for that cause.
+// - a it is counted and the source relists once
+// - b items of that list without a key are counted, the others are published:
+//   `ref_44_an_unreadable_frame_relists_once_and_not_in_a_loop`
+// - c it streams on, and no second relist follows
 #[tokio::test]
 async fn rest_15_and_ref_44_a_line_without_a_key_is_counted_and_one_relist_brings_what_it_hid() {
     let runtime = threads();
@@ -144,6 +157,11 @@ async fn rest_15_and_ref_44_a_line_without_a_key_is_counted_and_one_relist_bring
     }
 }
 
+// REST-15: given an unknown watch event type or a broken frame, when decoding, then a typed, counted error
+// and what REF-44 or REF-45 says.
+// - a a broken line is counted, and what it hid is listed:
+//   `rest_15_and_ref_44_a_line_without_a_key_is_counted_and_one_relist_brings_what_it_hid`
+// - b an unknown event type with a key is set aside alone
 #[tokio::test]
 async fn rest_15_and_ref_32_and_ref_45_a_line_with_a_key_is_undecodable_alone_and_nothing_relists() {
     let runtime = threads();
@@ -238,6 +256,20 @@ async fn ref_43_a_deletion_that_does_not_decode_deletes_what_is_stored_and_is_re
     follows_on(&api, maps, "a deletion").await;
 }
 
+// REF-16: given a watch that brought a frame and then ends or is cut in mid-frame, when handled, then no
+// failure is counted, the backoff is reset, a partial frame is discarded, and the next watch starts at once
+// at the last whole frame's version, at most one connect a second.
+// - a no failure is counted:
+//   `ref_16_a_stream_that_brought_a_frame_and_ends_or_is_cut_is_opened_again_at_once`
+// - b the backoff is reset: `ref_16_a_stream_that_brought_a_frame_resets_the_backoff`
+// - c a partial frame is discarded
+// - d the next watch starts at once at the last whole frame's version
+// - e there is at most one connect a second: `ref_16_a_watch_is_not_opened_twice_within_a_second`
+// REF-18: given list version 10 and frames Added 10, Modified 20, Bookmark 30, Deleted 40, when the stream is
+// cut after each, then the next watch asks from 10, 20, 30, 40.
+// - a after each kind of frame the next watch asks from its version:
+//   `ref_18_the_next_watch_asks_from_the_last_frame_of_any_kind`
+// - b a real stream that is cut likewise
 #[tokio::test]
 async fn ref_16_and_ref_18_a_watch_cut_anywhere_continues_after_its_last_whole_line() {
     let runtime = threads();
@@ -286,6 +318,10 @@ async fn a_watch_that_answers_with_a_document_that_never_ends_its_line_delivers_
     follows_on(&api, maps, "half a line").await;
 }
 
+// REF-19: given a dynamic or metadata informer of one kind, when an object of another kind arrives by list or
+// watch, then it is set aside with reason wrong kind and everything else goes on.
+// - a it is set aside with reason wrong kind, dynamic or metadata, by list or by watch
+// - b everything else goes on
 #[tokio::test]
 async fn ref_19_another_kind_in_a_list_or_watch_of_a_dynamic_or_metadata_informer_is_undecodable() {
     let runtime = threads();

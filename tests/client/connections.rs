@@ -42,6 +42,14 @@ async fn until_all_are_closed(open: &AtomicUsize) {
     tokio::time::timeout(Duration::from_secs(10), closed).await.expect("the connections are closed");
 }
 
+// REST-25: given a client and its clones, when they are used on one thread, then there is one set of
+// connections; when all users are dropped, then its connections end; afterwards the client can still be used.
+// Clients of equal configurations are apart: each renews its own credentials.
+// - a one set of connections for all
+// - b its connections end with the last user
+// - c afterwards the client can be used
+// - d clients of equal configurations are apart:
+//   `rest_25_clients_of_equal_configurations_are_apart_and_their_connections_end_with_them`
 #[tokio::test]
 async fn rest_25_clones_of_a_client_share_the_connections_of_a_thread_and_these_end_with_the_last() {
     let (server, open) = counted().await;

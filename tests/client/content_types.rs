@@ -90,6 +90,15 @@ async fn rest_45_an_answer_to_a_verb_of_another_content_type_is_an_error_that_na
     }
 }
 
+// REST-45: given an answer of another Content-Type than was asked for, when it is read, then it is an error
+// that names both sides, for lists, watches, single objects and verbs; without a Content-Type it is what was
+// asked for; a refusal is quoted only if it is JSON or text.
+// - a lists, watches and single objects of informers:
+//   `rest_45_a_list_a_watch_or_an_object_of_another_content_type_is_an_error_that_names_both`
+// - b answers to verbs: `rest_45_an_answer_to_a_verb_of_another_content_type_is_an_error_that_names_both`
+// - c JSON whatever its parameters, or without a Content-Type
+// - d refusals: `rest_45_a_refusal_is_quoted_if_it_is_json_or_text_and_only_named_if_it_is_not`
+// - e protobuf and CBOR are not read: `rest_45_protobuf_and_cbor_are_not_read_yet`
 #[tokio::test]
 async fn rest_45_a_json_answer_is_read_whatever_its_parameters_say() {
     for content_type in
@@ -122,6 +131,13 @@ async fn rest_45_a_refusal_is_quoted_if_it_is_json_or_text_and_only_named_if_it_
     }
 }
 
+// DYN-02: given metadata, when it is got, listed, watched or deleted, then PartialObjectMetadata is
+// negotiated; an answer of whole objects is refused (in a list or watch of an informer each such object is
+// set aside, so that it is counted and does not stay unnoticed).
+// - a it is asked for: `metadata_alone_is_asked_for_by_the_accept_header_of_every_verb`
+// - b whole objects are refused
+// - c of an informer each is set aside:
+//   `ref_19_another_kind_in_a_list_or_watch_of_a_dynamic_or_metadata_informer_is_undecodable`
 #[tokio::test]
 async fn dyn_02_whole_objects_in_the_place_of_metadata_are_refused_in_get_list_and_watch() {
     let whole = config_map("a", 3);

@@ -54,6 +54,15 @@ fn inf_84_a_selector_or_namespace_that_no_server_understands_is_refused_before_a
     assert!(client().resource::<Node>().informer(&runtime).is_ok());
 }
 
+// INF-84: given a description with a selector that no server can parse, or an empty namespace, when an
+// informer or a source is made of it, then it is refused with an error that quotes it and says what is wrong,
+// before any request; a namespace of a kind without namespaces does not compile, and of a kind that is known
+// only at run time it is refused before any request, if the kind is one of Kubernetes' own or discovery has
+// said so.
+// - a refused before any request:
+//   `inf_84_a_selector_or_namespace_that_no_server_understands_is_refused_before_any_request`
+// - b grammars are the servers': `equal_label_selectors_have_one_normal_form`
+// - c of dynamic kinds
 #[test]
 fn inf_84_a_namespace_of_a_dynamic_kind_without_namespaces_is_refused_before_any_request() {
     let runtime = Runtime::threads().start().unwrap();
@@ -77,6 +86,9 @@ fn inf_84_a_namespace_of_a_dynamic_kind_without_namespaces_is_refused_before_any
     }
 }
 
+// INF-85: given descriptions of different parts of one kind, when nobody names their informers, then the
+// names differ and say which part is seen; equal descriptions have equal names, however their selectors are
+// written.
 #[test]
 fn inf_85_an_informer_is_named_after_the_part_that_it_sees() {
     let runtime = Runtime::threads().start().unwrap();
@@ -129,6 +141,8 @@ async fn setup(fails_at: usize) -> Result<(), Error> {
     Ok(())
 }
 
+// INF-86: given a program whose functions return `actix_informer::Error`, when any step of a setup fails,
+// then `?` carries its error, with the same text and the same causes.
 #[tokio::test]
 async fn inf_86_one_error_carries_those_of_every_step_of_a_setup() {
     let mut told = Vec::new();

@@ -56,6 +56,13 @@ async fn dyn_03_aggregated_discovery_takes_two_requests_in_both_of_its_versions(
     }
 }
 
+// DYN-03: given aggregated discovery, in its version v2 or v2beta1, when available, then 2 requests give
+// everything; when not, the old form, one request for each version of each group.
+// - a aggregated discovery takes 2 requests in both of its versions:
+//   `dyn_03_aggregated_discovery_takes_two_requests_in_both_of_its_versions`
+// - b a server of the old form is asked for each version of each group
+// - c so is one that refuses the header of the new form:
+//   `dyn_03_a_server_that_refuses_the_header_of_the_new_form_is_asked_for_the_old_one`
 #[tokio::test(start_paused = true)]
 async fn dyn_03_a_server_of_the_old_form_is_asked_for_each_version_of_each_group() {
     let server = Documents::old().await;
@@ -98,6 +105,12 @@ async fn dyn_04_of_a_failing_group_the_others_are_found_and_its_versions_are_nam
     assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps");
 }
 
+// DYN-04: given one failing group, when discovering, then the others are returned beside an error that names
+// the versions that failed, and they are asked for again soon.
+// - a the others are returned and the failed versions are named:
+//   `dyn_04_of_a_failing_group_the_others_are_found_and_its_versions_are_named`
+// - b a stale version of aggregated discovery is a failed one
+// - c they are asked for again after 30 s
 #[tokio::test(start_paused = true)]
 async fn dyn_04_a_stale_version_of_aggregated_discovery_is_a_failed_one_and_is_asked_again_after_thirty_seconds()
  {
@@ -119,6 +132,9 @@ async fn dyn_04_a_stale_version_of_aggregated_discovery_is_a_failed_one_and_is_a
     assert!(resources(&client).await.complete().is_ok());
 }
 
+// DYN-05: given /api 404, when discovering, then the groups still load; /apis failing is an error.
+// - a without a core group the others are found, in both forms
+// - b /apis failing is an error
 #[tokio::test(start_paused = true)]
 async fn dyn_05_without_a_core_group_the_others_are_found_and_without_the_others_it_is_an_error() {
     for server in [Documents::new(&[DEPLOYMENTS]).await, Documents::old().await] {
@@ -141,6 +157,13 @@ async fn dyn_05_without_a_core_group_the_others_are_found_and_without_the_others
     );
 }
 
+// DYN-07: given a refresh whose caller stops waiting, or is kept and not polled, when another caller asks,
+// then it succeeds: the cancellation is not kept.
+// - a it succeeds and no failure is counted
+// - b so it does where the first caller is not polled:
+//   `dyn_07_a_question_that_is_kept_and_not_polled_stops_no_other`
+// - c what is answered meanwhile is as old as its question:
+//   `what_was_answered_to_a_question_that_is_not_polled_is_as_old_as_the_question`
 #[tokio::test(start_paused = true)]
 async fn dyn_07_a_question_that_is_given_up_leaves_nothing_behind() {
     let server = Documents::new(&[DEPLOYMENTS]).await;
@@ -238,6 +261,13 @@ async fn callers_that_ask_at_once_share_one_answer_and_one_error() {
     assert_eq!(server.asked().len(), 2);
 }
 
+// DYN-08: given a name that is missing in what is known, when asked, then the server is asked once and the
+// name is looked up again; if it is still missing, it is an error without another request. (client-go asks
+// only if its cache is stale: see DYN-18.)
+// - a the server is asked once more
+// - b so it is for a name that is missing in a cache on disk:
+//   `dyn_08_a_name_that_is_missing_in_a_cache_on_disk_is_asked_for_once`
+// - c what is newer than the question is not asked for again
 #[tokio::test(start_paused = true)]
 async fn dyn_08_a_name_that_is_missing_in_what_is_known_asks_once_more_and_then_is_an_error() {
     let server = Documents::new(&[DEPLOYMENTS]).await;
@@ -347,6 +377,14 @@ async fn client_a_discovery_document_without_an_end_is_an_error_and_its_connecti
     timeout(MINUTE, end).await.expect("the connection closes").unwrap();
 }
 
+// DYN-10: given an ambiguous short name, when expanded, then the group of highest priority wins with a
+// warning; short names of definitions resolve after a refresh.
+// - a the group of highest priority wins and the others are named:
+//   `dyn_10_of_an_ambiguous_short_name_the_group_of_highest_priority_wins_and_the_others_are_named`
+// - b kubectl chooses and warns alike, on both servers:
+//   `dyn_10_of_an_ambiguous_short_name_kubectl_and_this_client_choose_and_warn_alike`
+// - c it is logged
+// - d the short name of a new definition resolves
 #[tokio::test(start_paused = true)]
 async fn dyn_10_the_short_name_of_a_new_definition_resolves_and_an_ambiguous_one_is_logged() {
     logs::keep();

@@ -79,6 +79,19 @@ async fn dyn_08_a_name_that_is_missing_in_a_cache_on_disk_is_asked_for_once() {
     assert_eq!(stage.server.count(), 0, "what was found is on disk now");
 }
 
+// DYN-11: given a cache on disk that is older than its time to live, or invalidated, when read, then the
+// server is asked; a wrong checksum is a miss.
+// - a a file that is too old is a miss: `dyn_11_a_file_that_is_too_old_or_from_the_future_is_a_miss`
+// - b so is one that is missing, cut or something else:
+//   `dyn_11_a_file_that_is_missing_cut_or_something_else_is_a_miss`
+// - c an answer whose checksum is wrong is a miss: `dyn_11_an_answer_whose_checksum_is_wrong_is_a_miss`
+// - d what one process has discovered the next one does not ask for:
+//   `dyn_11_what_one_process_has_discovered_the_next_one_does_not_ask_for`
+// - e what is too old is asked for: `dyn_11_a_cache_that_is_too_old_is_asked_for_again`
+// - f after an invalidation the server is asked: `dyn_11_after_an_invalidation_the_server_is_asked`
+// - g it never replaces what the server has said since
+// - h kubectl reads what this client has written, and the other way round, on both servers:
+//   `kubectl_reads_the_cache_on_disk_that_this_client_has_written`
 #[tokio::test(start_paused = true)]
 async fn dyn_11_a_cache_on_disk_never_replaces_what_the_server_has_said_since() {
     let stage = discovered().await;

@@ -13,6 +13,10 @@ use crate::api::{client, recording};
 
 const WIDGET: &str = r#"{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"a"},"items":[]}"#;
 
+// DYN-01: given verbs on namespaced and cluster kinds with subresources, when called, then the exact method,
+// path and query are produced.
+// - a on namespaced and cluster kinds
+// - b with subresources
 #[tokio::test]
 async fn dyn_01_each_verb_on_namespaced_and_cluster_kinds_and_their_subresources_sends_exactly_its_method_path_and_query()
  {

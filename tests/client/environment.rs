@@ -22,6 +22,12 @@ fn result(kubeconfig: &std::path::Path, in_pod: bool) -> String {
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
+// REST-30: given an empty kubeconfig inside a pod, when loading, then in-cluster config is used; with real
+// overrides it is not.
+// - a an empty kubeconfig decides nothing:
+//   `rest_30_an_empty_kubeconfig_leaves_the_choice_to_the_pod_and_any_other_one_does_not`
+// - b inside a pod, in-cluster config is used then
+// - c with real overrides it is not
 #[test]
 fn rest_30_in_a_pod_its_service_account_is_used_unless_a_kubeconfig_decides_otherwise() {
     if std::env::var_os(INSIDE).is_some() {

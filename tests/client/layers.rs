@@ -52,6 +52,10 @@ async fn head_of(client: &Client, path: &str) -> String {
     String::from_utf8(answer.into_body().to_vec()).unwrap().to_lowercase()
 }
 
+// REST-01: given 429/500/501/504 each with Retry-After 0, when POSTing 4000 bytes, then 4 retries, the full
+// body resent each time, success.
+// - a 4 retries and success
+// - b the full body each time
 #[tokio::test]
 async fn rest_01_a_post_is_sent_again_with_its_whole_body_after_429_and_5xx_with_retry_after() {
     let refusals = ["429 Too Many Requests", "500 Oops", "501 Not Implemented", "504 Gateway Timeout"];
@@ -79,6 +83,10 @@ async fn rest_01_a_post_is_sent_again_with_its_whole_body_after_429_and_5xx_with
     assert_eq!(server.accepted(), 1, "a refusal is read to its end, so that its connection is used again");
 }
 
+// REST-05: given max retries 0/1/5 and one 429, when requested, then fail/ok/ok; ten retries unless set, and
+// a request may say otherwise.
+// - a fail/ok/ok: `rest_05_no_retry_fails_and_one_or_five_succeed_after_one_429`
+// - b ten unless set, and the request's own number wins
 #[tokio::test]
 async fn rest_05_the_settings_and_the_request_say_how_often_it_is_sent_again() {
     let seen = async |retries: Option<u32>, of_request: Option<u32>| {
@@ -117,6 +125,7 @@ async fn the_reflector_alone_decides_when_a_refused_list_is_asked_again() {
     assert_eq!(server.accepted(), 1);
 }
 
+// REST-09: given requests that are retried, concurrently, when sent, then bodies and URLs stay their own.
 #[tokio::test]
 async fn rest_09_concurrent_requests_that_are_sent_again_keep_their_own_body_and_url() {
     let server = RawServer::start(|mut connection: Connection| async move {
@@ -143,6 +152,9 @@ async fn rest_09_concurrent_requests_that_are_sent_again_keep_their_own_body_and
     join_all((0..50).map(ask)).await;
 }
 
+// REST-11: given a limiter's wait longer than the deadline, when requested, then an error naming client-side
+// limiting.
+// - a an error at once that names the client's limit
 #[tokio::test]
 async fn rest_11_a_request_whose_turn_would_come_too_late_fails_at_once_and_names_the_client() {
     let server = echo().await;
@@ -259,6 +271,8 @@ async fn a_request_ends_at_its_own_deadline_and_a_refusal_that_asks_to_wait_beyo
     assert!(matches!(&error, Error::Refused(status) if status.code == 503), "{error}");
 }
 
+// REST-32: given 503 with Retry-After from one host, when requesting, then that host's requests wait and
+// others do not (there is no backoff of URLs without a wait that the server names: a client has one server).
 #[tokio::test]
 async fn rest_32_a_server_that_asks_to_wait_delays_no_request_to_another() {
     let busy = always(answer("503 Service Unavailable", "retry-after: 60\r\n", "busy")).await;

@@ -84,6 +84,11 @@ async fn ten_thousand_requests_in_a_row_and_a_thousand_at_once_leave_no_connecti
     until(|| held() < MAY_STAY, "what the clients held is freed").await;
 }
 
+// STR-11: given a command, when every part of it is dropped, then what was written is sent as far as the
+// connection takes it at once, the connection is closed and the command ends with it; one part keeps it.
+// - a every part dropped ends it, one keeps it: `str_11_dropping_every_part_ends_the_command`
+// - b nothing of the connection is left
+// - c what was written is sent: `str_11_what_was_written_before_all_parts_are_dropped_is_sent`
 #[tokio::test]
 async fn str_11_a_thousand_commands_and_logs_leave_no_connection_and_no_memory() {
     let _turn = TURN.lock().await;

@@ -68,6 +68,10 @@ async fn rf_23_items_that_do_not_decode_are_undecodable_and_items_without_a_name
     assert!(page.items[4].starts_with("?no metadata.name"), "{}", page.items[4]);
 }
 
+// REF-46: given a decode chunk of 64 objects, one of which panics, when decoded, then the other 63 arrive in
+// order and that one is set aside.
+// - a the other 63 arrive in order
+// - b that one is set aside
 #[tokio::test]
 async fn ref_46_if_one_object_of_a_chunk_panics_the_others_arrive_in_order_and_that_one_is_undecodable() {
     let items: Vec<_> = (0..64).map(|n| config_map(&format!("n{n}"), n + 1)).collect();
@@ -251,8 +255,16 @@ async fn list_from(sent: Vec<u8>) -> Result<Page, ListWatchError> {
     local(async { list(&made(config_maps(&server.url())), latest()).await }).await
 }
 
+// REST-38: given a list whose document has closed, when its body then ends with a wrong checksum or length,
+// breaks, or does not end, then the list is refused and nothing of it is published.
+// - a a wrong checksum or length in a gzip trailer refuses it
+// - b so does an unmet Content-Length: `a_list_shorter_than_its_content_length_is_refused`
+// - c and a cut before the end of the body:
+//   `a_list_cut_at_any_byte_of_the_answer_is_an_error_until_its_body_has_ended`
+// - d white space that trickles behind it does not keep it open:
+//   `white_space_that_trickles_behind_a_list_does_not_keep_it_open`
 #[tokio::test]
-async fn a_wrong_checksum_or_length_in_the_trailer_of_a_gzip_list_refuses_it() {
+async fn rest_38_a_wrong_checksum_or_length_in_the_trailer_of_a_gzip_list_refuses_it() {
     let items: Vec<_> = (0..20).map(|n| config_map(&format!("n{n}"), n + 1)).collect();
     let body = gzipped(&list_of(&items, "999"));
     let answered = |body: &[u8], chunked: bool| {

@@ -28,6 +28,8 @@ async fn synced(client: &Client, runtime: &Runtime, namespace: &str) -> Informer
     maps
 }
 
+// REF-64: given a namespace that does not exist, when its first list is empty, then it is asked for once, and
+// the status and the log say so until something comes; it is no error, also if the question is forbidden.
 #[test]
 fn ref_64_a_namespace_that_does_not_exist_stands_in_the_status_until_something_comes_of_it() {
     Runtime::simulated(7).run(|runtime| async move {

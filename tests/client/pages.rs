@@ -104,6 +104,18 @@ async fn dyn_17_pages_are_asked_for_ahead_up_to_the_buffer_and_no_further() {
     }
 }
 
+// DYN-17: given a list that is read object by object, when an object does not decode, or the reader stops or
+// is dropped, then nothing more is asked for; at most the buffer is asked for ahead.
+// - a an object that does not decode ends it with an error that names the field:
+//   `dyn_17_an_object_that_does_not_decode_ends_the_items_with_an_error_that_names_its_field`
+// - b a reader that stops or is dropped asks for nothing more
+// - c at most the buffer is asked for ahead:
+//   `dyn_17_pages_are_asked_for_ahead_up_to_the_buffer_and_no_further`
+// - d nothing is asked for after the last page or an error:
+//   `dyn_17_nothing_is_asked_for_after_the_last_page_or_an_error`
+// - e an expired page ends it with an error, goes on with the server's fresh token, or is one full list, as
+//   the reader wants:
+//   `an_expired_page_ends_the_pages_goes_on_with_the_fresh_token_or_is_one_full_list_as_its_reader_wants`
 #[tokio::test]
 async fn dyn_17_a_reader_that_stops_at_an_error_or_is_dropped_asks_for_nothing_more() {
     let paged = Paged::start(endless).await;

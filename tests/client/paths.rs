@@ -44,8 +44,16 @@ async fn keeping() -> (RawServer, Arc<Mutex<Vec<String>>>) {
     (server, heads)
 }
 
+// REST-37: given a description or a name that would lead to another path, when it is used, then it is refused
+// before anything is sent; a name that Kubernetes allows (spaces, letters of any language, `:`, `?`, `,`) is
+// asked for by exactly that name, in a path and in a selector.
+// - a an api version that is not group and version is refused
+// - b `.`, `..` and names with `/` or `%` are refused before anything is sent:
+//   `a_name_that_would_lead_to_another_path_is_refused_before_anything_is_sent`
+// - c a name that Kubernetes allows is asked for by exactly that name:
+//   `an_object_whose_name_needs_escapes_is_asked_for_by_exactly_that_name`
 #[test]
-fn a_description_whose_api_version_is_not_its_group_and_version_is_refused() {
+fn rest_37_a_description_whose_api_version_is_not_its_group_and_version_is_refused() {
     let client = Client::new(Config::new("http://127.0.0.1:1").unwrap()).unwrap();
     let maps = ApiResource::erase::<ConfigMap>(&());
     let runtime = Runtime::threads().start().unwrap();
@@ -108,9 +116,17 @@ async fn heads_to(host: &str, user: &str) -> (String, Config) {
     (heads.to_lowercase(), config)
 }
 
+// REST-36: given a kubeconfig whose server is plain http, when it is used, then its token is sent to loopback
+// and to nobody else, its client certificate to nobody, and what is left out is reported in a warning that
+// names the cluster; a client certificate given by hand for http is refused.
+// - a its token is sent to loopback and to nobody else
+// - b what is left out, its certificate too, is reported in a warning that names the cluster:
+//   `over_plain_http_credentials_are_left_out_with_a_warning_that_names_the_cluster`
+// - c a certificate given by hand for http is refused:
+//   `a_client_certificate_given_by_hand_for_a_plain_http_endpoint_is_refused`
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_token_of_a_kubeconfig_is_sent_over_plain_http_only_to_loopback() {
+async fn rest_36_the_token_of_a_kubeconfig_is_sent_over_plain_http_only_to_loopback() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
     std::fs::write(&file, "of-a-file").unwrap();

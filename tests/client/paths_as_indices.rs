@@ -130,6 +130,21 @@ async fn idx_34_a_field_selector_uses_the_index_by_the_path_that_it_names() {
     );
 }
 
+// IDX-34: given an index by the path of a field (`spec.nodeName`, `spec.containers[*].image`,
+// `metadata.labels['a.b/app']`), of typed, dynamic or metadata objects, when objects come and change, then it
+// holds what a look into their JSON finds: texts, and numbers and booleans as their texts; nothing where a
+// field is missing, null, an object or an array. What is not a path, or is not below `metadata` where
+// metadata alone is kept, is a typed error before the start.
+// - a it finds typed, dynamic and metadata objects, also after a change and if it is added later:
+//   `idx_34_an_index_by_a_path_finds_typed_dynamic_and_metadata_objects_and_follows_their_changes`
+// - b it holds what a look into the JSON finds:
+//   `idx_34_any_path_in_any_value_gives_what_a_look_into_the_json_gives`
+// - c texts, numbers and booleans; nothing where a field is missing, null, an object or an array:
+//   `idx_34_values_are_found_in_typed_dynamic_and_metadata_bodies`
+// - d what is not a path is a typed error
+// - e what is not below `metadata`, where metadata alone is kept, is one before the start
+// - f a field selector over the cache uses it:
+//   `idx_34_a_field_selector_uses_the_index_by_the_path_that_it_names`
 #[test]
 fn idx_34_a_path_that_is_none_or_not_below_the_metadata_that_is_kept_is_an_error_before_the_start() {
     let client = Client::new(Config::new("http://127.0.0.1:1").unwrap()).unwrap();

@@ -135,6 +135,23 @@ async fn rest_42_the_proxy_url_of_a_kubeconfig_is_used_unless_the_program_says_o
     );
 }
 
+// REST-42: given a proxy (HTTP, HTTPS or SOCKS5) that is named by hand or by `proxy-url` of a kubeconfig,
+// when requests are sent to an http or https server, then each passes a tunnel (CONNECT also for http
+// endpoints, where client-go sends whole requests to the proxy), the proxy sees neither requests nor
+// credentials of the cluster and resolves the server's name, and informers follow through it.
+// - a each kind of proxy to http and to https, one tunnel for all requests:
+//   `rest_42_a_request_passes_each_kind_of_proxy_in_a_tunnel_to_http_and_to_https`
+// - b the server's name is resolved by the proxy:
+//   `rest_42_a_list_passes_a_proxy_and_the_proxy_resolves_the_name_of_the_server`
+// - c the proxy is logged in to with the user and the password of its URL:
+//   `rest_42_a_proxy_is_logged_in_to_with_the_user_and_the_password_of_its_url`
+// - d `proxy-url` is used unless the program names another proxy or none:
+//   `rest_42_the_proxy_url_of_a_kubeconfig_is_used_unless_the_program_says_otherwise`
+// - e a kubeconfig with `proxy-url` works as for kubectl:
+//   `a_kubeconfig_works_as_for_kubectl_or_is_refused_as_by_kubectl`
+// - f commands in pods pass it, too
+// - g informers follow through each kind, also when the tunnels break:
+//   `rest_42_an_informer_follows_through_each_kind_of_proxy_and_through_broken_tunnels`
 #[tokio::test]
 async fn rest_42_a_command_in_a_pod_passes_each_kind_of_proxy() {
     let pod = serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},

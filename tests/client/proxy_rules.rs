@@ -121,6 +121,15 @@ fn rest_43_no_proxy_means_what_it_means_for_go() {
     }
 }
 
+// REST-43: given no proxy that is named, when a client is made, then the environment decides by Go's rules
+// (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`, upper case first, this machine never, an error in a CGI program),
+// and `ALL_PROXY` counts where the other is not set; a value that cannot be read is an error that names the
+// variable.
+// - a the environment is asked: `rest_43_without_a_named_proxy_the_environment_is_asked`
+// - b `NO_PROXY` means what it means for Go
+// - c which variable counts: `the_variable_of_the_scheme_counts_first_in_upper_case_and_then_that_of_all`
+// - d a CGI program: `in_a_cgi_program_http_proxy_is_an_error`
+// - e a value that cannot be read: `a_value_that_cannot_be_read_is_an_error_that_names_the_variable`
 #[test]
 fn rest_43_go_gives_the_same_answers() {
     let Some(program) = Binaries::find_or_skip().and_then(|found| found.go_clients().map(ToOwned::to_owned))

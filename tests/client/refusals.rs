@@ -102,6 +102,16 @@ async fn ref_61_the_state_the_wait_and_the_log_say_the_same_of_each_refusal_and_
     }
 }
 
+// REF-62: given a LIST or WATCH that is answered 401 also with renewed credentials, when it persists, then
+// the state is Denied with the reason and the time of the next try, it is asked again as a missing kind is
+// (REF-35), and a renewal of a silent watch that is answered 401 leaves the open watch followed. (New: a 401
+// waited 30 to 60 s like a 403, though new credentials may be there a moment later.)
+// - a the state is Denied and it is asked again after 1, 2, 4, 8 and then each 15 s, and after ten minutes
+//   each 30 to 60 s:
+//   `ref_62_credentials_that_are_refused_again_are_tried_after_1_2_4_to_30_seconds_with_one_request_each`
+// - b what was refused is read again, and a corrected token file is used
+// - c a renewal leaves the open watch followed:
+//   `ref_62_a_renewal_that_is_refused_with_401_leaves_the_open_watch_followed`
 #[tokio::test]
 async fn ref_62_a_token_file_that_is_corrected_after_a_401_is_used_at_one_of_the_next_tries() {
     let api = RawServer::start(|mut connection: Connection| async move {

@@ -83,6 +83,11 @@ fn members(path: &str) -> Vec<&str> {
     query.split('&').filter(|member| !member.starts_with("timeoutSeconds=")).collect()
 }
 
+// WL-17: given a namespace, label and field selectors set on the source (it has no other list options), when
+// watch-list, LIST, WATCH, GET and the rewind question are asked, then each request carries them, every page
+// and every reconnect too.
+// - a watch-list, LIST and WATCH carry them, every page, every reconnect and the rewind question too
+// - b so does a GET: `the_server_evaluates_selectors_in_lists_watches_and_gets`
 #[tokio::test]
 async fn wl_17_namespace_and_selectors_stand_in_each_page_each_watch_and_each_question() {
     let api = Asked::start(vec![
@@ -115,6 +120,13 @@ async fn wl_17_namespace_and_selectors_stand_in_each_page_each_watch_and_each_qu
     assert!(paths.iter().any(|path| path.contains("%2Cmetadata.name%3D")), "the rewind question: {paths:#?}");
 }
 
+// REF-04: given page size 4, published version 10 and a second page answered 410 (with or without a fresh
+// continue token), when relisting, then nothing of the first page is published, the fresh token is not used
+// (its pages are of another version), and the next request, with no wait, is one full list at "" without
+// limit or token.
+// - a nothing of the first page is published
+// - b the next request, with no wait, is one list at "" without limit or token
+// - c a fresh token is not used
 #[tokio::test]
 async fn ref_04_a_page_that_expires_is_followed_by_one_whole_list_with_and_without_a_fresh_token() {
     for fresh in ["", r#""metadata":{"continue":"fresh","resourceVersion":"20"},"#] {

@@ -51,6 +51,8 @@ async fn a_fresh_connection_that_breaks_is_not_tried_again() {
     assert_eq!(server.accepted(), 1);
 }
 
+// REST-04: given connection refused, when requested, then never retried by the client layer.
+// - a never retried
 #[tokio::test]
 async fn rest_04_a_refused_connection_is_not_tried_again_and_its_error_names_the_address() {
     let server = RawServer::start(|connection: Connection| connection.gone()).await;
@@ -81,6 +83,9 @@ async fn a_connection_is_used_again_when_the_list_was_read_to_its_end() {
     assert_eq!(server.accepted(), 1);
 }
 
+// REST-16: given connections whose peer no longer answers, when requests continue, then they time out and a
+// new connection is made (HTTP/1.1: there is no ping; two timeouts in a row throw the pooled connections
+// away).
 #[tokio::test]
 async fn rest_16_a_head_that_does_not_come_is_given_up_and_two_in_a_row_empty_the_pool() {
     // The first three connections answer once, so that they are pooled, and are silent from then on.

@@ -65,6 +65,11 @@ async fn a_request_that_is_refused_with_an_old_token_is_sent_again_with_the_one_
     assert_eq!((status.code, refused.load(Ordering::SeqCst)), (401, 2));
 }
 
+// REST-21: given a request with an Authorization header of its own, when it is sent, then the header is left
+// alone by token, basic and plugin credentials.
+// - a the caller's header is sent, and a refusal of it is the answer
+// - b a token of the kubeconfig wins over its plugin:
+//   `rest_21_a_token_that_is_written_down_wins_over_the_plugin`
 #[tokio::test]
 async fn rest_21_a_request_with_its_own_authorization_is_left_alone_and_not_sent_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -86,6 +91,8 @@ async fn serve(mut connection: Connection) {
     }
 }
 
+// REST-23: given a server whose certificate is of a new authority, when the authority file is old, then
+// requests fail; when the file is updated, then they succeed without a new client.
 #[tokio::test]
 async fn rest_23_a_new_authority_in_the_file_is_believed_at_once_by_the_client_that_there_is() {
     let (old, new) = (Authority::new(), Authority::new());
@@ -105,6 +112,16 @@ async fn rest_23_a_new_authority_in_the_file_is_believed_at_once_by_the_client_t
     tokio::time::timeout(deadline, async { while get(&client).await.is_err() {} }).await.unwrap();
 }
 
+// REST-26: given client certificate files that change, when they are read again (each minute, and at once
+// when the server refuses the certificate), then new connections present the new certificate; open watches
+// move to one, and no other stream ends.
+// - a changed files make a new TLS configuration, equal files do not:
+//   `rest_26_changed_certificate_files_make_a_new_tls_configuration_and_equal_ones_do_not`
+// - b after a refusal the new certificate is presented
+// - c rotated each second under load, with authority and token, no request fails and no event is lost:
+//   `rest_26_authority_certificate_and_token_rotated_each_second_fail_no_request_and_lose_no_event`
+// - d watches move, other streams do not end:
+//   `rest_26_a_renewed_certificate_ends_a_watch_and_no_other_stream`
 #[tokio::test]
 async fn rest_26_a_new_client_certificate_in_the_files_is_presented_when_the_old_one_is_refused() {
     let (authority, old, new) = (Authority::new(), Authority::new(), Authority::new());
@@ -123,6 +140,11 @@ async fn rest_26_a_new_client_certificate_in_the_files_is_presented_when_the_old
     get(&client).await.unwrap();
 }
 
+// REST-31: given a user, groups, a uid and extra values to act as, when a request is sent, then the headers
+// carry them, and keys of extra values are escaped so that it can be undone.
+// - a the headers: `rest_31_user_uid_groups_and_extra_values_become_headers`
+// - b the escaping can be undone: `rest_31_the_escaping_of_extra_keys_can_be_undone`
+// - c every request has them
 #[tokio::test]
 async fn rest_31_whom_to_act_as_is_sent_with_every_request() {
     let server = RawServer::start(|mut connection: Connection| async move {
@@ -139,6 +161,12 @@ async fn rest_31_whom_to_act_as_is_sent_with_every_request() {
     get(&Client::new(config).unwrap()).await.unwrap();
 }
 
+// REST-27: given credentials of a plugin, when they have expired or the server answers 401, then the plugin
+// runs again, once for concurrent callers.
+// - a after a 401
+// - b once for concurrent callers:
+//   `rest_27_a_plugin_runs_once_for_a_hundred_callers_and_again_after_a_refusal`
+// - c after their end: `rest_27_credentials_that_have_expired_are_not_used_again`
 #[tokio::test]
 async fn rest_27_a_plugin_of_a_kubeconfig_logs_in_and_runs_again_when_its_token_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -251,8 +251,35 @@ async fn drive_a_watch(runtime: &Runtime, line: &str, token: &Path) {
     ends(informer).await;
 }
 
+// REST-35: given a secret in the user or query of a URL, in a kubeconfig, in a token file, in a value of an
+// object, or repeated by a server, when anything about it fails, then no error (Display, Debug, causes),
+// status, set-aside entry or log line of the library holds it, a field is named by its path, a kubeconfig's
+// mistake by file, line and column, and no text grows with what was sent.
+// - a no error, Debug, status, set-aside entry or log line holds it, whatever breaks
+// - b an endpoint is shown without user, password and query:
+//   `an_endpoint_that_is_refused_is_shown_without_its_user_password_and_query`
+// - c a kubeconfig's mistake is reported by file, line and column:
+//   `a_kubeconfig_with_a_mistake_is_refused_with_its_file_line_and_column_and_without_a_word_of_it`
+// - d what a kubeconfig asks for in vain is reported without its secrets:
+//   `a_kubeconfig_that_asks_for_too_much_is_refused_without_its_secrets`
+// - e a field that does not decode is named by its path and the type of its value:
+//   `an_object_that_does_not_decode_is_undecodable_with_the_path_of_the_field_and_without_its_value`
+// - f a token that the server repeats is left out: `a_refusal_that_repeats_our_token_is_shown_without_it`
+// - g no text grows with what was sent: `an_error_does_not_grow_with_what_was_sent`
+// - h the weight of a set-aside entry in a queue includes its texts:
+//   `what_is_undecodable_weighs_what_it_holds_in_parts_and_in_lists`
+// - i informerd writes none of it to stdout, stderr or its probes:
+//   `a_kubeconfig_that_is_refused_is_reported_without_a_word_of_its_secrets`
+// - j of a plugin its output, arguments and variables are shown nowhere:
+//   `no_error_debug_or_log_of_a_plugin_holds_what_it_printed_its_arguments_or_its_variables`
+// - k of an OpenID login no token, no secret and no word of the issuer:
+//   `no_error_debug_or_log_of_an_openid_login_holds_a_token_or_a_word_of_the_issuer`
+// - l of a password and an impersonation no value:
+//   `no_error_debug_or_log_of_a_password_or_an_impersonation_holds_a_value`
+// - m of a kubeconfig that breaks while its client lives no word:
+//   `a_kubeconfig_that_breaks_while_its_client_lives_is_logged_without_a_word_of_it`
 #[tokio::test]
-async fn no_error_debug_status_or_log_holds_a_secret_whatever_breaks() {
+async fn rest_35_no_error_debug_status_or_log_holds_a_secret_whatever_breaks() {
     logs::keep();
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");

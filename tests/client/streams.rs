@@ -73,6 +73,11 @@ fn follow() -> LogParams {
     LogParams { follow: true, ..LogParams::default() }
 }
 
+// STR-01: given a container with a log, when `logs` reads it with previous, tail, since, limit, timestamps or
+// a container's name, then the text is what the node gives for that parameter, on the in-memory server and
+// through a kube-apiserver; with `follow` it is refused before anything is sent.
+// - a each parameter is the node's own
+// - b `follow` is refused before anything is sent
 #[tokio::test]
 async fn str_01_a_log_is_read_as_it_is_with_every_parameter() {
     let cluster = Cluster::start().await;
@@ -104,6 +109,15 @@ async fn str_01_a_log_is_read_as_it_is_with_every_parameter() {
     assert!(cluster.server.requests().is_empty(), "nothing was sent");
 }
 
+// STR-02: given a log that is followed, when lines are written, then each comes as it is written, empty ones
+// too, a last one without a newline comes at the end, a line above 64 KiB comes in marked parts cut between
+// characters, and the stream ends with the container.
+// - a each comes as it is written, and the stream ends with the container
+// - b empty lines and a last one without a newline are lines:
+//   `str_02_empty_lines_and_a_last_line_without_a_newline_are_lines`
+// - c a longer line comes in parts between characters and nothing of it is lost:
+//   `str_02_a_longer_line_comes_in_parts_between_characters_and_nothing_of_it_is_lost`
+// - d any chunking gives the same lines: `str_02_any_chunking_gives_the_same_lines`
 #[tokio::test]
 async fn str_02_a_log_that_is_followed_comes_line_by_line_until_the_container_ends() {
     let cluster = Cluster::start().await;
@@ -120,6 +134,8 @@ async fn str_02_a_log_that_is_followed_comes_line_by_line_until_the_container_en
     assert!(log.next().await.is_none());
 }
 
+// STR-03: given a log whose connection is cut, when it is read, then its whole lines come, then one error,
+// then nothing.
 #[tokio::test]
 async fn str_03_a_log_that_is_cut_off_ends_with_an_error_behind_its_whole_lines() {
     let mut cluster = Cluster::start().await;

@@ -100,6 +100,10 @@ async fn only_the_configured_authority_and_the_right_name_are_trusted() {
     assert_eq!(version(careless).await.unwrap(), "9");
 }
 
+// REST-24: given an empty CA file, when connecting, then nothing is trusted (the system roots are not used
+// either).
+// - a nothing is trusted
+// - b not the system roots either: `rest_24_an_empty_authority_leaves_no_root`
 #[tokio::test]
 async fn rest_24_an_empty_authority_trusts_nobody_wherever_it_is_configured() {
     let authority = Authority::new();

@@ -57,6 +57,14 @@ async fn received(events: &mut Events<ConfigMap>) -> String {
     format!("{verb}({}) {}", cause.as_str(), next.key().name())
 }
 
+// INF-12: given a transform, when objects arrive by list, watch, relist and resync, then subscribers and
+// store see only transformed objects, and the transform was called once for each object version decoded:
+// tombstones, resync and unchanged objects add no call.
+// - a by list, watch, relist and resync, subscribers see only transformed objects
+// - b so does the store
+// - c the transform is called once for each object version decoded, by watch-list too
+// - d tombstones, resync and unchanged objects add no call; a deletion by watch, which brings one version
+//   more, adds one
 #[tokio::test]
 async fn inf_12_only_transformed_objects_are_seen_and_each_version_is_transformed_once() {
     let mut server = ApiServer::builder().start().await.unwrap();
@@ -110,6 +118,10 @@ async fn inf_12_only_transformed_objects_are_seen_and_each_version_is_transforme
     ends(maps).await;
 }
 
+// WL-15: given a transform, when three objects stream in, then the snapshot holds transformed objects and the
+// transform was called three times (client-go: up to twice each).
+// - a the snapshot holds transformed objects
+// - b the transform was called three times
 #[tokio::test]
 async fn wl_15_three_objects_of_a_watch_list_are_transformed_in_three_calls() {
     let server = ApiServer::builder().start().await.unwrap();

@@ -64,6 +64,16 @@ async fn lines_in_another_form_have_the_same_meaning() {
     assert!(ended.is_ok());
 }
 
+// REF-45: given a frame over the size bound, or of an unknown event type, when its key can be read, then the
+// object is set aside and fetched by GET; else it is as REF-44; memory stays within the bound.
+// - a with a key, a frame over the size bound is set aside
+// - b one of an unknown event type likewise
+// - c what is set aside is fetched by GET:
+//   `ref_41_an_undecodable_object_is_asked_for_after_1_min_and_then_at_gaps_of_1_to_10_min_for_hours`
+// - d without a key either is as in REF-44:
+//   `rest_15_and_ref_44_a_line_without_a_key_is_counted_and_one_relist_brings_what_it_hid`
+// - e memory stays within the bound:
+//   `ref_45_an_endless_line_holds_no_more_than_the_limit_and_leaves_nothing_allocated`
 #[tokio::test]
 async fn ref_32_43_45_what_does_not_decode_is_undecodable_under_its_key_and_the_watch_goes_on() {
     let broken = config_map("broken", 3).replace(r#""data":{"#, r#""data":"text","x":{"#);
@@ -152,6 +162,17 @@ async fn refused_watches_are_typed_and_only_a_watch_list_is_unsupported() {
     }
 }
 
+// REF-61: given a list or watch that the server refuses (401, 403, 404, 400 or 422, 405, 406, 415, 429, 5xx,
+// 410, a redirect), when its error is read, in the state, in a wait that fails or in the log, then it names
+// the path that was asked, without its query, and what to do: of a 403 the rule that RBAC lacks, of a 404 the
+// CRD or the version that is not served, of a 401 the kind of the credentials, and no secret. (Changed from
+// the path alone: who read it still had to find out what to do.)
+// - a it names the path, without its query
+// - b and what to do, class by class: `ref_61_each_refusal_names_the_path_and_what_to_do`
+// - c in the state, in a wait that fails and in the log:
+//   `ref_61_the_state_the_wait_and_the_log_say_the_same_of_each_refusal_and_what_to_do`
+// - d long words of the server do not cut that off:
+//   `ref_61_what_to_do_is_never_cut_off_by_long_words_of_the_server`
 #[tokio::test]
 async fn ref_61_a_resource_that_is_refused_or_missing_is_named_by_its_path_without_what_is_selected() {
     for (status, expected) in [
@@ -180,6 +201,10 @@ async fn ref_61_a_resource_that_is_refused_or_missing_is_named_by_its_path_witho
     }
 }
 
+// REST-08: given Forbidden or Unauthorized on watch open, with or without a Status body, when opened, then a
+// typed error, one attempt.
+// - a 401 and 403, with a Status body, with another and with none, are a typed error
+// - b one attempt
 #[tokio::test]
 async fn rest_08_a_forbidden_watch_is_denied_in_one_attempt_with_and_without_a_status() {
     for (status, code, reason) in

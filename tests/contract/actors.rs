@@ -68,6 +68,17 @@ impl Drop for Own {
     }
 }
 
+// LIS-22: given an actor that subscribes itself weakly when it starts and keeps its `Subscription`, when its
+// last address and the informer's other handles are dropped, then it is dropped and the informer stops;
+// subscribed strongly it is kept until its subscription ends; a weak subscription of an actor that is gone
+// ends with SubscriberGone when the next event is owed.
+// - a subscribed weakly it receives what it is owed as long as an address keeps it
+// - b then it is dropped
+// - c and the informer stops
+// - d subscribed strongly it is kept until its subscription ends:
+//   `lis_22_an_actor_that_subscribes_itself_strongly_is_kept_by_its_own_subscription`
+// - e a weak subscription of an actor that is gone ends with SubscriberGone when the next event is owed:
+//   `lis_22_a_weak_subscription_of_an_actor_that_is_gone_ends_when_the_next_event_waits_for_it`
 #[test]
 fn lis_22_an_actor_that_subscribes_itself_weakly_is_dropped_with_its_last_address_and_the_informer_stops() {
     run(three, |world| async move {
@@ -183,6 +194,20 @@ fn later(world: &World, own: bool, options: SubscribeOptions<String>) -> (Subscr
     (subscription.expect("it runs"), work)
 }
 
+// LIS-23: given a subscribed actor whose handler returns a `ResponseFuture` or `ResponseActFuture`, when it
+// receives events one at a time, then each event is sent when the future of the one before has ended, in
+// order, and synced and shutdown wait for the last; without that option the futures of a window run at once
+// and only its last one is waited for.
+// - a with events one at a time at most one future runs
+// - b they end in the order of the events
+// - c synced waits for that of the last initial event
+// - d shutdown waits for the last
+// - e without the option the futures of a window run at once:
+//   `lis_23_without_the_option_the_futures_of_a_window_run_at_once_and_only_its_last_one_is_waited_for`
+// - f and synced and shutdown wait for its last one only:
+//   `lis_23_without_the_option_the_futures_of_a_window_run_at_once_and_only_its_last_one_is_waited_for`
+// - g what waits behind the event that is being handled coalesces, or waits event by event, according to the
+//   policy: `lis_23_with_one_event_at_a_time_waiting_events_follow_the_policy`
 #[test]
 fn lis_23_with_one_event_at_a_time_a_handler_that_returns_a_future_has_ended_when_synced() {
     for own in [false, true] {
@@ -297,6 +322,10 @@ async fn ended_inside(world: &World, wait: bool) -> (Result<(), ShutdownError>, 
     (result, world.runtime.now() - before)
 }
 
+// LIS-30: given `Subscription::shutdown` in a handler of the subscribed actor itself, when awaited with
+// ctx.wait, then it takes its limit and is unfinished; when spawned, it is clean.
+// - a awaited with ctx.wait it takes its limit and is unfinished
+// - b spawned it is clean: `lis_30_a_shutdown_that_the_actor_spawns_is_clean`
 #[test]
 fn lis_30_a_shutdown_awaited_with_ctx_wait_in_the_actors_own_handler_takes_its_limit_and_is_unfinished() {
     run(three, |world| async move {
@@ -333,6 +362,11 @@ impl Handler<Notify<String>> for Panicking {
     }
 }
 
+// LIS-31: given a panic in a subscribed actor's handler, when it happens, then that actor and its
+// subscription end, and nothing else on its thread or of the informer.
+// - a its subscription ends with SubscriberGone
+// - b another actor on its thread runs on, and still receives events
+// - c the informer runs on
 #[test]
 fn lis_31_a_panic_in_a_subscribed_actors_handler_ends_that_actor_and_its_subscription_alone() {
     on_threads(async {

@@ -30,6 +30,16 @@ fn keys(informer: &Informer<String>) -> Vec<String> {
     informer.snapshot().keys().map(ToString::to_string).collect()
 }
 
+// INF-94: given an informer of several clusters, when one is away, then its objects stay, its state and the
+// age of its data are known for itself, and the others go on; clusters are added and removed while it runs,
+// and each has its own set of namespaces.
+// - a the objects stay, and it is known how old they are:
+//   `inf_94_a_cluster_that_is_away_keeps_its_objects_and_it_is_known_how_old_they_are`
+// - b one is killed and comes back: `inf_94_of_two_clusters_one_is_killed_and_comes_back`
+// - c clusters come and go:
+//   `inf_94_clusters_come_and_go_while_the_informer_runs_and_the_others_notice_nothing`
+// - d each has its own set of namespaces: `inf_94_each_cluster_has_its_own_set_of_namespaces`
+// - e also one that is added while it runs, and added again
 #[test]
 fn inf_94_a_cluster_is_added_with_as_many_sources_as_namespaces_is_removed_and_comes_back_with_others() {
     Runtime::simulated(1).run(|runtime| async move {

@@ -101,6 +101,11 @@ impl Handler<Notify<String>> for StuckActor {
     }
 }
 
+// LIS-01: given a subscribed actor or blocking closure that sleeps or never returns, or an async closure that
+// awaits for ever, when 10,000 events arrive, then other subscribers, publishes and readers are not delayed
+// by it.
+// - a an actor that does not return delays no subscriber, publish or reader
+// - b nor does a blocking closure, or an async one that awaits for ever
 #[test]
 fn lis_01_an_actor_a_blocking_or_an_async_closure_that_never_returns_delays_nobody_else() {
     on_threads(async {
@@ -203,6 +208,18 @@ fn lis_14_a_blocking_closure_runs_on_the_callback_pool_and_holds_no_thread_while
     });
 }
 
+// INF-23: given a callback that panics in Added, Updated or Deleted, as a closure, an async closure before
+// and after its first await, and a blocking closure, when events go on, then that event is counted and
+// skipped with its key logged, the next is delivered, and no other subscription notices.
+// - a a blocking closure, in Added, Updated and Deleted: that event is counted and skipped, the next is
+//   delivered
+// - b an async closure before and after its first await, in Added: in the same way:
+//   `inf_23_and_24_a_panic_in_a_closure_skips_that_event_is_counted_and_the_subscription_still_syncs`
+// - c in Updated and Deleted, too:
+//   `inf_23_an_async_closure_that_panics_in_added_updated_or_deleted_loses_only_that_event`
+// - d its key is logged:
+//   `inf_23_a_callback_that_panics_is_logged_with_the_informer_the_subscription_and_the_key`
+// - e no other subscription notices
 #[test]
 fn inf_23_a_blocking_closure_that_panics_in_added_updated_or_deleted_loses_only_that_event() {
     run(nothing, |world| async move {
@@ -240,6 +257,10 @@ impl Drop for Owned {
     }
 }
 
+// INF-25: given a callback blocked in mid-event, when its subscription is dropped, then drop returns at once
+// and what the callback owns is freed only after it has returned.
+// - a drop returns at once
+// - b what the callback owns is freed after it has returned, and not before
 #[test]
 fn inf_25_dropping_a_subscription_whose_callback_is_blocked_returns_at_once_and_frees_it_after_its_return() {
     on_threads(async {
@@ -269,6 +290,14 @@ fn inf_25_dropping_a_subscription_whose_callback_is_blocked_returns_at_once_and_
     });
 }
 
+// INF-11: given `Subscription::shutdown().await`, when the callback is running, then it returns only after
+// the last callback returned (safe to free its state) or at its deadline; called from inside that callback it
+// is an error at once, no deadlock.
+// - a it returns after the last callback has returned, async or blocking
+// - b what the callback owns is freed by then
+// - c or it returns at its deadline
+// - d inside that callback it is an error at once:
+//   `inf_11_a_shutdown_inside_its_own_async_callback_is_an_error_at_once`
 #[test]
 fn inf_11_shutdown_returns_after_a_blocking_callback_has_returned_or_reports_at_its_limit_that_it_still_runs()
 {

@@ -38,6 +38,17 @@ fn lis_32_an_operator_is_notified_300_times_in_a_row_of_a_child_that_is_created_
     });
 }
 
+// LIS-32: given an object that is created and deleted at once, when a `Coalesce` subscriber has nothing under
+// way, then it receives both events; when it is behind, it receives the last such life of each key, between
+// the last event it received and the state that is there then; what came and went inside a gap that a relist
+// closed is delivered to nobody.
+// - a with nothing under way both are delivered, as they came:
+//   `lis_32_a_subscriber_with_nothing_under_way_receives_events_as_they_came`
+// - b an operator that creates its child again is notified of each end, 300 times:
+//   `lis_32_an_operator_is_notified_300_times_in_a_row_of_a_child_that_is_created_and_deleted_at_once`
+// - c behind, the last life of each key is delivered
+// - d also of a key that a list has yet to deliver:
+//   `lis_32_a_brief_life_of_a_key_that_a_list_has_yet_to_deliver_is_delivered_in_its_place`
 #[test]
 fn lis_32_a_slow_subscriber_receives_the_last_life_of_a_key_that_came_and_went_while_it_was_behind() {
     run(nothing, |world| async move {

@@ -69,6 +69,11 @@ impl ListWatch<String> for Busy {
     }
 }
 
+// REF-58: given a set-aside object and a watch that never pauses, when the object's question is due, then it
+// is asked and the object is still repaired; and a flood of changes of known objects does not put off the
+// deadline of initial events.
+// - a asked and repaired
+// - b the deadline holds: `ref_58_a_flood_of_live_changes_does_not_put_the_deadline_of_initial_events_off`
 #[test]
 fn ref_58_a_watch_that_never_pauses_does_not_keep_an_undecodable_object_from_being_fetched() {
     Runtime::simulated(5).run(|runtime| async move {

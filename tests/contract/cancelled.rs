@@ -117,6 +117,22 @@ fn lis_27_when_the_last_handle_of_the_informer_goes_a_call_that_never_ends_is_ca
     });
 }
 
+// LIS-27: given an async closure whose future never ends, when its subscription is dropped or the informer
+// stops, then its future and captures are dropped 30 s later, or at the limit of a shutdown, which names it;
+// one that ends before is not cancelled, one that blocks its thread cannot be and is reported as still
+// running, and a panic in the drop affects nothing else.
+// - a after its subscription is dropped they are dropped 30 s later, and not before:
+//   `lis_27_after_a_subscription_is_dropped_a_call_that_never_ends_is_cancelled_within_the_grace`
+// - b after the informer has stopped, too:
+//   `lis_27_when_the_last_handle_of_the_informer_goes_a_call_that_never_ends_is_cancelled_within_the_grace`
+// - c at the limit of a subscription's shutdown, which says so:
+//   `lis_27_a_subscriptions_shutdown_cancels_a_call_that_never_ends_at_its_limit_and_says_so`
+// - d at the limit of an informer's shutdown, which names it, also if its subscription was dropped before:
+//   `lis_27_an_informers_shutdown_cancels_a_call_that_never_ends_at_its_limit_and_says_so`
+// - e one that ends before is not cancelled: `lis_27_a_call_that_ends_within_the_grace_is_not_cancelled`
+// - f one that blocks its thread cannot be cancelled, and is reported as still running
+// - g a panic in dropping the future affects nothing else:
+//   `lis_27_a_panic_in_dropping_a_cancelled_future_affects_nothing_else`
 #[test]
 fn lis_27_a_call_that_blocks_its_thread_cannot_be_cancelled_and_is_reported_as_still_running() {
     on_threads(async {

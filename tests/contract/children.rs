@@ -157,6 +157,10 @@ impl Scene {
     }
 }
 
+// OPR-09: given wanted children, when a pass applies them, then each is made once with its owner and the
+// field manager, and a pass that finds all of it in the cache sends nothing.
+// - a each is made with its owner and the field manager
+// - b a pass that finds all of it sends nothing
 #[test]
 fn opr_09_a_pass_makes_each_child_once_with_its_owner_and_a_pass_that_finds_all_of_it_sends_nothing() {
     scene(|scene| async move {
@@ -176,6 +180,12 @@ fn opr_09_a_pass_makes_each_child_once_with_its_owner_and_a_pass_that_finds_all_
     });
 }
 
+// OPR-10: given a child that others change, when the next pass applies it, then own fields are put right,
+// fields of others stay, a deleted child is made again, and a field that is not given any more is removed.
+// - a own fields are put right
+// - b fields of others stay, and cost one apply
+// - c a deleted child is made again
+// - d a field that is not given any more is removed
 #[test]
 fn opr_10_what_others_change_of_a_childs_own_fields_is_put_right_and_what_they_add_stays() {
     scene(|scene| async move {
@@ -247,6 +257,13 @@ fn opr_11_what_is_not_wanted_is_deleted_and_nothing_else_is() {
     });
 }
 
+// OPR-12: given a cache that is behind, when a pass is pruned, then an object that has another owner, none,
+// or the name of a child by now is kept, one that was only changed is deleted, and one that is gone is no
+// error; so it is for children that are listed.
+// - a an object that is not the owner's by now is kept
+// - b one that was only changed is deleted, and one that is gone is no error
+// - c children that are listed are found by label:
+//   `opr_12_children_that_are_listed_are_found_by_label_and_deleted_alike`
 #[test]
 fn opr_12_a_child_is_deleted_only_in_a_state_that_is_known_to_be_the_owners() {
     scene(|scene| async move {
@@ -273,6 +290,12 @@ fn opr_12_a_child_is_deleted_only_in_a_state_that_is_known_to_be_the_owners() {
     });
 }
 
+// OPR-08: given a child that another object controls, when it is owned or applied, then it is a typed error
+// that names the controller; where the cache shows it, nothing is sent.
+// - a a typed error that names the controller:
+//   `opr_08_a_second_controller_is_refused_and_an_owner_that_controls_nothing_is_kept`
+// - b nothing is sent where the cache shows it
+// - c without a cache the server is asked, and nothing is sent
 #[test]
 fn opr_08_a_child_that_another_object_controls_is_refused_before_anything_is_sent() {
     scene(|scene| async move {
@@ -301,6 +324,11 @@ fn opr_11_a_child_whose_apply_has_failed_is_not_pruned() {
     });
 }
 
+// OPR-14: given a reconcile that writes, when the server answers, then each answer is recorded; a deletion as
+// a removal, one that a finalizer holds as a write.
+// - a each apply and each deletion
+// - b each change of a finalizer, the last one as a removal:
+//   `opr_14_the_change_of_a_finalizer_is_recorded_and_the_last_one_as_a_removal`
 #[test]
 fn opr_14_each_answer_is_recorded_a_deletion_as_a_removal_and_one_that_a_finalizer_holds_as_a_write() {
     scene(|scene| async move {
@@ -363,6 +391,9 @@ fn opr_12_children_that_are_listed_are_found_by_label_and_deleted_alike() {
     });
 }
 
+// OPR-23: given an informer of several clusters, when a pass of children runs for an owner in one of them,
+// then the objects of that cluster count: what is as it should be costs no request, and what is unwanted is
+// deleted once.
 #[test]
 fn opr_23_of_an_informer_of_several_clusters_the_cluster_of_the_owner_counts() {
     run(|cluster| async move {

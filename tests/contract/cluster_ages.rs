@@ -126,6 +126,8 @@ fn inf_94_each_cluster_has_its_own_set_of_namespaces() {
     });
 }
 
+// INF-93: given an informer whose sources are shards, when shards are added, removed or cut anew
+// (`hand_over`), then subscribers receive the objects that come and go, and nothing of what stays.
 #[test]
 fn inf_93_shards_are_sources_that_are_added_removed_and_cut_anew_while_nobody_is_told_of_what_stays() {
     Runtime::simulated(1).run(|runtime| async move {

@@ -35,6 +35,26 @@ impl Followed {
     }
 }
 
+// INF-92: given namespaces above a number that the user sets, when they are followed, then one cluster-wide
+// watch follows them, whose other objects are dropped; at a quarter below the number each has its own watch
+// again; while they are exchanged subscribers receive nothing of what stays, whatever dies meanwhile; a few
+// new namespaces have their own watches beside it, more are listed together; if the cluster-wide watch is
+// forbidden the namespaces stay, the state says why, and it is tried again.
+// - a above, between and below, nobody is told
+// - b a few beside it, more together, and an empty one goes without a list:
+//   `inf_92_beside_the_cluster_wide_watch_a_few_new_namespaces_have_their_own_and_more_are_listed_together`
+// - c forbidden, the namespaces stay and the state says why; tried again:
+//   `inf_92_if_the_cluster_wide_watch_is_forbidden_the_namespaces_stay_the_state_says_why_and_it_is_tried_again`
+// - d objects of other namespaces are dropped before they are decoded:
+//   `inf_92_objects_of_other_namespaces_are_dropped_before_they_are_decoded_from_lists_and_watches`
+// - e whatever dies meanwhile:
+//   `inf_92_whatever_dies_while_watches_are_exchanged_nothing_that_stays_is_told_as_deleted`
+// - f 1,000 namespaces are 1,000 watches, and above the number one:
+//   `inf_92_a_thousand_namespaces_are_a_thousand_watches_and_above_the_number_they_are_one`
+// - g on a real server whose permissions forbid the cluster-wide watch:
+//   `inf_92_forbidden_to_watch_all_it_follows_each`
+// - h not left while its first list is on its way:
+//   `a_cluster_wide_source_whose_list_is_on_its_way_is_not_left_before_each_namespace_of_it_is_listed`
 #[test]
 fn inf_92_above_the_number_one_watch_follows_all_and_a_quarter_below_each_has_its_own_and_nobody_is_told() {
     Runtime::simulated(1).run(|runtime| async move {

@@ -130,6 +130,17 @@ fn inf_82_an_answer_with_a_key_of_another_cluster_is_refused_as_a_whole_shown_an
     });
 }
 
+// INF-82: given an informer whose sources name clusters, when objects of one name come from two of them, then
+// they are two objects with two keys; a relist, a removal or a slow list of one cluster leaves the others
+// alone; an answer with a key of another cluster is refused as a whole, shown and counted.
+// - a they are two, and each cluster and its namespaces are listed for themselves:
+//   `inf_82_objects_of_one_name_in_two_clusters_are_two_objects_and_each_cluster_is_listed_for_itself`
+// - b a relist or removal of one leaves the others:
+//   `inf_82_what_happens_in_one_cluster_leaves_the_objects_of_the_other_clusters`
+// - c a foreign key is refused, shown and counted
+// - d each cluster has a list budget of its own: `inf_82_each_cluster_has_a_list_budget_of_its_own`
+// - e keys of one namespace and cluster share one allocation besides their names:
+//   `inf_82_keys_of_a_namespace_and_cluster_share_one_allocation_besides_their_names`
 #[test]
 fn inf_82_a_source_that_was_declared_without_a_cluster_may_bring_no_key_that_names_one() {
     Runtime::simulated(1).run(|runtime| async move {

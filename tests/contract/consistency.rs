@@ -70,6 +70,12 @@ fn is_consistent_for_who_looks(runtime: &Runtime) {
     }
 }
 
+// INF-60: given an informer that lists by list or watch-list, when synced() is Ok, then state and status no
+// longer say Listing, and objects and version are those of the snapshot; a caller that sees an object, by
+// waiting or by reading, on any thread, also sees it in the figures.
+// - a once synced, state, figures and version say so
+// - b also to callers on other threads, that wait or read:
+//   `inf_60_once_synced_state_figures_and_version_say_so_to_callers_on_other_threads`
 #[test]
 fn inf_60_once_synced_state_figures_and_version_say_so() {
     Runtime::simulated(1).run(|runtime| async move {

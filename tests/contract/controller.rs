@@ -101,6 +101,11 @@ fn ctl_19_an_owner_is_found_by_group_kind_name_and_uid() {
     });
 }
 
+// CTL-19: given owned objects, when one changes, then the primary object is reconciled that its controller
+// reference names, if group, kind and uid fit, in its namespace or above; through an object between them,
+// too.
+// - a group, kind, uid and `controller` have to fit: `ctl_19_an_owner_is_found_by_group_kind_name_and_uid`
+// - b through an object between them
 #[test]
 fn ctl_19_a_pod_leads_to_the_deployment_through_its_replica_set() {
     Runtime::simulated(7).run(|runtime| async move {
@@ -171,6 +176,8 @@ async fn converges<T: Body + Controlled>(cluster: &Cluster, maps: Informer<T>) {
     assert!(counts.writes_waited > 0, "{counts:?}");
 }
 
+// CTL-20: given a program that makes an owned object by the API server's answer, when it runs against a
+// server, then it converges, reads its own writes, and makes again what is deleted the moment it was made.
 #[test]
 fn ctl_20_an_operator_converges_and_makes_again_a_child_that_is_deleted_the_moment_it_was_made() {
     run(|cluster| async move {
@@ -179,6 +186,12 @@ fn ctl_20_an_operator_converges_and_makes_again_a_child_that_is_deleted_the_mome
     });
 }
 
+// CTL-25: given an informer that keeps of each owned object only which object controls it, when an owned
+// object changes, is made or is gone, then its owner is reconciled as with whole objects, and own writes are
+// waited for; the owner that is kept is that of the whole metadata.
+// - a converges, reads its own writes, makes again what is deleted
+// - b the same owner as the whole metadata has:
+//   `ctl_25_what_is_kept_names_the_same_controller_as_the_whole_metadata`
 #[test]
 fn ctl_25_so_does_one_that_knows_of_its_children_only_which_object_controls_them() {
     run(|cluster| async move {
@@ -192,6 +205,8 @@ fn ctl_25_so_does_one_that_knows_of_its_children_only_which_object_controls_them
     });
 }
 
+// CTL-17: given a reconcile, when it logs, then its span has the controller, its number, the key and the
+// cause.
 #[test]
 fn ctl_17_what_a_reconcile_logs_is_in_a_span_with_its_controller_number_key_and_cause() {
     recorded(|log| {

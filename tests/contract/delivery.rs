@@ -88,6 +88,11 @@ fn lis_02_a_subscriber_that_keeps_up_receives_every_event_in_order() {
     });
 }
 
+// LIS-11: given a subscribed actor and 1,000 events, when delivered, then in order, as 63 do_send and one
+// awaited send, never more than 64 unhandled in its mailbox, whatever its capacity.
+// - a in order
+// - b never more than 64 are unhandled, whatever the mailbox's capacity: 63 and the one awaited:
+//   `lis_11_no_more_than_64_are_sent_before_the_last_of_them_is_handled_whatever_the_mailboxs_capacity`
 #[test]
 fn lis_11_never_more_than_a_window_of_64_is_unhandled_in_a_subscribers_mailbox() {
     run(
@@ -118,6 +123,11 @@ fn lis_11_never_more_than_a_window_of_64_is_unhandled_in_a_subscribers_mailbox()
     );
 }
 
+// LIS-12: given a fence that is not answered, when further changes arrive, then the backlog goes on
+// coalescing, statistics stay readable, and delivery resumes with the newest state once it is.
+// - a the backlog goes on coalescing
+// - b statistics stay readable
+// - c delivery resumes with the newest state
 #[test]
 fn lis_12_while_a_fence_is_unanswered_the_backlog_coalesces_and_delivery_resumes_with_the_newest() {
     run(three, |world| async move {
@@ -136,6 +146,8 @@ fn lis_12_while_a_fence_is_unanswered_the_backlog_coalesces_and_delivery_resumes
     });
 }
 
+// LIS-13: given an async closure, when events arrive, then each call starts after the last one's future has
+// ended, in order.
 #[test]
 fn lis_13_an_async_closure_is_called_when_the_last_call_has_ended_and_in_order() {
     run(three, |world| async move {
@@ -161,6 +173,10 @@ fn lis_13_an_async_closure_is_called_when_the_last_call_has_ended_and_in_order()
     });
 }
 
+// INF-24: given a callback that panics on an initial event, when the rest is processed, then the subscription
+// still becomes synced and the panic is counted.
+// - a the subscription still becomes synced
+// - b the panic is counted
 #[test]
 fn inf_23_and_24_a_panic_in_a_closure_skips_that_event_is_counted_and_the_subscription_still_syncs() {
     run(three, |world| async move {
@@ -221,6 +237,15 @@ fn inf_46_a_subscribed_actor_that_stops_ends_its_subscription_with_a_reason_and_
     });
 }
 
+// LIS-15: given a subscription as a `Stream`, when polled, then the same events in the same order with the
+// same backlog; it is synced once the item after the last initial one is asked for, ends when the informer
+// stops, and dropping it detaches.
+// - a it gives the same events
+// - b in the order in which an actor receives them, and with the same backlog:
+//   `lis_15_a_stream_gives_what_an_actor_receives_in_the_same_order_and_coalesces_while_it_is_not_polled`
+// - c it is synced once the item after the last initial one is asked for
+// - d it ends when the informer stops
+// - e dropping it detaches: `lis_15_for_a_stream_that_is_dropped_no_events_wait_any_more`
 #[test]
 fn lis_15_a_stream_gives_the_same_events_and_is_synced_when_asked_beyond_the_last_initial_one() {
     run(three, |world| async move {
@@ -283,6 +308,12 @@ fn inf_11_a_subscriptions_shutdown_returns_after_the_last_callback_has_returned(
     });
 }
 
+// INF-29: given a subscribed actor and 100 initial objects, when its handler has returned from 99, then
+// subscription.synced() is pending; when the fence behind the 100th is answered, Ok.
+// - a after 99 it is pending
+// - b when the fence behind the 100th is answered, Ok
+// - c for an actor whose handler returns a future, if it receives events one at a time (else LIS-23):
+//   `lis_23_with_one_event_at_a_time_a_handler_that_returns_a_future_has_ended_when_synced`
 #[test]
 fn inf_29_a_subscribed_actor_is_synced_when_the_fence_behind_its_last_initial_event_is_answered() {
     run(
@@ -300,6 +331,11 @@ fn inf_29_a_subscribed_actor_is_synced_when_the_fence_behind_its_last_initial_ev
     );
 }
 
+// LIS-07: given a subscription with a name, or none (then the recipient's type), when logs and statistics are
+// read, then they carry it and it stays the same over restarts.
+// - a statistics carry the name, or else the recipient's type
+// - b so do logs: `inf_23_a_callback_that_panics_is_logged_with_the_informer_the_subscription_and_the_key`
+// - c it stays the same over restarts: `lis_07_names_stay_the_same_over_restarts`
 #[test]
 fn lis_07_a_subscription_carries_the_name_it_was_given_or_that_of_its_recipient() {
     run(three, |world| async move {

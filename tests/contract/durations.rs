@@ -100,6 +100,20 @@ fn inf_55_with_every_duration_at_an_extreme_the_informer_syncs_follows_and_no_ac
     }
 }
 
+// INF-55: given any public duration at zero, at the longest there is or in between, when the informer runs
+// with it, then it syncs and follows, no actor panics, nothing spins, and `Duration::MAX` means never.
+// - a settings of reflector, restarts and resync:
+//   `inf_55_with_every_duration_at_an_extreme_the_informer_syncs_follows_and_no_actor_panics`
+// - b limits of waits and shutdowns, the longest
+// - c and zero, which looks once: `inf_55_a_limit_of_zero_checks_once`
+// - d the spread of the start:
+//   `inf_55_a_start_that_is_spread_over_for_ever_never_comes_and_does_not_delay_the_stop`
+// - e a backoff never panics and never waits nothing:
+//   `inf_55_a_backoff_of_any_durations_gives_a_wait_that_is_not_zero`
+// - f the client asks a server for a watch as long as servers can count:
+//   `inf_55_the_longest_requested_watch_is_one_that_servers_can_count`
+// - g limits of the drain of an operator:
+//   `inf_55_an_operator_whose_parts_may_take_for_ever_drains_each_of_them`
 #[test]
 fn inf_55_a_limit_of_a_wait_may_be_the_longest_there_is() {
     for limit in [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(i64::MAX as u64)] {

@@ -245,6 +245,16 @@ fn le_08_liveness_fails_when_the_election_is_given_up_and_its_leader_has_ended()
     });
 }
 
+// LE-08: given a term whose lease ran out longer than the tolerance ago, when health-checked, then unhealthy
+// if the actor has not ended that term; a term that was ended, another holder, or within tolerance -> healthy
+// (changed: client-go's programs end at the renew deadline, so an old lease of their own shows one that
+// hangs; here the actor ends the term and the process goes on, and a restart does not reach a server that is
+// silent).
+// - a unhealthy, and healthy otherwise:
+//   `le_08_a_term_that_is_not_ended_although_its_lease_ran_out_longer_ago_than_the_tolerance_is_unhealthy`
+// - b of a running election whose server is silent, healthy:
+//   `le_08_a_candidate_ends_its_term_at_the_renew_deadline_although_no_request_is_answered`
+// - c so is an operator's liveness, which fails for an election that was given up
 #[test]
 fn le_08_liveness_does_not_fail_while_the_server_does_not_answer_since_the_term_was_ended() {
     run(|cluster| async move {
@@ -302,6 +312,26 @@ fn le_13_a_drain_of_a_declared_election_that_has_not_begun_asks_for_no_lease() {
     });
 }
 
+// LE-15: given two replicas as processes, when the leader is stopped (SIGSTOP) beyond its lease and wakes,
+// then it begins no request: at most what each worker had under way arrives. When it wakes while the lease is
+// free, it leads again, and nothing of its former term is written.
+// - a by the server's versions of what both wrote:
+//   `le_15_a_leader_that_was_stopped_beyond_its_lease_begins_no_request_when_it_wakes`
+// - b also where it finds the lease free:
+//   `le_15_a_leader_that_wakes_while_the_lease_is_free_leads_again_without_its_former_work`
+// - c no term begins while work of a former one goes on, and another candidate may lead meanwhile:
+//   `le_15_while_work_of_a_former_term_goes_on_a_lease_that_is_free_is_not_taken`
+// - d nor does the controller of a coordinated election get an answer:
+//   `le_15_a_candidate_whose_former_work_goes_on_does_not_answer_the_controller`
+// - e the leader's work of an operator is such work, also what goes on for its grace:
+//   `le_15_an_operator_leads_again_when_the_reconciles_of_its_former_term_have_ended_and_others_meanwhile`
+// - f the log says so once for each term:
+//   `le_15_the_log_says_once_for_each_term_that_work_of_it_keeps_the_process_from_leading_again`
+// - g work that does not end makes the process unhealthy after ten minutes in which it could have led:
+//   `le_15_work_that_keeps_the_process_from_leading_for_more_than_ten_minutes_makes_it_unhealthy`
+// - h where a drain abandons such work, the election ends at once
+// - i an end of the election does not wait for it:
+//   `le_15_a_shutdown_and_the_end_of_the_last_handle_do_not_wait_for_work_of_a_term`
 #[test]
 fn le_15_an_election_whose_drain_abandons_leaders_work_ends_at_once_and_does_not_lead_beside_it() {
     run(|cluster| async move {

@@ -234,6 +234,21 @@ fn inf_54_every_wait_ends_when_the_simulation_is_over() {
     });
 }
 
+// INF-54: given a wait of every kind (synced, wait_until, wait_for, a subscription's synced and end, a
+// stream's next), when the runtime, the informer, the arbiter's thread or the simulation ends first, then
+// each ends with its Stopped, each subscription with InformerStopped, each stream with None; afterwards
+// subscribing, adding an index and starting an informer are refused, and shutdowns return at once.
+// - a the runtime first, on threads: `inf_54_every_wait_ends_when_the_runtime_is_shut_down_first`
+// - b in simulation: `inf_54_every_wait_ends_when_a_simulated_runtime_is_shut_down_first`
+// - c the informer first, the runtime afterwards:
+//   `inf_54_every_wait_ends_when_the_informer_is_shut_down_first_and_the_runtime_afterwards`
+// - d the program's last handle of the runtime first: the informer runs on:
+//   `inf_54_an_informer_outlives_the_programs_last_handle_of_its_runtime_and_its_waits_end_with_it`
+// - e the arbiter's thread first: `inf_54_every_wait_ends_when_the_arbiters_thread_has_ended`
+// - f the simulation first: `inf_54_every_wait_ends_when_the_simulation_is_over`
+// - g the runtime, while something blocks a thread (but for streams, which end with that thread):
+//   `inf_54_every_wait_ends_when_the_runtime_is_shut_down_while_something_blocks_its_thread`
+// - h an informer is not started on a runtime that has ended
 #[test]
 fn inf_54_an_informer_is_not_started_on_a_runtime_that_has_ended() {
     on_threads(async {

@@ -247,6 +247,12 @@ impl Handler<Notify<String>> for Spawns {
     }
 }
 
+// INF-46: given a subscribed actor that stops, when the next event is owed, then its subscription ends with a
+// reason, which a wait for its sync names, and the informer and other subscriptions sync and go on.
+// - a its subscription ends with a reason
+// - b the informer and other subscriptions sync and go on
+// - c a wait for its sync says so and why:
+//   `inf_46_waiting_for_a_subscription_that_has_ended_reports_why_while_its_informer_runs_on`
 #[test]
 fn inf_46_a_panic_in_a_future_that_a_users_actor_spawned_ends_its_subscription_and_nothing_else() {
     run(three, |world| async move {
@@ -293,6 +299,18 @@ fn inf_44_a_closure_whose_drop_panics_ends_only_its_own_subscription_and_its_shu
     });
 }
 
+// INF-45: given more than N restarts in T, when the limit is passed, then nothing restarts again, the failure
+// reaches the owner, state and readiness show it, other informers run on, and a wait for a source that is
+// given up before its first list ends with the reason.
+// - a when the limit is passed nothing restarts again
+// - b the failure reaches the owner, and state shows it
+// - c readiness shows it:
+//   `inf_45_an_informer_that_is_not_restarted_any_more_is_neither_ready_nor_healthy_and_the_probes_say_why`
+// - d other informers run on: `inf_44_drops_that_panic_at_giving_up_leave_the_other_informers_alone`
+// - e a shutdown meanwhile keeps its deadline:
+//   `inf_45_a_shutdown_during_a_crash_loop_keeps_its_deadline_and_is_clean_only_if_everything_was_delivered`
+// - f a wait for a source that is given up before its first list ends with the reason:
+//   `inf_45_waiting_for_a_source_that_is_given_up_before_its_first_list_ends_with_the_reason`
 #[test]
 fn inf_45_a_reflector_that_panics_again_and_again_is_given_up_its_state_shows_it_and_the_store_is_served() {
     run_with(panics_when_armed(Site::ReflectorStarted), three, |world| async move {

@@ -72,6 +72,10 @@ fn writes(cluster: &Cluster) -> Vec<String> {
     writes.map(|request| request.verb.clone()).collect()
 }
 
+// REC-01: given the same event twice, when correlated, then patch with count 2.
+// - a patch with count 2
+// - b repeats before the request is made are one request:
+//   `rec_01_repeats_that_come_before_the_request_is_made_are_one_request`
 #[test]
 fn rec_01_the_same_event_twice_is_one_on_the_server_with_count_two() {
     run(|cluster| async move {
@@ -95,6 +99,12 @@ fn rec_01_the_same_event_twice_is_one_on_the_server_with_count_two() {
     });
 }
 
+// REC-02: given 10 similar events with different messages within 600 s, when the tenth comes, then one
+// aggregate event with a "combined" prefix; the next increments its count.
+// - a the tenth is one aggregate event with the prefix
+// - b the next increments its count
+// - c a message that is told by itself already stays so:
+//   `rec_02_a_note_that_is_known_is_told_by_itself_also_when_others_are_combined`
 #[test]
 fn rec_02_the_tenth_similar_event_is_combined_on_the_server_and_the_next_increments_its_count() {
     run(|cluster| async move {
@@ -120,6 +130,13 @@ fn rec_02_the_tenth_similar_event_is_combined_on_the_server_and_the_next_increme
     });
 }
 
+// REC-05: given default spam key, when only the reason differs, then still spam; with a custom key, not.
+// - a when only the reason differs, then still spam
+// - b with a custom key, not
+// - c 25 at once, and one more each 300 s:
+//   `rec_05_after_25_events_an_object_has_one_each_five_minutes_whatever_their_reasons`
+// - d a repeat without a token is counted:
+//   `rec_05_a_repeat_without_a_token_is_counted_and_told_with_the_next_one`
 #[test]
 fn rec_05_only_a_key_of_its_own_tells_more_than_25_reasons_of_one_object() {
     run(|cluster| async move {
@@ -157,6 +174,17 @@ fn rec_07_a_repeat_of_an_event_that_the_server_has_deleted_creates_it_anew_witho
     });
 }
 
+// REC-07: given patch answered 404, when updating, then create without RV; server errors are tried again a
+// bounded number of times, other refusals are counted by their reason (changed: client-go tries without a
+// test of it).
+// - a patch answered 404, then create without RV:
+//   `rec_07_a_patch_that_is_answered_404_is_followed_by_a_create_with_the_count`
+// - b server errors are tried again a bounded number of times
+// - c which refusals are tried again:
+//   `rec_07_what_may_be_otherwise_later_is_tried_again_and_other_refusals_are_the_end`
+// - d other refusals are counted by their reason
+// - e nothing is created twice, whatever the server answers:
+//   `rec_07_a_create_without_a_clear_answer_is_not_made_twice`
 #[test]
 fn rec_07_a_server_that_fails_is_tried_again_and_an_event_in_a_namespace_that_is_missing_is_given_up() {
     run(|cluster| async move {
@@ -174,6 +202,12 @@ fn rec_07_a_server_that_fails_is_tried_again_and_an_event_in_a_namespace_that_is
     });
 }
 
+// REC-08: given a full queue, when emitting, then the event is dropped without blocking; all earlier ones
+// arrive.
+// - a dropped without blocking, and counted
+// - b all earlier ones arrive
+// - c what is not told was dropped for a counted reason:
+//   `with_small_bounds_what_is_not_told_was_dropped_for_a_counted_reason`
 #[test]
 fn rec_08_while_the_server_is_frozen_a_full_queue_drops_the_new_event_at_once() {
     run(|cluster| async move {
@@ -195,6 +229,15 @@ fn rec_08_while_the_server_is_frozen_a_full_queue_drops_the_new_event_at_once() 
     });
 }
 
+// REC-09: given shutdown during emission, when raced, then no panic and every wait ends; what waits is sent
+// within a limit, and what is left is named (changed: a recorder has no watchers).
+// - a no panic and every wait ends:
+//   `rec_09_when_the_runtime_ends_while_events_are_emitted_nothing_panics_and_every_wait_ends`
+// - b what waits is sent
+// - c what is left at the limit is named
+// - d also without a shutdown, after the last handle:
+//   `rec_09_what_waits_when_the_last_handle_is_dropped_is_still_sent_and_then_the_actor_ends`
+// - e a refusal ends it, too: `rec_09_a_closed_recorder_gives_up_what_is_refused`
 #[test]
 fn rec_09_a_shutdown_sends_what_waits_within_its_limit_and_says_what_is_left() {
     run(|cluster| async move {
@@ -214,6 +257,7 @@ fn rec_09_a_shutdown_sends_what_waits_within_its_limit_and_says_what_is_left() {
     });
 }
 
+// REC-10: given an object without namespace, when emitting, then namespace is default.
 #[test]
 fn rec_10_the_event_of_an_object_without_namespace_is_in_default() {
     run(|cluster| async move {
@@ -233,6 +277,19 @@ fn rec_10_the_event_of_an_object_without_namespace_is_in_default() {
     });
 }
 
+// REC-11: given events.k8s.io and a repeat, when emitted, then a series with count 2; after 6 idle minutes it
+// is finished; every 30 min heartbeat.
+// - a a series with count 2
+// - b after 6 idle minutes it is finished, and its count is told
+// - c every 30 min heartbeat
+// - d an event without repeats is finished, too:
+//   `rec_11_an_event_without_repeats_is_forgotten_after_six_idle_minutes`
+// - e the first repeat begins it also while the create is under way, and further ones are part of it:
+//   `rec_11_the_first_repeat_of_a_create_under_way_begins_a_series_and_the_next_ones_are_part_of_that`
+// - f one that gives way to another event is told if there is room, else counted as forgotten:
+//   `rec_11_a_series_that_gives_way_is_told_if_there_is_room_for_it_beside_the_event_that_takes_its_place`
+// - g one that is over while the queue is full waits for room:
+//   `rec_11_a_series_that_is_over_while_the_queue_is_full_is_told_when_it_is_looked_at_again_a_minute_later`
 #[test]
 fn rec_11_a_repeat_begins_a_series_that_is_told_each_half_hour_and_after_six_idle_minutes() {
     run(|cluster| async move {

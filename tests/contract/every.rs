@@ -39,6 +39,13 @@ fn lis_19_a_slow_subscriber_to_every_event_receives_each_one_in_order() {
     });
 }
 
+// LIS-19: given `Every`, when a subscriber is slow, then it receives every event, one by one in order, none
+// coalesced, up to its byte bound.
+// - a every event is delivered, one by one, in order, none coalesced:
+//   `lis_19_every_event_is_delivered_one_by_one_in_order_and_none_is_coalesced`
+// - b the events of a late joiner begin with the snapshot
+// - c up to its byte bound, in which lists do not count:
+//   `lis_20_beyond_the_bound_a_disconnecting_subscription_drops_all_and_says_how_much`
 #[test]
 fn lis_19_a_late_joiner_to_every_event_starts_from_the_snapshot() {
     run(three, |world| async move {
@@ -64,6 +71,15 @@ fn lis_19_a_late_joiner_to_every_event_starts_from_the_snapshot() {
     });
 }
 
+// LIS-20: given `Every` with `Disconnect`, when the bound is passed, then the subscription ends with that
+// reason and the count of what was dropped; no other subscription is affected; lists end it only if more than
+// four wait that have something to tell.
+// - a the subscription ends with that reason and the count of what was dropped
+// - b what it received before is the log up to there:
+//   `lis_20_what_was_delivered_is_the_log_up_to_the_end_and_the_rest_is_counted`
+// - c no other subscription is affected
+// - d lists end it only if more than four wait that have something to tell:
+//   `lis_20_lists_that_have_nothing_to_tell_end_no_subscription_however_many_wait`
 #[test]
 fn lis_20_beyond_its_bound_a_subscription_that_disconnects_ends_with_the_count_and_no_other_subscription_ends()
  {
@@ -104,6 +120,12 @@ fn lis_20_a_stream_ends_after_the_events_that_it_had_taken() {
     });
 }
 
+// LIS-21: given `Every` with `Restate`, when the bound is passed, then the backlog is dropped and counted,
+// and the difference between what was delivered and the current snapshot is delivered (cause Relist):
+// replayed, the events give exactly the snapshot.
+// - a the backlog is dropped and counted
+// - b the difference between what was delivered and the current snapshot is delivered, cause Relist
+// - c replayed, the events give exactly the snapshot
 #[test]
 fn lis_21_beyond_its_bound_a_subscription_that_restates_receives_the_difference() {
     run(three, |world| async move {

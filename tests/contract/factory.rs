@@ -79,6 +79,10 @@ pub(crate) fn recorded<S: Body>(
     (informer.subscribe(recorder.start()).expect("it runs"), received)
 }
 
+// FAC-01: given the same kind, scope, selectors and representation requested twice, when both are used, then
+// there is one informer: one list, one store, two handles.
+// - a one informer, one list, one store, two handles
+// - b in whatever way selectors and namespaces are written
 #[test]
 fn fac_01_equal_requests_are_one_informer_one_list_one_store_and_two_handles() {
     run(|cluster| async move {
@@ -114,6 +118,10 @@ fn fac_01_equal_requests_are_one_informer_one_list_one_store_and_two_handles() {
     });
 }
 
+// FAC-02: given Start called twice, when counted, then each informer runs once; informers requested between
+// are started by the second call.
+// - a each informer runs once, and nothing is asked for before the first call
+// - b informers requested between are started by the second call
 #[test]
 fn fac_02_each_informer_is_started_once_and_one_requested_between_two_starts_by_the_second() {
     run(|cluster| async move {
@@ -134,6 +142,9 @@ fn fac_02_each_informer_is_started_once_and_one_requested_between_two_starts_by_
     });
 }
 
+// FAC-03: given namespace filter "a", when objects exist in a and b, then only a's are seen.
+// - a only a's are seen, in the first list and later, typed and as metadata
+// - b a cluster-scoped kind is seen whole
 #[test]
 fn fac_03_a_namespace_of_the_factory_holds_for_kinds_that_have_namespaces() {
     run(|cluster| async move {
@@ -164,6 +175,8 @@ fn fac_03_a_namespace_of_the_factory_holds_for_kinds_that_have_namespaces() {
     });
 }
 
+// FAC-05: given a dynamic informer, when objects are created, updated, deleted, then Added, Updated, Deleted
+// are told with the dynamic object.
 #[test]
 fn fac_05_a_dynamic_informer_of_a_factory_tells_added_updated_and_deleted_with_the_dynamic_object() {
     run(|cluster| async move {
@@ -195,6 +208,11 @@ fn fac_05_a_dynamic_informer_of_a_factory_tells_added_updated_and_deleted_with_t
     });
 }
 
+// FAC-07: given a factory's shutdown, when it returns, then no task of it remains; a later start or request
+// is an error.
+// - a no task of it remains, also of an informer that was declared, or dropped shortly before
+// - b a later start or request is an error
+// - c what waits is delivered, and informers of others run on
 #[test]
 fn fac_07_after_a_shutdown_nothing_of_a_factory_runs_and_requests_and_starts_are_refused() {
     run(|cluster| async move {
@@ -224,6 +242,11 @@ fn fac_07_after_a_shutdown_nothing_of_a_factory_runs_and_requests_and_starts_are
     });
 }
 
+// FAC-08: given two holders of one informer, when both have released it, then it stops, its store is freed
+// and its metrics vanish; a later request makes a fresh one that lists anew.
+// - a it stops, its store is freed and its metrics vanish
+// - b not before both have released it, listers included
+// - c a later request makes a fresh one that lists anew
 #[test]
 fn fac_08_the_last_handle_ends_an_informer_its_store_and_its_metrics_and_the_next_request_lists_anew() {
     run(|cluster| async move {
@@ -306,6 +329,13 @@ fn fac_09_requests_that_differ_are_different_informers_with_names_of_their_own()
     });
 }
 
+// FAC-09: given two requests of one kind that differ in scope, selectors or representation (transform and
+// pruning belong to it), when made, then they are two informers, never a silent reuse; what can be neither is
+// a typed error.
+// - a they are two informers with distinct names:
+//   `fac_09_requests_that_differ_are_different_informers_with_names_of_their_own`
+// - b a transform without a name is a typed error
+// - c other list settings, another size limit and another name for one key are typed errors
 #[test]
 fn fac_09_what_can_be_neither_shared_nor_apart_is_a_typed_error() {
     run(|cluster| async move {
@@ -340,6 +370,8 @@ fn fac_09_what_can_be_neither_shared_nor_apart_is_a_typed_error() {
     });
 }
 
+// FAC-14: given a factory's informers, when their snapshots are taken together, then each is read by its
+// informer's handle, none changes afterwards, and a wait ends when each has reached its version.
 #[test]
 fn fac_14_the_snapshots_of_all_informers_are_read_by_their_handles_and_awaited_by_version() {
     run(|cluster| async move {
@@ -365,6 +397,8 @@ fn fac_14_the_snapshots_of_all_informers_are_read_by_their_handles_and_awaited_b
     });
 }
 
+// FAC-10: given several informers of which one cannot sync, when the factory waits with a deadline, then the
+// result gives each one's name, state and last error.
 #[test]
 fn fac_10_the_wait_for_all_gives_each_ones_name_state_and_last_error_at_its_deadline() {
     run(|cluster| async move {

@@ -34,6 +34,16 @@ fn keys(informer: &Informer<String>) -> Vec<String> {
     informer.snapshot().iter().map(|object| object.key().to_string()).collect()
 }
 
+// FAC-12: given an informer that is declared and not started, when its handles are used, then nothing is
+// asked for, each wait says that it is declared, and subscriptions, indices, listers and changes of its
+// sources work at once or from the start; it is started once.
+// - a nothing is asked for, and status and waits say that it is declared
+// - b subscriptions, indices and listers work from the start
+// - c sources are added, removed and exchanged at once:
+//   `fac_12_sources_of_a_declared_informer_are_added_removed_and_exchanged_at_once`
+// - d it is started once, and never after its stop
+// - e it stops with its last handle, and a restart before the start asks for nothing:
+//   `fac_12_a_declared_informer_is_shut_down_dropped_and_repaired_like_a_running_one`
 #[test]
 fn fac_12_a_declared_informer_asks_for_nothing_and_all_that_its_handles_made_works_from_the_start() {
     Runtime::simulated(1).run(|runtime| async move {

@@ -50,6 +50,11 @@ fn fac_15_how_events_wait_is_said_for_all_kinds_for_one_kind_and_for_one_subscri
     });
 }
 
+// FAC-15: given a factory that says how events wait for subscribers, when a subscription is made, then that
+// holds for all kinds; what is said of one kind, and what the subscription says, comes before it.
+// - a for all kinds, for one kind, and for one subscription:
+//   `fac_15_how_events_wait_is_said_for_all_kinds_for_one_kind_and_for_one_subscription`
+// - b each event is delivered then
 #[test]
 fn fac_15_a_slow_subscriber_of_such_an_informer_receives_each_event() {
     run(|cluster| async move {

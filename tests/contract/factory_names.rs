@@ -56,6 +56,21 @@ fn versions(informer: &Informer<DynamicObject>) -> Vec<String> {
     informer.snapshot().iter().map(|object| types(object).api_version).collect()
 }
 
+// FAC-13: given an informer of a kind by name, when the kind is defined later, deleted, and defined again
+// with another version or scope, then meanwhile its state is Gone with the reason, it follows the new one by
+// itself, and subscribers are told exactly the difference; all names of one kind are one informer.
+// - a defined later, deleted and defined again otherwise it is followed, and Gone says why meanwhile
+// - b subscribers are told exactly the difference
+// - c the same on both servers under load, and other informers are not disturbed:
+//   `fac_13_a_definition_comes_goes_and_comes_back_otherwise_under_load`
+// - d the name is looked up first, and again after each answer that the kind is missing:
+//   `fac_13_a_name_is_looked_up_first_and_after_each_answer_that_its_resource_is_missing`
+// - e after a change a list that knows nothing comes before the next watch:
+//   `fac_13_after_another_resource_was_found_a_list_comes_before_the_next_watch`
+// - f all names of one kind are one informer, and a cluster-scoped kind gets no namespace:
+//   `fac_13_all_names_of_one_kind_are_one_informer_and_its_scope_decides_about_namespaces`
+// - g also an object whose version stays the same is read anew:
+//   `fac_13_an_object_that_is_served_in_another_version_unchanged_is_read_anew_and_told_once`
 #[test]
 fn fac_13_a_kind_that_is_defined_later_goes_away_and_comes_back_otherwise_is_followed_by_its_name() {
     run(|cluster| async move {

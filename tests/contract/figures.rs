@@ -27,6 +27,9 @@ fn slow(world: &World, took: Duration) -> Subscription<String> {
     subscription.expect("the informer runs")
 }
 
+// INF-67: given a runtime with informers, several sources and subscriptions, when `Runtime::report` is
+// called, on whatever thread, then it lists arbiters, informers, sources, queues and subscriptions with their
+// figures, without a hook and without asking an actor; what has ended is not listed any more.
 #[test]
 fn inf_67_a_runtime_lists_its_threads_informers_sources_queues_and_subscriptions_with_their_figures() {
     Runtime::simulated(7).run(|runtime| async move {
@@ -163,6 +166,18 @@ fn inf_68_what_waits_in_the_queue_is_shown_and_counts_into_the_latency() {
     });
 }
 
+// INF-68: given lists, events, watches that end and subscribers that take their time, when the status is
+// read, then it shows how long syncs and lists took, how many bytes came, how watches ended by reason, what
+// waits in the queue and since when, the delivery latency of each subscription from the reflector's reading
+// to the end of the handling, and how long closures took; figures that change with each event wake no wait.
+// - a how long lists and syncs took: `inf_68_how_long_lists_and_syncs_took_is_known`
+// - b delivery latency, and the time of closures:
+//   `inf_68_delivery_latency_counts_from_the_reading_to_the_end_of_the_handling`
+// - c what waits in the queue, and that the latency counts it:
+//   `inf_68_what_waits_in_the_queue_is_shown_and_counts_into_the_latency`
+// - d bytes and ends of watches
+// - e no wait is woken by what changes with each event:
+//   `inf_68_figures_that_change_with_each_event_do_not_wake_a_wait_for_the_status`
 #[test]
 fn inf_68_bytes_from_the_wire_and_ends_of_watches_are_counted_by_reason() {
     run(three, |world| async move {

@@ -112,6 +112,20 @@ async fn live(world: &World) {
     }
 }
 
+// LIS-35: given a subscription with a filter of objects, when anything happens (first list, late join, event,
+// relist, rewind, resync, restart of the group, coalescing), then an object that begins to pass is told as
+// Added, one that passes no more as Deleted{last: a state that passed, exact: false, cause: LeftFilter}, one
+// that passes before and after as Updated, and no other at all; what was told replays to the objects that
+// pass, for subscribers of keys, too; what the filter drops is nowhere in the backlog.
+// - a the transitions are those of client-go's filtering handler:
+//   `lis_35_an_object_that_begins_to_pass_is_added_and_one_that_passes_no_more_is_deleted_as_it_was_delivered`
+// - b whatever happens, under every policy, what was told replays to the objects that pass:
+//   `lis_35_whatever_happens_what_was_delivered_replays_to_the_objects_that_pass`
+// - c so it does for an actor, a slow one and a subscriber of keys, with the group killed at any of its
+//   messages
+// - d what a filter drops is nowhere in the backlog, and counted:
+//   `lis_35_what_a_filter_drops_is_nowhere_in_the_backlog`
+// - e by labels: `lis_35_a_label_selector_filters_a_subscription`
 #[test]
 fn lis_35_whoever_filters_knows_the_objects_that_pass_also_after_relists_rewinds_and_restarts() {
     run(three, |world| async move { live(&world).await });
@@ -141,6 +155,11 @@ fn lis_36_of_the_updates_only_those_are_delivered_that_change_the_value() {
     });
 }
 
+// LIS-37: given a filter that panics, when it is asked, then that counts as yes: the event is told; it is
+// counted, logged with its key (the 1st, 2nd, 4th and so on), and the listener and all others go on.
+// - a it counts as yes, and is reported with the key:
+//   `lis_37_a_predicate_that_panics_counts_as_yes_and_is_reported_with_the_key`
+// - b it is counted and logged, and others go on
 #[test]
 fn lis_37_a_filter_that_panics_loses_no_event_and_is_counted_and_logged() {
     recorded(|log| {

@@ -16,6 +16,13 @@ use crate::world::{LONG, nothing, pass, run, three};
 
 const TENTH: Duration = Duration::from_millis(100);
 
+// INF-64: given a weak handle (`Informer::downgrade`), when another handle exists, then it gives the
+// informer; when the last other one is dropped, then the informer stops within 100 ms, frees its objects, and
+// the weak handle gives nothing any more but its name.
+// - a it gives the informer while another handle exists, also a lister
+// - b it keeps nothing running and nothing in memory:
+//   `inf_64_a_weak_handle_keeps_neither_the_informer_running_nor_its_objects_in_memory`
+// - c what it gave keeps the informer running
 #[test]
 fn inf_64_a_weak_handle_gives_the_informer_while_another_handle_keeps_it_running() {
     run(three, |world| async move {
@@ -89,6 +96,15 @@ fn inf_65_informers_of_several_kinds_are_one_list_that_is_waited_for_read_and_st
     });
 }
 
+// INF-65: given informers of several kinds, when each is taken as an `AnyInformer`, then one list of them
+// shows names, states, figures and failures, waits for all first lists, ends such a wait as the informer's
+// own does, stops them, and each keeps its informer running.
+// - a names, states, figures and failures
+// - b it waits for first lists and stops:
+//   `inf_65_informers_of_several_kinds_are_one_list_that_is_waited_for_read_and_stopped`
+// - c its waits end as the informer's own do
+// - d it keeps its informer running, and the last one stops it:
+//   `inf_65_an_informer_without_its_type_is_a_handle_like_the_others`
 #[test]
 fn inf_65_a_wait_without_a_type_ends_as_the_informers_own_does() {
     let denied = |server: &Server<String>| {

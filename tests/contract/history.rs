@@ -19,6 +19,13 @@ fn resyncs(lines: &[String]) -> usize {
     lines.iter().filter(|line| line.starts_with("Updated(Resync)")).count()
 }
 
+// REF-24: given a subscription with resync p, when p elapses, in Streaming as well as in Backoff, then it
+// receives Updated{old = object, cause: Resync} for each object of the snapshot, and subscriptions that are
+// not due receive nothing.
+// - a in Streaming as well as in Backoff it receives Updated with cause Resync for each object
+// - b old is the object itself:
+//   `rf_09_a_resync_delivers_every_object_again_unless_a_change_of_it_is_delivered`
+// - c subscriptions that are not due receive nothing
 #[test]
 fn ref_24_a_due_subscription_is_resynced_in_streaming_and_in_backoff_and_the_others_receive_nothing() {
     run(three, |world| async move {
@@ -38,6 +45,7 @@ fn ref_24_a_due_subscription_is_resynced_in_streaming_and_in_backoff_and_the_oth
     });
 }
 
+// REF-25: given no resync, when 24 h of simulated time pass, then no Notify has cause Resync.
 #[test]
 fn ref_25_without_a_resync_period_nothing_is_resynced_in_24_hours() {
     run(three, |world| async move {
@@ -48,6 +56,10 @@ fn ref_25_without_a_resync_period_nothing_is_resynced_in_24_hours() {
     });
 }
 
+// INF-22: given resync 1 s and a first list that takes 10 s, when run, then nothing is delivered before the
+// InitialList events, nothing deadlocks, and resyncs follow.
+// - a nothing is delivered before the InitialList events
+// - b nothing deadlocks, and resyncs follow
 #[test]
 fn inf_22_nothing_is_resynced_before_the_initial_events_of_a_slow_first_list() {
     run(
@@ -69,6 +81,12 @@ fn inf_22_nothing_is_resynced_before_the_initial_events_of_a_slow_first_list() {
     );
 }
 
+// INF-34: given delete and create under one name, seen by a relist or as one Modified with another uid on the
+// watch, when applied, then Deleted{old, exact: false} and then Added{new}, never Updated, with cause Relist
+// or Watch.
+// - a by relist and by one Modified on the watch it is Deleted{old, exact: false} and then Added{new}, never
+//   Updated
+// - b with cause Relist or Watch
 #[test]
 fn inf_34_another_object_under_one_name_is_a_deletion_and_an_addition_by_relist_and_by_watch() {
     run(three, |world| async move {
@@ -95,6 +113,8 @@ fn inf_34_another_object_under_one_name_is_a_deletion_and_an_addition_by_relist_
     });
 }
 
+// INF-50: given a source whose objects have no uid, when a key comes again with another version, then
+// Updated: identity is the key.
 #[test]
 fn inf_50_without_uids_the_key_is_the_identity() {
     run(
@@ -112,6 +132,27 @@ fn inf_50_without_uids_the_key_is_the_identity() {
     );
 }
 
+// REF-36: given etcd restored from an older copy, the connection lost with it, and a watch at the published
+// version that is then accepted and silent while objects change, when it has reconnected, then one question
+// (a list of a name that does not exist, version unset) is asked before anything else is delivered, its
+// version is below the published one, the store is replaced by a list at "", the rewind is counted, and the
+// snapshot's version is the server's; within 10 s of the reconnect on a real server.
+// - a one question is asked before anything else is delivered:
+//   `ref_36_after_a_reconnect_nothing_is_delivered_before_the_servers_version_is_known`
+// - b a version below the published one has the store replaced by a list at "":
+//   `ref_36_a_server_below_our_version_is_listed_at_its_latest_and_nothing_skipped`
+// - c the rewind is counted, and the snapshot's version is the server's
+// - d within 10 s of the reconnect on a real server: `ref_36_an_older_copy_of_etcd`
+// REF-52: given a rewind and listed objects with the stored uid and version, when replaced, then each is
+// decoded and stored anew and delivered as Updated with cause Rewind, vanished ones as Deleted, new ones as
+// Added; a relist without a rewind delivers none of them.
+// - a each is decoded and stored anew:
+//   `ref_52_after_a_rewind_each_object_is_decoded_anew_although_uid_and_version_are_the_stored_ones`
+// - b each is delivered as Updated with cause Rewind, vanished ones as Deleted, new ones as Added
+// - c a restart of the group meanwhile changes nothing of that:
+//   `ref_52_a_rewind_that_coincides_with_a_restart_of_the_group_is_still_delivered`
+// - d a relist without a rewind delivers none of them:
+//   `rf_03_what_a_relist_lacks_is_deleted_inexactly_and_what_is_unchanged_is_not_a_change`
 #[test]
 fn ref_36_and_ref_52_a_restored_server_is_noticed_and_everything_is_delivered_with_cause_rewind() {
     run(three, |world| async move {
@@ -177,6 +218,13 @@ fn ref_52_a_rewind_that_coincides_with_a_restart_of_the_group_is_still_delivered
     }
 }
 
+// WL-23: given a relist by watch-list in which an object with the published uid and version comes again, when
+// its end bookmark arrives, then it is not decoded and not delivered, and what was not sent is Deleted{exact:
+// false, cause: Relist}.
+// - a what has the published uid and version is not delivered
+// - b nor is it decoded:
+//   `ref_48_and_wl_23_a_relist_decodes_and_delivers_what_changed_and_keeps_every_other_object`
+// - c what was not sent is Deleted{exact: false, cause: Relist}
 #[test]
 fn wl_23_a_relist_by_watch_list_delivers_only_what_changed_and_what_was_not_sent() {
     run(three, |world| async move {
@@ -197,6 +245,11 @@ fn wl_23_a_relist_by_watch_list_delivers_only_what_changed_and_what_was_not_sent
     });
 }
 
+// RF-16: given a busy Indexer or a stalled subscriber and the queue below its bounds, when the Reflector
+// sends a Delta, then its ask is answered at once.
+// - a beside a busy Indexer the ask is answered at once:
+//   `rf_16_while_the_indexer_is_busy_every_delta_below_the_bounds_is_taken_at_once`
+// - b beside a stalled subscriber too
 #[test]
 fn rf_16_below_the_bounds_a_stalled_subscriber_delays_neither_the_queue_nor_the_store() {
     run(nothing, |world| async move {
@@ -212,6 +265,14 @@ fn rf_16_below_the_bounds_a_stalled_subscriber_delays_neither_the_queue_nor_the_
     });
 }
 
+// RF-24: given an ask for a batch or with a Delta outstanding, when the actor that owes the answer restarts,
+// then the ask ends with an error at once and is asked again in the new epoch; when the informer stops, it
+// ends.
+// - a the ask ends with an error at once and is asked again in the new epoch
+// - b an ask of an epoch that is over ends and takes no batch:
+//   `rf_24_a_question_of_an_epoch_that_is_over_ends_and_takes_no_batch_from_who_asks_now`
+// - c when the informer stops, it ends:
+//   `ref_22_and_ref_34_in_every_state_a_stop_ends_the_informer_at_once_asks_no_more_and_publishes_no_half`
 #[test]
 fn rf_24_an_ask_whose_receiver_restarts_ends_and_is_asked_again_in_the_new_epoch() {
     for site in [Site::DeltaFifoPush, Site::DeltaFifoPop] {
@@ -225,6 +286,9 @@ fn rf_24_an_ask_whose_receiver_restarts_ends_and_is_asked_again_in_the_new_epoch
     }
 }
 
+// RF-33: given interleaved writes on many keys, one source and `InOrder`, when every snapshot is recorded,
+// then each equals the server's state at the snapshot's version (set-aside keys apart).
+// - a each equals the server's state at the snapshot's version
 #[test]
 fn rf_33_every_snapshot_is_a_state_that_the_server_had() {
     run(nothing, |world| async move {
@@ -256,6 +320,11 @@ fn rf_33_every_snapshot_is_a_state_that_the_server_had() {
     });
 }
 
+// INF-16: given 100 random concurrent create/update/delete, when drained, then each subscriber's events
+// replay to the snapshot: no Deleted of what was not delivered, no Added of what is present, no Updated
+// without it.
+// - a each subscriber's events replay to the snapshot
+// - b no Deleted of what was not delivered, no Added of what is present, no Updated without it
 #[test]
 fn inf_16_after_a_hundred_random_changes_each_subscribers_events_replay_to_the_snapshot() {
     run(three, |world| async move {
@@ -303,6 +372,14 @@ fn inf_37_a_subscriber_that_joins_in_the_middle_of_a_replace_loses_nothing_and_r
     }
 }
 
+// INF-41: given synced_within(d) in each of Listing, Backoff, Denied, Gone, and of a slow subscription in
+// Streaming, when d passes unsynced, then it returns at d with that state and the last error, and names the
+// actor or closure that blocks a thread.
+// - a in Listing, Backoff, Denied and Gone it returns at d
+// - b with that state and the last error
+// - c a slow subscription in Streaming, too
+// - d and the actor or closure that blocks a thread, if there is one:
+//   `inf_47_an_async_closure_that_blocks_its_thread_is_named_in_the_status`
 #[test]
 fn inf_41_synced_within_reports_at_its_limit_what_the_informer_is_doing_and_why() {
     let limit = Duration::from_secs(7);

@@ -176,6 +176,16 @@ fn idx_27_an_index_added_while_another_is_published_stalls_nothing() {
     });
 }
 
+// IDX-27: given indices added at any moment, one after another or at once, also while another is published or
+// a list is popped, when objects come later, then they arrive, and every index holds all objects.
+// - a while another is published: `idx_27_an_index_added_while_another_is_published_stalls_nothing`
+// - b while a list is popped
+// - c at once, at every visit of every site:
+//   `idx_27_indices_added_at_once_stall_nothing_wherever_the_actors_are`
+// - d one after another, at every visit of every site:
+//   `idx_27_indices_added_one_after_another_stall_nothing_wherever_the_actors_are`
+// - e in every order of events one step runs at a time and the next batch is asked for:
+//   `idx_27_in_every_order_of_events_one_step_runs_at_a_time_and_the_next_batch_is_asked_for`
 #[test]
 fn idx_27_a_list_that_is_popped_while_an_index_is_handed_on_stalls_nothing() {
     let planned = Planned::default();
@@ -269,6 +279,10 @@ fn at_every_visit(add: impl Fn(&World, &Planned, Site, usize) -> Calls) {
     }
 }
 
+// IDX-28: given the Indexer killed after it took a new index and before it answered, when it is back, then
+// the call answers Ok and the index is there; another call for an index of that name is refused.
+// - a the call answers Ok and the index is there
+// - b another call of that name is refused
 #[test]
 fn idx_28_an_index_whose_indexer_crashed_over_it_is_added_and_a_second_one_of_its_name_is_refused() {
     let planned = Planned::default();

@@ -18,6 +18,10 @@ use informer_core::reflector::{ReflectorConfig, SourceState};
 
 use crate::world::{LONG, nothing, pass, run, settle, three, until};
 
+// INF-01: given two subscriptions made before the first list, when it arrives, then both receive Added{cause:
+// InitialList} once for each object.
+// - a both receive Added{cause: InitialList}
+// - b once for each object
 #[test]
 fn inf_01_subscriptions_made_before_the_first_list_each_receive_every_object_once() {
     run(three, |world| async move {
@@ -34,6 +38,11 @@ fn inf_01_subscriptions_made_before_the_first_list_each_receive_every_object_onc
     });
 }
 
+// INF-02: given a synced informer, when a subscription is added, then it receives Added{cause: InitialList}
+// for the whole snapshot, then later events; nothing lost, nothing twice.
+// - a it receives Added{cause: InitialList} for the whole snapshot
+// - b then later events
+// - c nothing lost, nothing twice
 #[test]
 fn inf_02_a_late_subscriber_receives_the_snapshot_and_then_what_follows() {
     run(three, |world| async move {
@@ -49,6 +58,9 @@ fn inf_02_a_late_subscriber_receives_the_snapshot_and_then_what_follows() {
     });
 }
 
+// INF-03: given a stopped informer, when subscribing, then a typed SubscribeError.
+// - a it is a typed SubscribeError
+// - b also after the end of the `Runtime`: `inf_54_every_wait_ends_when_the_runtime_is_shut_down_first`
 #[test]
 fn inf_03_subscribing_to_a_stopped_informer_is_a_typed_error() {
     run(nothing, |world| async move {
@@ -58,6 +70,11 @@ fn inf_03_subscribing_to_a_stopped_informer_is_a_typed_error() {
     });
 }
 
+// INF-04: given a stopped informer, when a subscription is dropped or shut down, then it returns at once
+// without error.
+// - a shut down, it returns without error
+// - b at once, and so does a drop:
+//   `inf_04_dropping_or_shutting_down_a_subscription_of_a_stopped_informer_takes_no_time`
 #[test]
 fn inf_04_a_subscription_of_a_stopped_informer_is_shut_down_at_once_without_error() {
     run(three, |world| async move {
@@ -69,6 +86,16 @@ fn inf_04_a_subscription_of_a_stopped_informer_is_shut_down_at_once_without_erro
     });
 }
 
+// INF-05: given a running informer, when a subscription is dropped, then no further callback starts and
+// nothing more is sent (a subscribed actor may still handle the window already in its mailbox); others are
+// unaffected.
+// - a no further call of a blocking closure starts:
+//   `inf_25_dropping_a_subscription_whose_callback_is_blocked_returns_at_once_and_frees_it_after_its_return`
+// - b nor of an async closure:
+//   `inf_05_no_further_call_of_an_async_closure_starts_after_its_subscription_is_dropped`
+// - c a subscribed actor is sent nothing behind the window in its mailbox:
+//   `inf_05_a_subscribed_actor_receives_nothing_after_the_window_in_its_mailbox_once_its_subscription_is_dropped`
+// - d others are unaffected
 #[test]
 fn inf_05_a_dropped_subscription_receives_nothing_more_and_the_others_are_unaffected() {
     run(three, |world| async move {
@@ -83,6 +110,12 @@ fn inf_05_a_dropped_subscription_receives_nothing_more_and_the_others_are_unaffe
     });
 }
 
+// INF-09: given an informer that lists, streams, loses its server and stops, when its state is awaited, then
+// Listing, Streaming, Backoff are seen in that order, and after the stop every wait ends with Err.
+// - a Listing, Streaming and Backoff are seen in that order
+// - b after the stop a wait for a state ends with Err
+// - c so does every other wait, also after the end of the `Runtime`:
+//   `inf_54_every_wait_ends_when_the_informer_is_shut_down_first_and_the_runtime_afterwards`
 #[test]
 fn inf_09_states_are_seen_in_order_and_after_the_stop_every_wait_ends() {
     run(
@@ -109,6 +142,8 @@ fn inf_09_states_are_seen_in_order_and_after_the_stop_every_wait_ends() {
     );
 }
 
+// INF-15: given a delete missed while disconnected, when relisted, then Deleted{last: the stored object,
+// exact: false, cause: Relist}.
 #[test]
 fn inf_15_a_delete_missed_while_disconnected_is_delivered_as_a_tombstone() {
     run(three, |world| async move {
@@ -127,6 +162,8 @@ fn inf_15_a_delete_missed_while_disconnected_is_delivered_as_a_tombstone() {
     });
 }
 
+// INF-19: given no resync, when a relist returns the same uids and versions, then no subscriber receives
+// anything.
 #[test]
 fn inf_19_a_relist_of_unchanged_objects_notifies_nobody() {
     run(three, |world| async move {
@@ -145,6 +182,9 @@ fn inf_19_a_relist_of_unchanged_objects_notifies_nobody() {
     });
 }
 
+// INF-20: given subscriptions asking for resync never, each 1 min, 55 s and 5 s, when 121 s of simulated time
+// pass, then they receive 0, 2, 2, 24 resyncs: each in its own period.
+// - a they receive 0, 2, 2 and 24 resyncs
 #[test]
 fn inf_20_each_subscription_is_resynced_in_its_own_period() {
     run(three, |world| async move {
@@ -166,6 +206,16 @@ fn inf_20_each_subscription_is_resynced_in_its_own_period() {
     });
 }
 
+// INF-31: given an informer name that is empty or held by a running informer of the same `Runtime`, when an
+// informer is started, then an empty name is an error and a taken one gets a number (`pods`, `pods-2`); a
+// name is free again at the stop of its informer, whoever keeps handles of it, and two informers of one kind
+// run on one `Runtime`.
+// - a an empty name is an error
+// - b a taken name gets a number
+// - c at the stop it is free, whoever keeps handles of it, and with the last handle
+// - d a builder may set another name: `inf_31_an_informer_has_the_name_that_its_builder_gives`
+// - e two informers of one kind, by namespace, representation or cluster, run on one `Runtime`:
+//   `inf_31_two_informers_of_one_kind_run_on_one_runtime`
 #[test]
 fn inf_31_a_taken_name_gets_a_number_and_a_name_is_free_again_when_its_informer_is_stopped() {
     Runtime::simulated(1).run(|runtime| async move {
@@ -200,6 +250,16 @@ fn inf_31_an_informer_has_the_name_that_its_builder_gives() {
     });
 }
 
+// INF-33: given LIST or WATCH Forbidden, when waiting with synced_within(5 s), then it returns state Denied
+// and the typed error; it is asked again as a missing kind is (REF-35) with logs as there, other informers
+// are untouched, and once allowed it syncs by itself.
+// - a synced_within returns state Denied and the typed error
+// - b a refused LIST or WATCH is asked again soon
+// - c so is a refused watch-list: `inf_33_ref_35_a_refused_watch_list_is_asked_again_as_such`
+// - d with logs as in REF-35:
+//   `inf_33_and_ref_35_a_source_that_is_refused_for_hours_is_logged_on_entering_and_at_most_each_ten_minutes`
+// - e other informers are untouched: `a_kind_that_is_refused_degrades_alone_and_reports_why`
+// - f once allowed it syncs by itself
 #[test]
 fn inf_33_a_refused_informer_reports_denied_asks_again_and_recovers_by_itself() {
     run(
@@ -224,6 +284,12 @@ fn inf_33_a_refused_informer_reports_denied_asks_again_and_recovers_by_itself() 
     );
 }
 
+// INF-35: given a first list, a watch event, a relist with changes, a resync and a late join, when delivered,
+// then the causes are InitialList, Watch, Relist, Resync, InitialList; a Deleted by watch has exact: true and
+// the deletion's version.
+// - a the causes are InitialList, Watch, Relist, Resync, InitialList
+// - b a Deleted by watch has exact: true and the deletion's version:
+//   `inf_02_a_late_subscriber_receives_the_snapshot_and_then_what_follows`
 #[test]
 fn inf_35_every_event_carries_its_cause() {
     run(three, |world| async move {
@@ -255,6 +321,17 @@ fn inf_35_every_event_carries_its_cause() {
     });
 }
 
+// INF-36: given an informer of two namespaces as two sources, when one has listed, then synced() is pending;
+// when both have, Ok, also for subscriptions and whichever of them is empty or lists last; when one is
+// Denied, the other's objects are served and followed, and the error names the source.
+// - a when one has listed, synced() is pending
+// - b when both have, Ok
+// - c also for subscriptions, whichever of them is empty or lists last:
+//   `inf_36_a_subscription_of_several_sources_syncs_whichever_of_them_is_empty`
+// - d when one is Denied, the other's objects are served and followed:
+//   `inf_36_while_one_source_is_denied_the_others_objects_are_served_and_the_error_names_the_source`
+// - e and the error names the source:
+//   `inf_36_while_one_source_is_denied_the_others_objects_are_served_and_the_error_names_the_source`
 #[test]
 fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
     Runtime::simulated(1).run(|runtime| async move {
@@ -301,6 +378,16 @@ fn inf_36_two_sources_are_one_informer_that_is_synced_when_both_are() {
     });
 }
 
+// INF-39: given `Informer`, `Lister` and `Subscription` handles, when the last of them is dropped, then the
+// informer stops within 100 ms and its store is freed; a `Snapshot` kept still reads and keeps nothing
+// running.
+// - a each handle keeps it running
+// - b when the last is dropped, whichever it is, the informer stops within 100 ms:
+//   `inf_39_when_the_last_handle_is_dropped_whichever_it_is_the_informer_ends_and_its_store_is_freed`
+// - c and its store is freed:
+//   `inf_39_when_the_last_handle_is_dropped_whichever_it_is_the_informer_ends_and_its_store_is_freed`
+// - d a `Snapshot` kept still reads
+// - e and keeps nothing running
 #[test]
 fn inf_39_the_last_handle_dropped_stops_the_informer_and_a_kept_snapshot_still_reads() {
     run(three, |world| async move {
@@ -321,6 +408,12 @@ fn inf_39_the_last_handle_dropped_stops_the_informer_and_a_kept_snapshot_still_r
     });
 }
 
+// INF-40: given synced(), when the informer is Denied for an hour and then allowed, then it stays pending and
+// ends Ok; afterwards it is Ok at once for ever; when the informer stops before, Err.
+// - a it stays pending for an hour of Denied and ends Ok
+// - b afterwards it is Ok at once for ever
+// - c when the informer stops before, Err:
+//   `inf_40_a_wait_for_the_first_list_ends_with_an_error_when_the_informer_stops_before`
 #[test]
 fn inf_40_synced_stays_pending_through_an_hour_of_refusal_and_is_latched_afterwards() {
     run(
@@ -342,6 +435,13 @@ fn inf_40_synced_stays_pending_through_an_hour_of_refusal_and_is_latched_afterwa
     );
 }
 
+// INF-49: given `Runtime::simulated(seed)` twice with one seed and one script, when the traces of requests,
+// messages and events are compared, then they are equal; another seed may differ; `threads()` runs the same
+// wiring.
+// - a the traces of requests, messages and events are equal
+// - b another seed may differ
+// - c `threads()` runs the same wiring:
+//   `inf_48_informers_run_in_any_async_main_and_two_runtimes_do_not_affect_each_other`
 #[test]
 fn inf_49_one_seed_and_one_script_give_one_trace() {
     let trace = |seed: u64| {

@@ -110,6 +110,21 @@ fn lis_34_who_looks_up_each_key_that_it_is_sent_knows_what_is_there_whatever_hap
     }
 }
 
+// LIS-34: given a subscriber of keys, when anything happens to an object (first list, late join, event,
+// relist, rewind, restart of the group, resync), then its key is sent afterwards, also if the object came and
+// went; a key waits once, what waits keeps no object alive, and a first list costs O(1).
+// - a every touched key is sent afterwards, and waits once:
+//   `lis_34_whatever_happens_every_touched_key_is_delivered_afterwards_and_waits_once`
+// - b after lists, late joins, rewinds, restarts and resyncs:
+//   `lis_34_a_late_join_a_resync_and_a_rewind_deliver_every_key_with_their_cause`
+// - c who looks up what it is sent knows what is there:
+//   `lis_34_who_looks_up_each_key_that_it_is_sent_knows_what_is_there_whatever_happens`
+// - d also of an object that came and went
+// - e what waits keeps no object alive:
+//   `lis_34_what_waits_for_a_stalled_recipient_of_keys_keeps_no_object_alive`
+// - f a first list costs O(1): `lis_34_a_first_list_costs_a_cursor_also_while_every_object_changes`
+// - g it is resynced, and cannot ask for every event:
+//   `lis_34_a_subscriber_of_keys_is_resynced_and_cannot_ask_for_every_event`
 #[test]
 fn lis_34_a_child_that_is_made_and_deleted_at_once_is_looked_up() {
     run(three, |world| async move {

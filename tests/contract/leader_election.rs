@@ -60,6 +60,10 @@ fn is_refused<T>(answer: Result<T, Error>) -> bool {
     is_typed && error.is_some_and(|error| error.is_not_leading())
 }
 
+// LE-05: given we lead, when renewing, then operation sequence is get,create,update,update (no gets on the
+// happy path); on update conflict one get then update.
+// - a get, create, update, update
+// - b on a conflict one get, then an update
 #[test]
 fn le_01_and_le_05_the_server_is_asked_for_get_create_update_update_and_after_a_conflict_for_one_get() {
     run(|cluster| async move {
@@ -79,6 +83,8 @@ fn le_01_and_le_05_the_server_is_asked_for_get_create_update_update_and_after_a_
     });
 }
 
+// LE-04: given an empty holder, when trying, then taken at once.
+// - a taken at once
 #[test]
 fn le_02_and_le_04_a_lease_that_is_held_is_not_taken_and_one_without_a_holder_is() {
     run(|cluster| async move {
@@ -208,6 +214,8 @@ fn le_14_a_request_that_is_tried_again_after_the_end_of_the_term_is_not_sent() {
     });
 }
 
+// LE-06: given lease <= renew, or renew <= retry x 1.2, or any < 1, when configuring, then errors.
+// - a each is an error
 #[test]
 fn le_06_an_election_that_cannot_work_is_refused_with_the_name_of_its_lease() {
     run(|cluster| async move {
@@ -224,6 +232,10 @@ fn le_06_an_election_that_cannot_work_is_refused_with_the_name_of_its_lease() {
     });
 }
 
+// LE-11: given candidate pinged, when observed, then it updates its renew time.
+// - a to a time that is not before the ping, once:
+//   `le_11_a_candidate_that_is_pinged_renews_its_registration_at_the_next_attempt`
+// - b where candidates cannot register, the status says so
 #[test]
 fn le_11_without_lease_candidates_the_status_says_why_a_coordinated_candidate_does_not_lead() {
     run(|cluster| async move {

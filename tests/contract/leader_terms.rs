@@ -62,6 +62,21 @@ fn le_14_a_request_that_waits_from_one_term_into_the_next_one_of_the_same_proces
     });
 }
 
+// LE-14: given a client that is guarded by an election, when the term has ended by a clock that counts
+// suspensions, then each request is refused with a typed error, last thing before the transport.
+// - a refused before the term and after it, and sent in between:
+//   `le_14_a_guarded_client_works_while_its_process_leads_and_is_refused_before_and_after`
+// - b also one that waited for a retry meanwhile:
+//   `le_14_a_request_that_is_tried_again_after_the_end_of_the_term_is_not_sent`
+// - c also one that waited for its connection meanwhile, of which no byte is written:
+//   `le_14_a_request_that_gets_its_connection_after_the_end_of_the_term_is_not_begun`
+// - d one whose first byte may have been written goes on, and is never called unsent:
+//   `le_14_a_request_that_was_begun_before_the_end_of_the_term_goes_on`
+// - e of a client with two guards, each lease:
+//   `le_14_of_a_client_with_two_guards_each_lease_is_asked_for_at_the_first_byte`
+// - f also one that was begun in a former term of the same process:
+//   `le_14_a_request_that_waits_from_one_term_into_the_next_one_of_the_same_process_is_not_sent`
+// - g of a client of one term, also each that is begun in a later one, whatever number that has
 #[test]
 fn le_14_a_client_of_a_term_is_refused_in_every_later_term() {
     run(|cluster| async move {

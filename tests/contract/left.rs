@@ -119,8 +119,23 @@ impl Cluster {
     }
 }
 
+// OPR-26: given an object with a finalizer, when it leaves the selectors of its controller's informer, then
+// it is cleaned up once and its finalizer is removed from the living object, whether the watch was there or
+// not and whoever leads; if it was deleted, or another object has its name, or it is selected again, nothing
+// is sent for it; of a namespace that is followed no more nothing is asked and its finalizers stay.
+// - a it is cleaned up once and let go, and applied as a new one when it is back, on a real server, too
+// - b also while the watch is broken, and while nobody leads:
+//   `ctl_26_an_object_that_leaves_while_the_watch_is_broken_is_cleaned_up_after_the_next_list`
+// - c by a selector of fields, too, whatever is written to it after:
+//   `operator_b_an_object_that_leaves_a_selector_of_fields_is_let_go_whatever_is_written_to_it_after`
+// - d one that was deleted costs one question and no write, and another life of the name keeps its finalizer:
+//   `operator_b_of_an_object_that_was_deleted_the_server_is_asked_once_and_nothing_is_sent_for_it`
+// - e one that is selected again, before it is asked for or while it is cleaned up, keeps its finalizer and
+//   is applied: `operator_b_an_object_that_is_back_before_the_server_is_asked_is_not_cleaned_up`
+// - f of a namespace that is followed no more nothing is asked, and the finalizers stay:
+//   `operator_b_an_object_whose_namespace_is_followed_no_more_is_not_told_as_deleted_and_keeps_its_finalizer`
 #[test]
-fn operator_b_an_object_that_leaves_the_selector_is_not_told_as_deleted_and_is_cleaned_up_once_and_let_go() {
+fn opr_26_an_object_that_leaves_the_selector_is_not_told_as_deleted_and_is_cleaned_up_once_and_let_go() {
     run(|cluster| async move {
         let (operator, _controller) = cluster.operated().await;
         cluster.label("a", "no");
@@ -229,8 +244,21 @@ fn operator_b_an_object_that_leaves_while_nobody_leads_is_cleaned_up_by_the_next
     });
 }
 
+// CTL-26: given an informer of which an object can be left out by a change of it, or whose namespaces change,
+// when the informer has an object no more, then the reconcile is told that it has left, and not that it was
+// deleted; an informer that no object can leave tells a deletion; a standby keeps the newest 4,096 of those
+// that have left for the next leader, and no more.
+// - a it has left and is not told as deleted, by an event and by a list
+// - b also one whose namespace is followed no more:
+//   `operator_b_an_object_whose_namespace_is_followed_no_more_is_not_told_as_deleted_and_keeps_its_finalizer`
+// - c an informer that no object can leave tells a deletion:
+//   `operator_b_an_informer_that_no_object_can_leave_tells_a_deletion_as_one_and_asks_nothing`
+// - d until a reconcile that was given it is done, or it is back, or is gone:
+//   `ctl_04_a_key_rests_exactly_as_long_as_nothing_new_has_come_and_its_last_state_is_kept_until_done`
+// - e a standby keeps 4,096 of them, and forgets what is deleted:
+//   `operator_b_a_standby_keeps_4096_objects_that_have_left_and_forgets_older_ones`
 #[test]
-fn operator_b_an_object_that_leaves_while_the_watch_is_broken_is_cleaned_up_after_the_next_list() {
+fn ctl_26_an_object_that_leaves_while_the_watch_is_broken_is_cleaned_up_after_the_next_list() {
     run(|cluster| async move {
         let (operator, _controller) = cluster.operated().await;
         cluster.in_shop("b");

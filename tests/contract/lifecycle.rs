@@ -42,6 +42,29 @@ async fn leading(operator: &Operator) {
     assert!(is_ready(&operator.wait_until(is_ready).await), "{}", operator.status());
 }
 
+// LE-13: given a service with probes, caches and leader work, when it starts, stops, or loses its lease, then
+// in that order, in reverse, and with leader work ended at once while caches go on.
+// - a it starts in that order, and what is behind the caches when they are filled
+// - b it stops in reverse, and the lease is released when the leader work has ended
+// - c when the lease is lost, leader work ends at once, also during a drain, and everything else goes on:
+//   `le_13_when_the_lease_is_lost_the_leaders_work_ends_at_once_and_everything_else_goes_on`
+// - d an election that fails is a lost lease: `le_13_an_election_that_fails_is_a_lost_lease`
+// - e so do controllers; what waits is reconciled before the lease is released:
+//   `le_13_controllers_start_behind_their_caches_and_those_of_the_leader_come_and_go_with_the_lease`
+// - f of a real election, too:
+//   `le_13_the_leaders_work_starts_with_the_term_and_is_dropped_with_it_and_starts_again_with_the_next_one`
+// - g it is released in any phase of the start, also if its part was not started yet or has failed:
+//   `le_13_a_drain_before_the_caches_are_filled_gives_the_lease_back`
+// - h when the operator is dropped, nothing leads any more:
+//   `le_13_when_the_operator_is_dropped_in_any_phase_nothing_leads_whoever_holds_the_election`
+// - i a controller of the next term begins when nothing of the former one runs:
+//   `le_13_a_controller_of_the_next_term_begins_when_the_reconciles_of_the_term_before_have_ended`
+// - j events are sent when the leader work has ended, before the lease is released:
+//   `le_13_what_waits_of_the_events_is_sent_between_the_end_of_the_leaders_work_and_that_of_the_election`
+// - k an election that was declared takes part when the caches are filled:
+//   `le_13_a_declared_election_takes_part_when_the_caches_are_filled_and_another_replica_leads_until_then`
+// - l work that goes on after its time keeps the lease from being released:
+//   `le_13_the_lease_is_released_when_nothing_of_the_leaders_controller_runs_any_more_and_else_it_runs_out`
 #[test]
 fn le_13_probes_caches_work_and_leader_work_start_in_this_order_and_stop_in_reverse() {
     Runtime::simulated(7).run(|runtime| async move {
@@ -101,6 +124,20 @@ fn le_13_when_the_lease_is_lost_leader_work_is_dropped_at_once_and_caches_and_wo
     });
 }
 
+// OP-01: given several parts in one process, when one fails, panics or hangs again and again, then no other
+// part changes, it is started again after growing waits, and the status names it with the reason.
+// - a no other part changes, whatever the history
+// - b it is started again after growing waits:
+//   `op_01_a_part_that_crash_loops_starts_again_after_growing_waits_and_no_other_part_is_touched`
+// - c the status names it with the reason
+// - d a controller that hangs, or does not start, holds up no other:
+//   `op_01_a_controller_that_hangs_or_does_not_start_holds_up_no_other`
+// - e work that is never ready holds up neither other work nor the election:
+//   `op_01_work_that_is_never_ready_holds_up_neither_other_work_nor_the_election`
+// - f the order, the lease and one life for each part hold in any history:
+//   `op_01_any_history_keeps_the_order_the_lease_and_one_life_for_each_part`
+// - g a factory whose informer is given up, which is revived:
+//   `op_01_a_factory_of_which_an_informer_is_given_up_has_failed_and_starts_again_with_it`
 #[test]
 fn op_01_a_part_that_crash_loops_and_one_that_hangs_touch_no_other_and_the_status_shows_why() {
     Runtime::simulated(7).run(|runtime| async move {
@@ -151,6 +188,12 @@ fn op_02_a_part_that_does_not_drain_in_its_time_is_dropped_and_the_next_phase_dr
     });
 }
 
+// OP-02: given a drain, when a part does not end in the time of its phase, then it is dropped, the earlier
+// phases drain, the report names it, and the drain ends whatever the parts do.
+// - a it is dropped, the earlier phases drain, and the report names it:
+//   `op_02_a_part_that_does_not_drain_in_its_time_is_dropped_and_the_next_phase_drains`
+// - b one that blocks its thread is abandoned
+// - c it ends whatever the parts do: `op_02_a_stop_ends_within_the_limits_whatever_the_parts_do`
 #[test]
 fn op_02_a_part_that_blocks_its_thread_is_abandoned_and_the_others_end_in_order() {
     let tokio_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -181,6 +224,13 @@ fn op_02_a_part_that_blocks_its_thread_is_abandoned_and_the_others_end_in_order(
     drop(release);
 }
 
+// OP-03: given an operator, when its readiness is asked, then it names each thing that is missing with the
+// reason; a replica that waits for the lease is ready, one that drains is not.
+// - a each thing that is missing, with the reason
+// - b without the lease it is ready
+// - c during the drain it is not
+// - d a controller names the informer that it waits for:
+//   `op_03_a_controller_that_waits_names_the_informer_that_is_not_synced`
 #[test]
 fn op_03_readiness_names_what_is_missing_and_why() {
     Runtime::simulated(7).run(|runtime| async move {
@@ -239,6 +289,11 @@ fn run_killed_at(site: Site, nth: u32) -> u32 {
     visits.load(Ordering::Relaxed)
 }
 
+// OP-04: given an operator, when its actor dies at any of its messages, then its parts run on, and each
+// starts and stops once and in order; when it is given up, every part is dropped and every wait ends.
+// - a each part starts and stops once and in order
+// - b when it is given up, every part is dropped and every wait ends:
+//   `op_04_when_the_actor_is_given_up_every_part_is_dropped_and_every_wait_ends`
 #[test]
 fn op_04_an_operator_whose_actor_is_killed_at_any_of_its_messages_starts_and_stops_everything_once() {
     for site in [Site::OperatorStarted, Site::OperatorLook] {
@@ -285,6 +340,10 @@ fn op_05_when_the_last_handle_is_dropped_every_part_is_dropped_at_once() {
     });
 }
 
+// OP-05: given an operator, when its last handle is dropped or its runtime is shut down, then every part is
+// dropped at once, and every wait ends.
+// - a the last handle: `op_05_when_the_last_handle_is_dropped_every_part_is_dropped_at_once`
+// - b the runtime, and every wait
 #[tokio::test]
 async fn op_05_a_shutdown_of_the_runtime_drops_every_part_and_ends_every_wait() {
     let (runtime, log) = (Runtime::threads().start().expect("threads can be started"), Log::default());
@@ -302,6 +361,8 @@ async fn op_05_a_shutdown_of_the_runtime_drops_every_part_and_ends_every_wait() 
     assert_eq!(refused, "the runtime was shut down: operator \"operator\" cannot start on it");
 }
 
+// OP-06: given an operator, when it runs and ends, then no signal handler is installed unless the program
+// asks for one.
 #[cfg(target_os = "linux")]
 #[test]
 fn op_06_an_operator_installs_no_signal_handler() {

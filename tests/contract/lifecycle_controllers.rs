@@ -174,6 +174,8 @@ fn op_01_a_controller_that_hangs_or_does_not_start_holds_up_no_other() {
     });
 }
 
+// OP-07: given 100 controllers on one runtime, when nothing changes for 60 s, then all actors together take
+// at most two turns a controller.
 #[test]
 fn op_07_a_hundred_controllers_on_one_runtime_take_two_turns_a_minute_each_while_nothing_changes() {
     let turns = Arc::new(AtomicU64::new(0));

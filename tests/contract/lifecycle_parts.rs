@@ -55,6 +55,14 @@ impl Part for Holds {
     }
 }
 
+// OP-08: given a part that holds something while it does not run, when the operator is drained, then it is
+// told to end that in the turn of its phase; when the operator has ended, however, then it holds nothing.
+// - a told to end in its turn, with the time of its phase
+// - b whatever the history, nothing that is held is left:
+//   `op_01_any_history_keeps_the_order_the_lease_and_one_life_for_each_part`
+// - c it is ended with the operator, once
+// - d the address of probes is free when the drain returns:
+//   `op_03_probes_and_factories_are_parts_and_the_probes_say_what_is_missing_until_the_last_part_has_ended`
 #[test]
 fn op_08_what_a_part_holds_while_it_does_not_run_is_released_in_a_drain_and_ended_with_the_operator() {
     for is_drained in [true, false] {
@@ -79,6 +87,11 @@ fn op_08_what_a_part_holds_while_it_does_not_run_is_released_in_a_drain_and_ende
     }
 }
 
+// OP-09: given a part of which something outlives its future, when it ends or is dropped, then it starts
+// again, and its phase is over, only when that has ended.
+// - a it starts again only then
+// - b two lives of a controller never reconcile at once:
+//   `op_09_two_lives_of_a_leaders_controller_never_reconcile_at_once`
 #[test]
 fn op_09_a_part_starts_again_only_when_what_outlives_its_future_has_ended() {
     Runtime::simulated(7).run(|runtime| async move {

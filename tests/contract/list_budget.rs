@@ -263,6 +263,21 @@ fn ref_55_a_stop_in_mid_list_gives_the_permit_back() {
     });
 }
 
+// REF-55: given a list budget of n and more than n informers that list, page, are refused (429, 403, 404,
+// 410, 500, watch-list unknown), start over at once, or stop, crash or are restarted in mid-list, when the
+// open requests are counted, then never more than n lists and watch-lists before their end are open, a list
+// holds one permit from its first page to its last, waiting for a permit is not a failure and no deadline
+// runs meanwhile, and every end gives the permit back.
+// - a never more than n are open, whatever the refusal:
+//   `ref_55_refused_watch_lists_wait_for_the_budget_again_whatever_the_refusal_is`
+// - b one permit from the first page to the last:
+//   `ref_55_a_paged_list_holds_one_permit_from_its_first_page_to_its_last`
+// - c what starts over at once keeps its permit: `ref_55_a_list_that_starts_over_at_once_keeps_its_permit`
+// - d waiting is not a failure, no deadline runs:
+//   `ref_55_waiting_for_the_budget_is_not_a_failure_and_no_deadline_runs_meanwhile`
+// - e a stop gives it back: `ref_55_a_stop_in_mid_list_gives_the_permit_back`
+// - f a crashed reflector gives it back: `ref_55_a_reflector_that_panics_in_mid_list_gives_the_permit_back`
+// - g a restart of the group gives it back
 #[test]
 fn ref_55_a_group_that_is_restarted_in_mid_list_gives_the_permit_back() {
     permit_comes_back(kill_at(Site::DeltaFifoPush, 2), |_, live| async move {
@@ -284,6 +299,16 @@ fn ref_55_a_reflector_that_panics_in_mid_list_gives_the_permit_back() {
     });
 }
 
+// REF-56: given a list that brings neither an object nor the end of a page, when 90 s have passed since the
+// last one, then it is dropped, that is a failure with a typed timeout error, and its permit of the list
+// budget is free.
+// - a dropped after 90 s without an object or page, with a typed error:
+//   `ref_56_a_list_that_brings_no_new_object_for_90_s_has_failed`
+// - b each object and page counts:
+//   `ref_56_each_page_and_each_object_that_cannot_be_read_gives_a_list_its_90_s_anew`
+// - c also while parts without objects never pause:
+//   `ref_56_parts_without_objects_do_not_extend_the_deadline_of_a_list`
+// - d its permit is free
 #[test]
 fn ref_56_a_list_that_brings_no_new_object_for_90_s_fails_and_gives_its_permit_back() {
     Runtime::simulation(3).lists_at_once(1).build().run(|runtime| async move {

@@ -11,6 +11,10 @@ use informer_core::reflector::ReflectorConfig;
 
 use crate::world::{LONG, nothing, run, settle, three};
 
+// LST-03: given objects in many namespaces, when listing namespace a, then only its objects are visited,
+// without any index configured.
+// - a without any index configured, its objects are listed
+// - b only its objects are visited: `lst_03_of_other_namespaces_no_object_is_visited`
 #[test]
 fn lst_03_a_namespace_is_listed_without_any_index_configured() {
     run(three, |world| async move {
@@ -26,6 +30,10 @@ fn lst_03_a_namespace_is_listed_without_any_index_configured() {
     });
 }
 
+// LST-05: given a missing name, or a store not yet listed, when get, then None, never an error or a wait;
+// list is empty.
+// - a a missing name is None
+// - b before the first list get is None and list is empty, without error or wait
 #[test]
 fn lst_05_a_missing_name_or_a_store_not_yet_listed_is_none_and_empty() {
     run(
@@ -47,6 +55,11 @@ fn lst_05_a_missing_name_or_a_store_not_yet_listed_is_none_and_empty() {
     );
 }
 
+// LST-06: given a cached object of `Typed<Pod>`, when read from lister, snapshot, index or Notify, then it
+// reads as a `Pod` (deref) with no cast.
+// - a an object reads as its body, with no cast
+// - b a `Pod` from lister, snapshot, index and Notify:
+//   `lst_06_a_cached_pod_reads_as_a_pod_from_lister_snapshot_index_and_notify`
 #[test]
 fn lst_06_a_cached_object_reads_like_its_body() {
     run(three, |world| async move {
@@ -56,6 +69,18 @@ fn lst_06_a_cached_object_reads_like_its_body() {
     });
 }
 
+// LST-07: given a source at version r, when wait_for(x, deadline) is called, then Ok at once if r >= x; else
+// Ok when an event, a bookmark or a list reaches x; else at the deadline an error that says which version was
+// reached; with several sources and none named, an error that lists them.
+// - a Ok if r >= x
+// - b at once: `lst_07_a_wait_for_a_version_that_is_reached_takes_no_time_and_a_bookmark_ends_one`
+// - c else Ok when an event or a list reaches x
+// - d or a bookmark: `lst_07_a_wait_for_a_version_that_is_reached_takes_no_time_and_a_bookmark_ends_one`
+// - e else at the deadline an error that says which version was reached
+// - f with several sources, or an unknown one, a typed error that names them:
+//   `inf_36_two_sources_are_one_informer_that_is_synced_when_both_are`
+// - g for what a write has returned no source has to be named:
+//   `lst_07_a_wait_for_what_a_write_has_returned_ends_when_the_cache_has_the_object_or_its_source_is_past_it`
 #[test]
 fn lst_07_waiting_for_a_version_ends_when_an_event_a_bookmark_or_a_list_reaches_it() {
     run(three, |world| async move {
@@ -117,6 +142,12 @@ fn lst_07_a_wait_for_what_a_write_has_returned_ends_when_the_cache_has_the_objec
     });
 }
 
+// LST-08: given wait_for pending, when the informer stops, then Err at once; when it is dropped, nothing
+// remains.
+// - a when the informer stops, Err
+// - b at once, also after the end of the `Runtime`:
+//   `inf_54_every_wait_ends_when_the_runtime_is_shut_down_first`
+// - c when it is dropped, nothing remains: `lst_08_a_wait_that_is_dropped_keeps_nothing_running`
 #[test]
 fn lst_08_a_pending_wait_ends_with_an_error_when_the_informer_stops() {
     run(nothing, |world| async move {
@@ -133,6 +164,11 @@ fn lst_08_a_pending_wait_ends_with_an_error_when_the_informer_stops() {
     });
 }
 
+// LST-09: given a lister and a snapshot moved to any thread, inside or outside a runtime, when read while the
+// arbiter is busy, then they answer without mailbox, lock or await.
+// - a outside a runtime they answer
+// - b while the arbiter is busy, get, list, by_index and snapshot answer, inside or outside a runtime:
+//   `lst_09_while_the_arbiter_is_blocked_a_lister_answers_inside_and_outside_of_a_runtime`
 #[test]
 fn lst_09_a_lister_answers_on_any_thread_without_a_runtime() {
     run(three, |world| async move {

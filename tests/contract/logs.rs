@@ -48,6 +48,24 @@ fn logged<F: Future<Output = ()>>(faults: Faults, scenario: impl FnOnce(World, L
     });
 }
 
+// REF-59: given a source that is denied, gone or fails otherwise, when it enters that class, then one WARN
+// names informer, source, resource, reason and when it is asked again; while it lasts at most one each 10 min
+// and class, also when classes change quickly; when it is followed again one INFO says after how long and how
+// many attempts; short outages in a row do not flood the log, and a later one that lasts 30 s is always
+// logged; text from other programs is quoted on one line, up to a bound.
+// - a the WARN on entering, for each class
+// - b each source of an informer is named: `ref_59_each_source_of_an_informer_is_named`
+// - c at most one each 10 min while it lasts: `ref_59_a_lasting_outage_is_logged_at_most_each_ten_minutes`
+// - d also when classes change quickly, and a new one is logged at once:
+//   `ref_59_a_new_class_is_always_logged_and_quick_changes_of_class_do_not_flood_the_log`
+// - e the INFO when it is followed again
+// - f a list that begins to arrive does not count yet: `ref_59_the_beginning_of_a_list_is_not_a_recovery`
+// - g short outages in a row do not flood the log, and are counted:
+//   `ref_59_a_source_that_fails_and_recovers_again_and_again_does_not_flood_the_log`
+// - h a later one that lasts is logged:
+//   `ref_59_a_second_outage_that_lasts_is_logged_soon_although_one_was_logged_shortly_before`
+// - i text from other programs is on one line and bounded:
+//   `ref_59_a_line_quotes_a_bounded_part_of_foreign_words_on_one_line`
 #[test]
 fn ref_59_a_source_that_is_denied_gone_or_lost_is_logged_on_entering_and_when_it_has_recovered() {
     type Case = (fn() -> ListWatchError, &'static str, &'static str);
@@ -149,6 +167,13 @@ fn ref_59_each_source_of_an_informer_is_named() {
     });
 }
 
+// REF-60: given an informer that starts, lists, watches, relists and stops, when its log is read, then each
+// relist is one INFO with its reason (DEBUG while the source fails), and the first list, each list and watch
+// begun and ended, start and stop are DEBUG lines; every line names the informer.
+// - a a relist is INFO with its reason
+// - b lists and watches begun and ended are DEBUG:
+//   `ref_60_lists_and_watches_that_begin_and_end_are_debug_lines`
+// - c start, stop and the first list are DEBUG, and name the informer
 #[test]
 fn ref_60_a_relist_is_information_with_its_reason_and_the_first_list_is_for_debugging() {
     logged(Faults::default(), |world, log| async move {
@@ -225,6 +250,15 @@ fn inf_63_a_subscription_that_ends_is_logged_with_its_name_and_reason() {
     });
 }
 
+// INF-63: given subscriptions that end and actors that crash, when the log is read, then each end is one line
+// with the subscription's name and reason (INFO when the user ended it or the informer stopped, else WARN),
+// each restart one ERROR with actor, panic's text and when it starts again, and giving up one ERROR that says
+// what follows; every line names the informer.
+// - a the end of a subscription: `inf_63_a_subscription_that_ends_is_logged_with_its_name_and_reason`
+// - b of one whose listener crashed
+// - c a restart, of a reflector, of the group, of the supervisor:
+//   `inf_63_a_restart_is_an_error_with_the_actor_the_panics_text_and_when_it_starts_again`
+// - d giving up on a reflector, on the group: `inf_63_giving_up_is_an_error_that_says_what_follows`
 #[test]
 fn inf_63_a_listener_that_panics_ends_its_subscription_with_a_warning_that_has_the_panics_text() {
     logged(kill_at(Site::ListenerChanges, 1), |world, log| async move {

@@ -30,6 +30,21 @@ fn watching(names: &Server<String>) -> Selection<String> {
     Selection::watching(SourceSpec::new(SourceId::new("names/all"), names.connect(), config))
 }
 
+// INF-90: given a running informer that was started with namespaces, when others are set, added or removed,
+// then the sources of new ones list and those of others are removed, one change after the other; subscribers
+// receive exactly the difference, and a namespace that stays is not asked for anything; of changes that come
+// meanwhile only the last one counts; none is allowed; a name that cannot be requested, a selected set and an
+// informer without one are refused by type.
+// - a exactly the difference, and nothing is asked of what stays
+// - b only the last of several changes counts, and none is allowed:
+//   `inf_90_changes_that_come_while_sources_are_exchanged_are_coalesced_and_the_last_one_counts`
+// - c one that comes back while it is removed is listed anew:
+//   `inf_90_a_namespace_that_comes_back_while_it_is_removed_is_listed_anew`
+// - d refused by type: `inf_90_what_cannot_be_followed_is_refused_by_type_and_changes_nothing`
+// - e a source of the set cannot be removed by itself, since the set would follow it again:
+//   `inf_90_a_source_of_the_set_is_removed_by_its_namespace_alone`
+// - f a function that panics over a namespace costs that namespace alone:
+//   `inf_90_a_function_that_panics_over_a_namespace_costs_that_namespace_alone`
 #[test]
 fn inf_90_a_change_of_the_namespaces_is_told_as_exactly_the_difference() {
     Runtime::simulated(1).run(|runtime| async move {
@@ -255,6 +270,21 @@ fn inf_91_an_informer_of_the_program_selects_the_namespaces_by_what_its_objects_
     });
 }
 
+// INF-91: given an informer that follows the namespaces that a source selects, its own or an informer of the
+// program, when namespaces come and go, then each that comes is listed and each that goes is removed; one
+// that comes and goes, or goes and comes back, in one breath changes nothing; the informer is synced when
+// every namespace of the first list has listed, also if there is none; of 1,000 namespaces no event is lost
+// and none is told twice, whatever dies meanwhile.
+// - a they come and go, and in one breath nothing changes:
+//   `inf_91_namespaces_that_are_selected_are_followed_as_they_come_and_go`
+// - b synced when every one has listed, also if there is none, and the state says why not:
+//   `inf_91_an_informer_is_synced_when_every_selected_namespace_has_listed_also_if_there_is_none`
+// - c an informer of the program selects
+// - d of 1,000 no event is lost and none told twice:
+//   `inf_91_of_a_thousand_namespaces_that_come_and_go_no_event_is_lost_and_none_is_told_twice`
+// - e whatever dies meanwhile:
+//   `inf_91_whatever_dies_while_namespaces_come_and_go_is_started_again_and_nothing_is_lost`
+// - f on both servers, under load: `inf_91_namespaces_come_and_go_under_load`
 #[test]
 fn inf_91_a_selection_waits_for_the_other_informer_without_a_permit_that_this_one_needs() {
     Runtime::simulation(1).lists_at_once(1).build().run(|runtime| async move {

@@ -219,6 +219,26 @@ fn inf_70_a_list_that_a_shutdown_ends_in_the_middle_is_not_freed_on_the_arbiter(
     });
 }
 
+// INF-70: given a list that fails, is cut, is stopped or is ended by a restart of the group, a store that is
+// replaced or whose last handle is gone, and the owed events of a subscriber that ends or overflows, when it
+// is dropped, then none of its objects is freed on the arbiter or on the decode pool; while 256 MiB or more
+// are still to be freed no list begins, which the source's status shows.
+// - a a list that fails at its end: `inf_70_a_list_that_fails_at_its_end_is_not_freed_on_the_arbiter`
+// - b a watch-list that is cut:
+//   `inf_70_a_watch_list_that_is_cut_before_its_bookmark_is_not_freed_on_the_arbiter`
+// - c a stop in mid-list: `inf_70_a_list_that_a_shutdown_ends_in_the_middle_is_not_freed_on_the_arbiter`
+// - d a restart in mid-Replace
+// - e the store, with the last handle:
+//   `inf_70_the_store_of_an_informer_is_freed_with_its_last_handle_but_not_on_the_arbiter`
+// - f every other end of a list: `inf_70_no_way_in_which_a_list_ends_frees_its_objects_in_the_machine`
+// - g objects that cannot be read are taken over by slices:
+//   `a_list_of_which_nothing_can_be_decoded_is_processed_and_forgotten_in_slices`
+// - h what a stalled subscriber was owed:
+//   `inf_70_what_waited_for_a_stalled_subscriber_is_not_freed_on_the_arbiter`
+// - i the decode pool goes on, the next list waits:
+//   `inf_70_while_objects_are_freed_all_other_work_goes_on_and_only_the_next_list_waits_from_256_mib_on`
+// - j until they are free, what a store, a publish and a backlog under `Every` held counts as bytes to free:
+//   `inf_70_the_objects_of_an_informer_that_ends_count_as_bytes_to_free_until_they_are_free`
 #[test]
 fn inf_70_a_list_that_a_restart_of_the_group_ends_in_the_middle_of_its_replace_is_not_freed_on_the_arbiter() {
     on_threads(async {

@@ -25,6 +25,17 @@ impl World {
     }
 }
 
+// IDX-13: given our own write returned at version 5 and laid over a cache at 4, when read, then 5; once the
+// informer has published 6, then 6.
+// - a laid over a cache at 4 it is read
+// - b once the informer has published 6, then 6
+// - c in whatever order answers and events come:
+//   `idx_13_and_idx_14_a_reader_sees_the_newer_of_the_cache_and_our_writes_in_whatever_order_both_come`
+// - d only readers that ask for it see it, and no subscriber
+// - e the answer is kept as the informer keeps objects:
+//   `idx_13_an_answer_is_kept_as_the_informer_keeps_objects_and_one_that_is_not_followed_is_refused`
+// - f on both servers, while the watch is held, bounded, and taken over by it:
+//   `idx_13_what_was_written_is_shown_at_once_and_the_watch_takes_it_over`
 #[test]
 fn idx_13_readers_that_ask_see_our_write_at_once_and_subscribers_are_told_what_the_watch_brings() {
     run(three, |world| async move {

@@ -26,6 +26,10 @@ fn ends(scenario: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
+// INF-56: given `wait_until` with a predicate that sleeps, asks the informer for its status or formats it,
+// when actors report meanwhile, then no actor waits for the predicate.
+// - a one that asks and formats
+// - b one that sleeps: `inf_56_a_predicate_that_takes_its_time_delays_no_actor`
 #[test]
 fn inf_56_a_predicate_that_asks_the_informer_for_its_status_blocks_nobody() {
     ends(async {

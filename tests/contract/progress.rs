@@ -138,6 +138,18 @@ fn inf_61_a_long_list_that_advances_in_slices_is_not_a_stall() {
     });
 }
 
+// INF-61: given an Indexer that takes turns and makes no progress although there is work, or that spins, when
+// ten turns have passed, then the status names it, until it gets on, and a log line does at most once in ten
+// minutes; a silent or failing source, slow subscribers, a long list in slices and a group that waits to be
+// restarted are not a stall.
+// - a the status and a line in ten minutes name one that lost its step:
+//   `inf_61_an_indexer_that_loses_its_step_shows_in_status_and_log_while_the_state_is_streaming`
+// - b one that spins is named until it gets on:
+//   `inf_61_an_indexer_that_takes_turns_without_effect_shows_in_the_status_until_it_gets_on`
+// - c a silent or failing source and slow subscribers are not a stall:
+//   `inf_61_a_silent_source_slow_subscribers_and_a_failing_source_are_not_a_stall`
+// - d a long list in slices is not a stall: `inf_61_a_long_list_that_advances_in_slices_is_not_a_stall`
+// - e a group that waits to be restarted is not a stall
 #[test]
 fn inf_61_a_group_that_waits_to_be_restarted_with_work_in_its_queue_is_not_a_stall() {
     let faults = kill_at(Site::IndexerApply, 2);

@@ -124,6 +124,13 @@ fn rf_16_while_the_indexer_is_busy_every_delta_below_the_bounds_is_taken_at_once
     assert_eq!(when_the_list_is_published, Seen { taken: EVENTS as usize, pushes: 1 + EVENTS as usize });
 }
 
+// RF-17: given the queue at its bound of bytes or count, when the Reflector has more, then its one ask in
+// flight stays unanswered, it reads no more from the socket and memory stays flat; when the Indexer takes a
+// batch it goes on and nothing is lost.
+// - a the queue is full at its bound of bytes or of count, in either discipline:
+//   `rf_17_a_full_queue_says_so_by_count_and_by_bytes_and_has_room_again_when_a_batch_is_taken`
+// - b the one ask in flight stays unanswered and nothing more is read, so that memory stays flat
+// - c when the Indexer takes a batch it goes on and nothing is lost
 #[test]
 fn rf_17_at_its_bound_of_count_or_bytes_the_queue_takes_no_more_and_nothing_more_is_read() {
     let by_count = Bounds { parts: 5, ..Bounds::default() };
@@ -134,6 +141,12 @@ fn rf_17_at_its_bound_of_count_or_bytes_the_queue_takes_no_more_and_nothing_more
     }
 }
 
+// RF-29: given parts that arrive while the Indexer works, when it asks again, then one batch holds them up to
+// the batch bound and one snapshot is published for it; with nothing queued the ask waits and nothing polls.
+// - a one batch holds them up to the batch bound
+// - b one snapshot is published for it
+// - c with nothing queued the ask waits and nothing polls:
+//   `rf_29_with_nothing_queued_the_indexer_asks_once_and_nothing_polls`
 #[test]
 fn rf_29_parts_that_came_while_the_indexer_worked_are_one_batch_up_to_its_bound_and_one_snapshot_each() {
     for (batch, expected) in [(250, 1), (20, 3), (50, 1), (49, 2)] {
@@ -172,6 +185,12 @@ struct Watched {
     published: Vec<ResourceVersion>,
 }
 
+// REF-51: given published version 10, parts up to 20 still queued, the Reflector killed, and a server that
+// would answer a list at 10 with version 15, when it restarts, then no published version or object goes back,
+// and no rewind is counted.
+// - a the restarted Reflector asks for the newest queued version
+// - b no published version or object goes back
+// - c no rewind is counted
 #[test]
 fn ref_51_a_reflector_killed_while_parts_are_queued_asks_for_the_newest_of_them_and_nothing_goes_back() {
     let watched = Arc::new(Mutex::new(Watched::default()));

@@ -70,6 +70,10 @@ fn small_batches(batch: usize) -> Bounds {
     Bounds { batch, ..Bounds::default() }
 }
 
+// FIFO-01: given Added(a,1), Modified(a,2), when popped, then one pop returns both parts of a, oldest first.
+// - a one pop returns both parts of a, oldest first
+// FIFO-02: given keys added a,b,a again, when popped, then order is a,b.
+// - a order is a,b
 #[test]
 fn fifo_01_and_02_keys_are_published_in_order_of_first_arrival_with_all_their_parts() {
     let publishes = Publishes::default();
@@ -146,6 +150,11 @@ fn fifo_11_the_version_stays_until_the_queue_is_empty_and_a_wait_for_it_ends_the
     });
 }
 
+// FIFO-12: given parts of a and b queued and then a Replace, when popped, then nothing queued before the
+// Replace comes after it, and after it the store equals the Replace.
+// - a nothing queued before the Replace comes after it:
+//   `fifo_12_a_replace_is_a_barrier_and_the_versions_before_it_are_its_own_source_s_no_more`
+// - b after it the store equals the Replace
 #[test]
 fn fifo_12_after_a_relist_the_store_is_the_list_whatever_was_queued_before_it() {
     for queue_order in BOTH {
@@ -197,6 +206,13 @@ fn rf_02_and_03_in_either_queue_order_a_deletion_of_an_unknown_key_is_counted_an
     }
 }
 
+// RF-09: given Added(a) queued before a Resync, in either discipline, when popped, then Added, then one
+// Resync entry; a due subscription that keeps up receives Added a, then Updated{cause: Resync} for every
+// object; one that is not due receives only Added a.
+// - a popped, Added comes, then one Resync entry, in either discipline:
+//   `rf_09_a_resync_keeps_its_place_as_one_entry`
+// - b a due subscription receives Added a, then Updated{cause: Resync} for every object
+// - c one that is not due receives only Added a
 #[test]
 fn rf_09_in_either_queue_order_a_resync_comes_behind_what_was_queued_before_it() {
     for queue_order in BOTH {
@@ -225,6 +241,11 @@ fn rf_09_in_either_queue_order_a_resync_comes_behind_what_was_queued_before_it()
     }
 }
 
+// RF-10: given `InOrder` and `PerKey` fed the same history (list, add, update, delete, relist with changes),
+// when drained, then the final snapshots are equal and the changes of each key replay to the same states; the
+// order across keys and what compression leaves out may differ.
+// - a the final snapshots are equal
+// - b the changes of each key replay to the same states
 #[test]
 fn rf_10_both_queue_orders_end_in_one_state_and_each_key_goes_through_the_same_ones() {
     let build = |builder: InformerBuilder<String>| builder.bounds(small_batches(3));

@@ -62,6 +62,11 @@ fn said(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
+// OPR-01: given an object without the finalizer, when it is reconciled, then the finalizer is on the server
+// before the first effect; an object that has it costs no request for it.
+// - a the finalizer is there before the first effect
+// - b the reconcile is given the state that has it
+// - c an object that has it costs no request
 #[test]
 fn opr_01_the_finalizer_is_on_the_server_before_the_first_effect_and_is_added_once() {
     run(|cluster| async move {
@@ -85,6 +90,11 @@ fn opr_01_the_finalizer_is_on_the_server_before_the_first_effect_and_is_added_on
     });
 }
 
+// OPR-02: given an object that is being deleted, when it is reconciled, then it is cleaned up while it has
+// the finalizer, then the finalizer is removed; without the finalizer nothing is done.
+// - a it is cleaned up while it has the finalizer, which is removed then
+// - b without the finalizer nothing is done
+// - c an object that is gone is no error
 #[test]
 fn opr_02_an_object_that_is_deleted_is_cleaned_up_and_then_goes_and_is_left_alone_without_the_finalizer() {
     run(|cluster| async move {
@@ -121,6 +131,14 @@ fn bugs_client_a_finalizer_that_is_there_twice_is_cleaned_up_once_and_removed_wi
     });
 }
 
+// OPR-04: given an object that others change, when a finalizer is added or removed, then the patch tests uid,
+// version and the entry, and touches that one entry, a conflict is decided anew on the newest state,
+// finalizers of others stay, and another object of the name is left alone.
+// - a the patch tests uid, version and the entry, and touches that one:
+//   `opr_04_a_patch_touches_the_own_entry_only_and_tests_uid_and_version`
+// - b a conflict is decided anew
+// - c finalizers of others stay
+// - d another object of the name is left alone
 #[test]
 fn opr_04_after_a_conflict_the_newest_state_decides_and_finalizers_of_others_stay() {
     run(|cluster| async move {
@@ -157,6 +175,14 @@ fn cut(mut object: ConfigMap) -> Object<ConfigMap> {
     from_body(object).expect("a server's object")
 }
 
+// OPR-19: given an informer that cuts `metadata.finalizers` from its cache, when an object is reconciled,
+// then finalizers of others stay, the own one is added once, an object that is being deleted is cleaned up,
+// and a server that does not say which finalizers there are is a typed error.
+// - a finalizers of others stay, and the own one is added once
+// - b an object that is being deleted is cleaned up
+// - c a typed error
+// - d another life of the name, and an object that is gone, are left alone:
+//   `opr_19_of_another_life_of_the_name_and_of_an_object_that_is_gone_nothing_is_touched`
 #[test]
 fn opr_19_a_cache_that_cuts_finalizers_costs_requests_and_no_finalizer_of_anybody() {
     run(|cluster| async move {
@@ -198,6 +224,10 @@ fn opr_19_of_another_life_of_the_name_and_of_an_object_that_is_gone_nothing_is_t
     });
 }
 
+// OPR-05: given a clean-up that fails or a server that refuses, when an object is reconciled, then the
+// finalizer stays, the reconcile's own error is given unchanged, and a refusal names the object and the step.
+// - a the finalizer stays, and the error is given unchanged
+// - b a refusal names the object and the step
 #[test]
 fn opr_05_a_clean_up_that_fails_keeps_the_finalizer_and_its_error_is_given_unchanged() {
     #[derive(Debug, PartialEq)]
@@ -258,6 +288,15 @@ fn opr_14_the_change_of_a_finalizer_is_recorded_and_the_last_one_as_a_removal() 
     });
 }
 
+// OPR-17: given a status, when it is updated, then an equal one sends nothing, a write has the version that
+// was read, unknown fields of objects stay (of the elements of a changed list they do not), and an object
+// that is gone is no error.
+// - a an equal one sends nothing
+// - b a newer state is a conflict
+// - c unknown fields stay
+// - d an object that is gone is no error
+// - e the patch makes the one of the other:
+//   `opr_17_the_patch_of_a_status_makes_the_one_of_the_other_and_is_nothing_where_they_are_equal`
 #[test]
 fn opr_17_a_status_is_written_only_if_it_differs_and_never_over_a_newer_state() {
     run(|cluster| async move {

@@ -135,6 +135,14 @@ fn life(end: End) -> usize {
     })
 }
 
+// OPR-03: given a reconciler that ends at any of its requests, before the server has seen it or before its
+// answer, when another one goes on, then no effect is without the finalizer, and after a deletion nothing
+// stays behind, neither an effect nor a finalizer.
+// - a no effect is without the finalizer
+// - b no effect stays behind
+// - c no finalizer stays behind
+// OPR-18: given a reconciler with children that ends at any of its requests, when another one goes on, then
+// the children are those that are wanted, each once.
 #[test]
 fn opr_03_and_opr_18_wherever_a_reconciler_ends_nothing_is_lost_nothing_stays_and_nothing_is_made_twice() {
     let undisturbed = life(End::Before(usize::MAX));

@@ -14,6 +14,13 @@ use informer_core::reflector::SourceState;
 
 use crate::world::{LONG, pass, run, run_with, three};
 
+// WL-02: given Added a, b, then a bookmark annotated initial-events-end="true" at version 3, when consumed,
+// then one snapshot {a, b} at version 3 is published, Added{cause: InitialList} is delivered for both, the
+// informer is synced, and the same stream goes on.
+// - a one snapshot {a, b} at version 3 is published
+// - b Added{cause: InitialList} is delivered for both
+// - c the informer is synced, and the same stream goes on
+// - d the bookmark of a server is read: `wl_02_a_watch_list_brings_the_initial_events_and_their_end_bookmark`
 #[test]
 fn wl_01_and_wl_02_a_fresh_informer_syncs_by_one_watch_with_initial_events_and_no_list() {
     run(three, |world| async move {
@@ -33,6 +40,12 @@ fn wl_01_and_wl_02_a_fresh_informer_syncs_by_one_watch_with_initial_events_and_n
     });
 }
 
+// REF-01: given a fresh reflector whose source cannot watch-list, when it starts, then the first LIST carries
+// version "0" and limit 500, and the WATCH carries the list's version, bookmarks allowed and a timeout.
+// - a the first LIST carries version "0" and limit 500
+// - b the WATCH carries the list's version
+// - c bookmarks are allowed and a timeout is asked for:
+//   `wl_17_selectors_stand_in_every_request_and_a_name_joins_the_fields`
 #[test]
 fn ref_01_a_source_without_watch_list_is_listed_at_zero_and_watched_at_the_lists_version() {
     run(
@@ -51,6 +64,9 @@ fn ref_01_a_source_without_watch_list_is_listed_at_zero_and_watched_at_the_lists
     );
 }
 
+// REF-02: given a list published at version 10, when the reflector relists, then the request carries "10",
+// not "0".
+// - a a relist carries "10"
 #[test]
 fn ref_02_and_ref_38_a_watch_ended_by_410_relists_at_the_published_version_at_once() {
     run(
@@ -87,6 +103,11 @@ fn ref_38_the_store_is_served_while_it_relists() {
     });
 }
 
+// REF-29: given lists that fail, when each fails, then the failure counter of its class rises by one, and
+// state and last error hold the typed error; awaiting a change of state sees each.
+// - a the failure counter of its class rises by one: `ref_29_each_failed_list_is_counted_by_its_class`
+// - b state and last error hold the typed error
+// - c awaiting a change of state sees each
 #[test]
 fn ref_29_a_wait_for_the_state_sees_each_failed_list_with_its_typed_error() {
     let overloaded = || ListWatchError::Overloaded { message: "slow down".into(), retry_after: None };
@@ -153,6 +174,11 @@ fn wl_06_after_a_restart_of_its_reflector_a_source_is_asked_for_a_watch_list_aga
     });
 }
 
+// WL-03: given Added frames and no annotated bookmark, when the stream goes on, then nothing is published or
+// delivered, the state is Listing, and synced() is pending.
+// - a nothing is published or delivered
+// - b the state is Listing
+// - c synced() is pending
 #[test]
 fn wl_03_without_the_end_bookmark_nothing_is_published_or_delivered_and_synced_is_pending() {
     run(
@@ -204,6 +230,28 @@ fn ref_16_a_watch_that_brought_something_and_ends_is_reopened_at_its_last_versio
     });
 }
 
+// REF-35: given 404 on LIST or WATCH of a missing CRD, when it persists, then the state is Gone with the
+// reason and the time of the next try, the store goes on serving, it is asked again after 1, 2, 4, 8 and then
+// each 15 s, each wait up to twice as long and none above 30 s, and once it has been missing for ten minutes
+// each 30 to 60 s, and there is one log line on entering and at most one each 10 min; when the CRD is back it
+// recovers by itself: Deleted{exact: false, cause: Relist} for what is gone, Added for what is new. (Changed
+// from "every 30 to 60 s": an operator is often installed seconds before its CRD, and stood still for a
+// minute.)
+// - a the state is Gone after 404 on LIST, WATCH, watch-list or the rewind question, with the reason and the
+//   time of the next try: `ref_35_a_kind_that_comes_and_goes_while_it_is_watched_is_asked_for_soon_each_time`
+// - b the store goes on serving
+// - c it is asked again after 1, 2, 4, 8 and then each 15 s, each wait up to twice as long and none above 30
+//   s: `ref_35_a_kind_that_is_missing_is_asked_for_after_1_2_4_to_30_seconds_with_one_request_each`
+// - d after ten minutes each 30 to 60 s:
+//   `ref_35_after_ten_minutes_a_missing_kind_is_asked_for_each_30_to_60_seconds`
+// - e a kind that goes again while it is watched is asked for soon again, one whose watch is refused at once
+//   each time is not: `ref_35_a_kind_that_comes_and_goes_while_it_is_watched_is_asked_for_soon_each_time`
+// - f there is one log line on entering and at most one each 10 min:
+//   `inf_33_and_ref_35_a_source_that_is_refused_for_hours_is_logged_on_entering_and_at_most_each_ten_minutes`
+// - g when the CRD is back subscribers receive Deleted{exact: false, cause: Relist} for what is gone and
+//   Added for what is new
+// - h on both servers a kind that is defined late, deleted and defined again is followed within seconds:
+//   `ref_35_a_missing_kind_is_gone_until_it_is_defined`
 #[test]
 fn ref_35_a_missing_kind_is_gone_the_store_is_served_and_it_recovers_by_itself() {
     run(three, |world| async move {
@@ -226,6 +274,16 @@ fn ref_35_a_missing_kind_is_gone_the_store_is_served_and_it_recovers_by_itself()
     });
 }
 
+// REF-39: given a watch that is silent but healthy, when 30 s pass, then a second watch is opened at the last
+// version and takes over once its head has arrived, the first is closed, nothing is lost or delivered twice;
+// with nothing new the next renewals come after 60 s and then each 90 s; an object or bookmark sets it back
+// to 30 s.
+// - a when 30 s pass, a second watch is opened at the last version, takes over once its head has arrived, and
+//   the first is closed: `ref_39_a_silent_watch_is_renewed_after_30_then_60_then_each_90_seconds`
+// - b nothing is lost or delivered twice
+// - c the next renewals come after 60 s and then each 90 s
+// - d an object or bookmark sets it back to 30 s:
+//   `ref_39_an_object_or_bookmark_resets_the_silence_to_30_seconds`
 #[test]
 fn ref_39_a_silent_watch_is_renewed_after_30_60_and_then_each_90_seconds_and_nothing_is_lost() {
     run(three, |world| async move {
@@ -247,6 +305,13 @@ fn ref_39_a_silent_watch_is_renewed_after_30_60_and_then_each_90_seconds_and_not
     });
 }
 
+// REF-47: given 100 informers of one `Runtime` that start or relist at one moment, when run on simulated
+// time, then at most the list budget of lists are in flight, the starts are spread, and all sync.
+// - a at most the list budget of lists are in flight, when all start and when all relist:
+//   `ref_47_never_more_lists_than_the_budget_are_in_flight_whether_all_start_or_all_relist`
+// - b the starts are spread:
+//   `ref_47_a_hundred_informers_that_start_at_one_moment_begin_spread_over_the_start_jitter`
+// - c all sync
 #[test]
 fn ref_47_a_hundred_informers_list_under_the_budget_of_their_runtime_and_all_sync() {
     Runtime::simulation(3).lists_at_once(4).start_jitter(Duration::from_millis(100)).build().run(
@@ -273,6 +338,10 @@ fn ref_47_a_hundred_informers_list_under_the_budget_of_their_runtime_and_all_syn
     );
 }
 
+// REF-50: given a reflector in Backoff for an hour, when read, then lister, snapshots and subscriptions serve
+// what they have, and the time since the last frame or bookmark is visible.
+// - a lister, snapshots and subscriptions serve what they have
+// - b the time since the last frame or bookmark is visible
 #[test]
 fn ref_50_in_backoff_for_an_hour_everything_is_served_and_the_staleness_is_visible() {
     run(three, |world| async move {

@@ -35,6 +35,16 @@ async fn broken(world: &World) -> Watched {
     watched
 }
 
+// REF-32: given a watch frame whose object fails to decode or transform but whose metadata is readable, when
+// received, then it is *set aside*: key, version and error are listed and counted, its last good version
+// stays in the store, marked, the source's version moves on, and nothing relists.
+// - a what fails to decode is set aside: key, version and error are listed and counted
+// - b what fails to transform likewise:
+//   `ref_32_and_rf_23_what_a_transform_refuses_in_a_watch_or_a_list_is_undecodable_with_its_error`
+// - c its last good version stays in the store, marked
+// - d the source's version moves on:
+//   `ref_32_an_undecodable_object_keeps_its_last_good_version_and_the_version_moves_on`
+// - e nothing relists
 #[test]
 fn ref_32_a_frame_that_cannot_be_read_is_undecodable_and_nothing_relists() {
     run(three, |world| async move {
@@ -72,6 +82,17 @@ fn ref_41_an_undecodable_object_is_asked_for_after_1_min_and_then_at_gaps_of_1_t
     });
 }
 
+// REF-41: given a set-aside object, when simulated time passes, then it is asked by GET no sooner than 1 min
+// and then at gaps of 1 to 10 min; a good answer is delivered as Added or Updated{cause: Watch} and ends the
+// mark; one older than what the store or the watch has by then is dropped, and older frames of that key
+// change nothing after it.
+// - a it is asked by GET no sooner than 1 min and then at gaps of 1 to 10 min:
+//   `ref_41_the_first_question_comes_after_1_to_2_min_and_the_gaps_double_up_to_5_to_10_min`
+// - b a good answer is delivered as Added or Updated{cause: Watch} and ends the mark
+// - c one older than what the store or the watch has by then is dropped:
+//   `ref_41_a_fetched_object_is_dropped_when_the_watch_has_brought_a_newer_state_by_then`
+// - d older frames of that key change nothing after it:
+//   `ref_41_a_fetched_object_ends_the_mark_and_leaves_the_sources_version_where_the_watch_is`
 #[test]
 fn ref_41_a_good_answer_is_delivered_with_cause_watch_and_ends_the_mark() {
     run(three, |world| async move {
@@ -196,6 +217,15 @@ fn ref_41_at_most_one_get_is_open_and_one_that_is_never_answered_ends_at_its_dea
     });
 }
 
+// REF-42: given a set-aside object whose GET finds nothing, or an object outside the informer's selectors,
+// when answered, then nothing is delivered or stored; the Deleted comes by watch or relist (only if a good
+// version was delivered), and then the entry is gone.
+// - a a GET that finds nothing delivers and stores nothing
+// - b an object outside the selectors is one that is not found:
+//   `the_server_evaluates_selectors_in_lists_watches_and_gets`
+// - c the Deleted comes by watch, only if a good version was delivered, and then the entry is gone
+// - d or by relist, likewise:
+//   `ref_42_what_a_list_lacks_is_deleted_only_if_a_good_version_was_delivered_and_either_mark_ends`
 #[test]
 fn ref_42_a_get_that_finds_nothing_delivers_nothing_and_the_watch_delivers_the_deletion() {
     run(three, |world| async move {
@@ -233,6 +263,10 @@ fn ref_42_an_object_that_was_never_readable_is_never_delivered_and_its_entry_end
     });
 }
 
+// REF-43: given a Deleted frame whose object does not decode but whose key is readable, when received, then
+// Deleted{last: the stored object, exact: false, cause: Watch} and nothing is set aside.
+// - a Deleted{last: the stored object, exact: false, cause: Watch}
+// - b nothing is set aside
 #[test]
 fn ref_43_a_deletion_that_cannot_be_read_is_delivered_as_inexact_and_nothing_counts_as_undecodable() {
     run(three, |world| async move {

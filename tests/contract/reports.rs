@@ -21,6 +21,18 @@ pub(crate) fn unfinished(report: &ShutdownReport) -> Vec<(&str, usize, usize)> {
     report.unfinished.iter().map(|one| (&*one.name, one.dropped, one.in_flight)).collect()
 }
 
+// LIS-24: given a subscriber that has not handled its last window (a closure, a blocking closure, an actor,
+// an actor with events one at a time, a stream), when a shutdown's limit passes, then its status shows the
+// window in flight, the report names it with what is dropped and in flight, and is not clean; with everything
+// handled it is clean; while it is shut down no further resync begins.
+// - a the status of each shows the window in flight
+// - b the report names each with what is dropped and in flight, and is not clean
+// - c on threads too, with a blocking closure, which it reports as still running:
+//   `lis_24_a_report_names_each_subscriber_that_has_not_handled_its_first_window_on_threads_too`
+// - d with everything handled it is clean:
+//   `lis_24_a_report_is_clean_when_every_subscriber_has_handled_everything`
+// - e while it is shut down no further resync begins, so that the shutdown ends:
+//   `lis_24_a_subscriber_that_is_shut_down_receives_no_further_resync_so_that_the_shutdown_ends`
 #[test]
 fn lis_24_a_report_names_each_subscriber_that_has_not_handled_its_first_window_and_is_not_clean() {
     run(three, |world| async move {
@@ -92,6 +104,8 @@ fn lis_24_a_report_is_clean_when_every_subscriber_has_handled_everything() {
     });
 }
 
+// LIS-25: given a subscription that becomes synced, when its status is read at any moment, then synced comes
+// together with the initial events delivered and none in flight.
 #[test]
 fn lis_25_a_status_that_is_synced_shows_the_initial_events_as_delivered() {
     on_threads(async {
@@ -138,6 +152,15 @@ fn shuts_down(informer: &Informer<String>, limit: Duration) -> Reported {
     reported
 }
 
+// LIS-28: given `Informer::shutdown` awaited inside one of its own closures, async or blocking, when it runs,
+// then it drains all others, does not wait for that one, and says so; inside another informer's closure it
+// works as usual.
+// - a it drains all others
+// - b it does not wait for that one, and says so
+// - c inside a blocking closure, too:
+//   `lis_28_an_informers_shutdown_inside_its_own_blocking_closure_does_not_wait_for_itself`
+// - d inside another informer's closure it works as usual:
+//   `lis_28_an_informers_shutdown_inside_another_informers_callback_waits_as_usual`
 #[test]
 fn lis_28_an_informers_shutdown_inside_its_own_async_closure_waits_for_the_others_and_not_for_that_one() {
     run(three, |world| async move {

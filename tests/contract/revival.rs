@@ -24,6 +24,16 @@ pub(crate) fn panics_while_on() -> (Arc<AtomicBool>, Faults) {
     (switch, faults)
 }
 
+// INF-66: given a source that supervision has given up, when `Informer::revive` is called, then its state is
+// Starting at once and no failure is shown, it goes on at the version it had reached, subscribers receive
+// only true differences, and it may be restarted as often as a new one; waits begun afterwards end Ok; a
+// source that is followed, an unknown one and a stopped informer are refused.
+// - a it goes on where it was, true differences only, a new history
+// - b waits begun afterwards end Ok:
+//   `inf_66_an_informer_syncs_after_a_source_that_was_given_up_before_its_first_list_is_revived`
+// - c also by an `AnyInformer`, which lists the subscriptions, too:
+//   `inf_66_an_informer_without_its_type_revives_a_source_and_shows_its_subscriptions`
+// - d what cannot be revived is refused
 #[test]
 fn inf_66_a_source_that_was_given_up_is_revived_goes_on_where_it_was_and_delivers_only_true_differences() {
     let (panics_while_on, faults) = panics_while_on();

@@ -130,6 +130,11 @@ fn idx_21_a_stop_in_the_middle_of_a_replace_ends_at_once_and_publishes_nothing()
     }
 }
 
+// INF-37: given a Replace half applied, when a subscription joins, then it starts from the snapshot before
+// and receives the Replace's differences after: nothing lost, nothing twice.
+// - a at whatever moment it joins, nothing is lost and nothing is delivered twice:
+//   `inf_37_a_subscriber_that_joins_in_the_middle_of_a_replace_loses_nothing_and_receives_nothing_twice`
+// - b it starts from the snapshot before the Replace, and receives the Replace's differences after
 #[test]
 fn inf_37_a_subscriber_that_joins_in_mid_replace_starts_from_the_snapshot_before_it_and_receives_the_differences()
  {

@@ -331,6 +331,12 @@ fn inf_81_while_one_source_takes_over_from_another_nobody_is_notified_of_what_bo
     });
 }
 
+// INF-81: given sources that take over from others (`hand_over`), when the new ones have listed, then the old
+// ones are removed, and no subscriber is notified of what both hold; when a new one cannot list, then nothing
+// is taken over.
+// - a no subscriber is notified of what both hold:
+//   `inf_81_while_one_source_takes_over_from_another_nobody_is_notified_of_what_both_hold`
+// - b one that cannot list takes nothing over
 #[test]
 fn inf_81_a_new_source_that_cannot_list_takes_nothing_over() {
     Runtime::simulated(1).run(|runtime| async move {
@@ -370,6 +376,31 @@ async fn exchange(runtime: &Runtime) -> u64 {
     status.restarts
 }
 
+// INF-80: given a running informer, when a source is added, then it is listed, delivered and followed, and a
+// latched synced stays; when one is removed, then it is asked no more, what it had handed over is applied,
+// objects that no other source holds are delivered as Deleted{exact: false, cause: Relist}, and its name may
+// come back with other keys and begins anew; whatever crashes meanwhile, and whether or not anything waits
+// for it.
+// - a an added one is listed, delivered and followed, and synced stays true:
+//   `inf_80_a_source_that_is_added_is_listed_delivered_and_followed_and_synced_stays_true`
+// - b what it had put in leaves the queue first:
+//   `inf_80_the_end_of_a_source_leaves_behind_all_that_it_has_put_in`
+// - c a removed one is asked no more, and what it alone held is delivered as Deleted:
+//   `inf_80_a_source_that_is_removed_is_asked_no_more_and_the_objects_that_only_it_held_are_deleted`
+// - d the name comes back and begins anew, with a new restart history:
+//   `inf_80_a_name_that_comes_back_with_other_keys_begins_anew`
+// - e a taken or unknown name, the last source, a mixed cluster and a stopped informer are refused by type:
+//   `inf_80_what_cannot_be_added_or_removed_is_refused_by_type_and_changes_nothing`
+// - f before the first sync an added one counts and a removed one does not:
+//   `inf_80_before_the_first_sync_an_added_source_counts_and_a_removed_one_does_not`
+// - g a subscription that is not synced waits for it, one that is stays so:
+//   `inf_80_a_subscription_waits_for_a_source_that_is_added_before_it_is_synced_and_not_for_a_later_one`
+// - h a wait for its version ends with the removal:
+//   `inf_80_waiting_for_a_version_ends_when_the_source_is_removed`
+// - i a removal goes on without a waiter:
+//   `inf_80_a_removal_goes_on_when_nothing_waits_for_it_and_a_second_call_joins_it`
+// - j one that is given up or refused can be removed: `inf_80_a_given_up_or_refused_source_can_be_removed`
+// - k a crash in the middle delays it and loses nothing
 #[test]
 fn inf_80_a_crash_in_the_middle_of_a_removal_or_a_hand_over_delays_it_and_loses_nothing() {
     let sites = [

@@ -61,6 +61,16 @@ fn lis_43_each_failure_is_told_with_its_error_its_attempts_and_its_next_try() {
     );
 }
 
+// LIS-43: given a handler of failures, when requests of a source fail, then it is told of each, with source,
+// typed error, attempts in a row and the next try, one at a time; while it is busy the newest of each source
+// waits, with the number of those that it stands for; it delays no request, a panic in it is counted and it
+// is called again, and it neither keeps the informer nor outlives it.
+// - a each failure with source, error, attempts and next try:
+//   `lis_43_each_failure_is_told_with_its_error_its_attempts_and_its_next_try`
+// - b while it is busy the newest waits with the number of those before, and nothing is delayed
+// - c a panic is counted, and it is called again: `lis_43_a_handler_that_panics_is_counted_and_called_again`
+// - d a stream ends with the informer, and does not keep it:
+//   `lis_43_the_stream_of_failures_ends_with_the_informer_and_does_not_keep_it`
 #[test]
 fn lis_43_a_handler_that_is_busy_hears_of_the_newest_failure_and_how_many_it_missed() {
     run(

@@ -188,6 +188,16 @@ fn ref_23_only_while_a_renewal_awaits_its_head_are_two_streams_open() {
     });
 }
 
+// REF-23: given an open list or watch stream, when the informer stops, the stream fails or the reflector
+// restarts, then that stream is dropped exactly once, and two streams of one source are never open together,
+// except while a renewal (REF-39) awaits its head.
+// - a when the informer stops, the stream is dropped
+// - b when it fails: `ref_23_a_failed_stream_is_dropped_before_the_next_is_opened`
+// - c when the reflector restarts
+// - d each is dropped exactly once
+// - e two are never open together: `ref_23_a_failed_stream_is_dropped_before_the_next_is_opened`
+// - f except while a renewal awaits its head:
+//   `ref_23_only_while_a_renewal_awaits_its_head_are_two_streams_open`
 #[test]
 fn ref_23_a_stop_and_a_restart_of_the_reflector_drop_what_is_open() {
     let lethal = Arc::new(AtomicBool::new(false));

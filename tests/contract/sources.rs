@@ -63,6 +63,8 @@ fn inf_36_a_subscription_syncs_when_an_empty_source_lists_long_after_the_others(
     });
 }
 
+// INF-62: given bounds of the queue with zero parts, zero bytes or a zero batch, when the informer is
+// started, then it is refused with an error that names the bound; with one of each it syncs.
 #[test]
 fn inf_62_a_queue_that_could_take_or_hand_out_nothing_is_refused_by_the_name_of_its_bound() {
     let sound = Bounds::default();
@@ -86,6 +88,12 @@ fn inf_62_a_queue_that_could_take_or_hand_out_nothing_is_refused_by_the_name_of_
     });
 }
 
+// INF-83: given sources whose scopes surely overlap, or only some of which name a cluster, when an informer
+// is started with them or one is added, then it is refused with an error that names both; a hand-over may
+// overlap.
+// - a refused, but for a hand-over
+// - b sources of Kubernetes say what they cover:
+//   `inf_83_the_same_namespace_twice_or_all_and_one_of_them_is_refused`
 #[test]
 fn inf_83_scopes_that_overlap_are_refused_when_a_source_is_declared_or_added() {
     Runtime::simulated(1).run(|runtime| async move {

@@ -274,6 +274,12 @@ async fn arrives(stage: Stage, runtime: Runtime, visits: &Visits) -> (World, Opt
     (world, other)
 }
 
+// REF-34: given each state and wait (jittered start, list budget, Listing before, within and between pages,
+// watch-list before its end bookmark, Streaming, Backoff, 429 wait, Denied, Gone, full queue, set-aside GET),
+// when stopped, then the informer has ended within 100 ms.
+// - a in each of the states and waits it ends without waiting for anything
+// - b within 100 ms of real time, where the state is reached without a minute's wait:
+//   `ref_34_on_threads_too_a_stop_ends_the_informer_within_100_ms_of_real_time`
 #[test]
 fn ref_22_and_ref_34_in_every_state_a_stop_ends_the_informer_at_once_asks_no_more_and_publishes_no_half() {
     for stage in AT_ONCE.into_iter().chain([FullQueue, UndecodableGet]) {
@@ -322,6 +328,12 @@ fn dropped_at(site: Site, handle: &Arc<Mutex<Option<Informer<String>>>>) -> Faul
     })
 }
 
+// REF-22: given stop before the list, in mid-list, between list and watch, and in mid-watch, when stopped,
+// then no further request is made, no failure is counted and nothing half listed is published.
+// - a before the list, in mid-list and in mid-watch no further request is made, no failure is counted, and
+//   nothing half listed is published:
+//   `ref_22_and_ref_34_in_every_state_a_stop_ends_the_informer_at_once_asks_no_more_and_publishes_no_half`
+// - b between list and watch no watch is asked for
 #[test]
 fn ref_22_a_stop_between_a_list_and_its_watch_asks_for_no_watch() {
     let handle = Arc::new(Mutex::new(None));

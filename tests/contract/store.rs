@@ -11,6 +11,11 @@ use informer_core::index::Index;
 
 use crate::world::{nothing, run, run_with, settle, three};
 
+// RF-06: given Replace([], "123") as the first list, when popped, then it is one entry; applied, an empty
+// snapshot at 123 is published and the informer is synced.
+// - a popped, it is one entry: `rf_06_an_empty_replace_is_one_entry`
+// - b an empty snapshot at its version is published
+// - c the informer is synced
 #[test]
 fn rf_06_an_empty_first_list_is_published_at_its_version_and_syncs() {
     run(nothing, |world| async move {
@@ -22,6 +27,10 @@ fn rf_06_an_empty_first_list_is_published_at_its_version_and_syncs() {
     });
 }
 
+// RF-18: given Replace of two items as the first list, when applied, then synced() is pending and readers see
+// neither until the one publish that holds both; right after, Ok.
+// - a synced() is pending and readers see neither until the one publish
+// - b that holds both, and right after it is Ok
 #[test]
 fn rf_18_synced_is_pending_until_the_one_publish_that_holds_the_whole_list() {
     run(
@@ -53,6 +62,10 @@ fn rf_26_the_version_of_the_snapshot_follows_the_newest_applied_event_and_bookma
     });
 }
 
+// IDX-02: given an update that changes the index value, when queried, then old bucket no longer has it, new
+// one does.
+// - a the old bucket no longer has it
+// - b the new one does
 #[test]
 fn idx_02_an_update_that_changes_the_index_value_moves_the_object_to_another_bucket() {
     run(three, |world| async move {
@@ -64,6 +77,7 @@ fn idx_02_an_update_that_changes_the_index_value_moves_the_object_to_another_buc
     });
 }
 
+// IDX-05: given an unknown index name, when queried, then an error names it (no panic).
 #[test]
 fn idx_05_an_unknown_index_is_an_error_that_names_it() {
     run(three, |world| async move {
@@ -73,6 +87,14 @@ fn idx_05_an_unknown_index_is_an_error_that_names_it() {
     });
 }
 
+// IDX-06: given objects in the store, when an index is added, then it appears in one later snapshot with all
+// of them; a name already taken is an error and changes nothing.
+// - a it appears in one later snapshot, and in none before it is whole:
+//   `idx_06_an_added_index_appears_in_one_later_snapshot_with_all_objects`
+// - b with all objects
+// - c also those that change while it is built: `parts_applied_while_an_index_is_built_are_in_it`
+// - d a name already taken is an error
+// - e and changes nothing: `idx_06_a_name_already_taken_is_an_error_and_changes_nothing`
 #[test]
 fn idx_06_an_index_added_late_appears_whole_in_one_later_snapshot_and_a_taken_name_changes_nothing() {
     run(three, |world| async move {
@@ -126,6 +148,8 @@ fn looks(sights: &Sights) -> Faults {
     })
 }
 
+// RF-25: given store {a,b} and Replace([b',c]), when a reader takes snapshots at any instant, then each holds
+// {a,b} or {b',c}, never a mixture.
 #[test]
 fn rf_25_a_reader_sees_the_state_before_a_replace_or_after_it_and_nothing_between() {
     let sights = Sights::default();

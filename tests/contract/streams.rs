@@ -103,6 +103,20 @@ fn lis_26_a_stream_without_waiting_events_delays_nothing() {
     });
 }
 
+// LIS-26: given an informer's shutdown and a stream that is owed something, when it is polled, then it is
+// drained; if it was never polled it is given up at once, and if it was left after a second, with what it was
+// owed, also when the shutdown comes before its start; owed nothing it delays nothing.
+// - a a stream that is polled receives all that it is owed:
+//   `lis_26_a_stream_that_is_polled_receives_all_that_waits_for_it`
+// - b also when the shutdown comes before its start:
+//   `lis_26_a_polled_stream_receives_all_also_when_the_shutdown_comes_before_its_start`
+// - c one that was never polled is given up at once, with what it was owed:
+//   `lis_26_a_stream_that_was_never_polled_is_given_up_at_once_with_what_waits_for_it`
+// - d also when the shutdown comes before its start:
+//   `lis_26_a_stream_that_was_never_polled_is_given_up_also_when_the_shutdown_comes_before_its_start`
+// - e one that was left is given up after a second
+// - f what it has taken it still gives, and then it ends
+// - g owed nothing it delays nothing: `lis_26_a_stream_without_waiting_events_delays_nothing`
 #[test]
 fn lis_26_a_stream_that_was_left_is_given_up_after_a_second() {
     run(three, |world| async move {

@@ -124,6 +124,17 @@ fn inf_27_an_async_closure_is_synced_when_its_last_initial_call_has_ended_early_
     }
 }
 
+// INF-27: given a subscription still working through its initial events, when the informer is synced, then
+// subscription.synced() is pending until its last initial callback has returned.
+// - a the decision: not before the last initial event is handled:
+//   `inf_27_initial_events_are_delivered_when_the_last_of_them_is_acknowledged`
+// - b an async closure, joined before the list or late: pending until its last initial call has ended:
+//   `inf_27_an_async_closure_is_synced_when_its_last_initial_call_has_ended_early_or_late`
+// - c a blocking closure, too
+// - d a stream: until the item after the last initial one is asked for:
+//   `lis_15_a_stream_gives_the_same_events_and_is_synced_when_asked_beyond_the_last_initial_one`
+// - e the last initial event is that of the source that lists last, whatever else waits:
+//   `inf_27_deletions_that_wait_and_are_undone_bring_no_subscription_to_its_end_too_early`
 #[test]
 fn inf_27_a_blocking_closure_is_synced_when_its_last_initial_call_has_returned_early_or_late() {
     for joins_late in [false, true] {
@@ -171,6 +182,19 @@ fn lis_07_names_stay_the_same_over_restarts() {
     });
 }
 
+// LIS-08: given a stalled `Coalesce` subscriber and 1,000,000 events on 100 keys, when its backlog is read,
+// then it holds at most a Deleted, the last brief life and an Added a key, only keys that are live or owed a
+// Deleted or a brief life, at most 4,096 brief lives, the oldest beyond that dropped and counted, and depth,
+// oldest age and coalesced count are visible.
+// - a it holds at most a Deleted, a brief life and an Added a key:
+//   `lis_08_a_stalled_subscriber_is_behind_on_keys_and_not_on_events`
+// - b only keys that are live or owed a Deleted or a brief life:
+//   `lis_08_keys_that_are_not_live_wait_only_while_a_deleted_or_a_brief_life_waits`
+// - c depth, oldest age and coalesced count are visible
+// - d brief lives beyond the bound are dropped, oldest first, and counted, also those of keys that a cursor
+//   has yet to pass: `lis_08_brief_lives_beyond_the_bound_are_dropped_oldest_first_and_counted`
+// - e depth counts each key once, also one that was ready to be told and changes again:
+//   `lis_08_a_key_that_was_ready_to_be_delivered_and_changes_again_counts_once`
 #[test]
 fn lis_08_depth_oldest_age_and_coalesced_count_of_a_stalled_subscriber_are_visible() {
     run(three, |world| async move {
@@ -190,6 +214,11 @@ fn lis_08_depth_oldest_age_and_coalesced_count_of_a_stalled_subscriber_are_visib
     });
 }
 
+// LIS-09: given stop with a backlog, when shutdown has a deadline, then what is owed is delivered until the
+// deadline; the rest is dropped, and the report names each subscription that did not finish, with its dropped
+// count.
+// - a what is owed is delivered until the deadline
+// - b the rest is dropped, and the report names each subscription that did not finish, with its dropped count
 #[test]
 fn lis_09_until_the_deadline_what_waits_is_delivered_and_then_the_rest_is_dropped_and_reported() {
     run(
@@ -276,6 +305,16 @@ fn lis_11_no_more_than_64_are_sent_before_the_last_of_them_is_handled_whatever_t
     }
 }
 
+// LIS-14: given a blocking closure that sleeps 1 s, when events arrive, then it runs on the callback pool,
+// one batch at a time, in order, the pipeline goes on meanwhile, and as many of them as there are cores,
+// never returning, delay no further one.
+// - a it runs on the callback pool:
+//   `lis_14_a_blocking_closure_runs_on_the_callback_pool_and_holds_no_thread_while_it_is_idle`
+// - b one call at a time, in order
+// - c the pipeline goes on meanwhile:
+//   `lis_01_an_actor_a_blocking_or_an_async_closure_that_never_returns_delays_nobody_else`
+// - d as many as there are cores, never returning, delay no further one:
+//   `lis_14_as_many_blocking_closures_as_there_are_cores_that_never_return_delay_no_further_one`
 #[test]
 fn lis_14_a_blocking_closure_is_called_for_one_event_at_a_time_and_in_order() {
     on_threads(async {

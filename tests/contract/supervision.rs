@@ -57,6 +57,21 @@ fn inf_42_a_reflector_killed_while_it_starts_or_receives_is_restarted_alone() {
     killed_at_every_visit(Site::ReflectorReceived, 1);
 }
 
+// INF-43: given DeltaFifo, Indexer or Processor killed at any message, also between a publish and its
+// `Changes`, when the group is back in a new epoch, then each subscriber receives exactly the diff since the
+// snapshot it last took (cause Relist): no Added twice, nothing lost, nothing for unchanged objects; readers
+// never stop.
+// - a a DeltaFifo killed at any message: nothing lost, no Added twice, nothing for unchanged objects
+// - b an Indexer: in the same way: `inf_43_an_indexer_killed_at_any_message_costs_nobody_an_event`
+// - c also between a publish and its `Changes`:
+//   `inf_43_an_indexer_killed_between_a_publish_and_its_changes_costs_nobody_an_event`
+// - d a Processor: in the same way: `inf_43_a_processor_killed_at_any_message_costs_nobody_an_event`
+// - e what it receives is the diff since the snapshot it last took, cause Relist:
+//   `inf_43_after_a_restart_only_true_differences_are_delivered`
+// - f also to a subscription with `Every`:
+//   `inf_43_a_subscriber_to_every_event_receives_what_a_group_restart_left_out`
+// - g readers never stop:
+//   `idx_23_readers_are_answered_from_the_last_published_frame_while_the_indexer_is_down`
 #[test]
 fn inf_43_a_delta_fifo_killed_at_any_message_costs_nobody_an_event() {
     killed_at_every_visit(Site::DeltaFifoPush, 1);
@@ -81,6 +96,13 @@ fn inf_43_a_processor_killed_at_any_message_costs_nobody_an_event() {
     killed_at_every_visit(Site::ProcessorFannedOut, 1);
 }
 
+// INF-42: given the Reflector killed in mid-message, when it restarts, then it alone restarts: address and
+// queued messages survive, subscribers receive only true differences, restarts rise by one.
+// - a it alone restarts
+// - b address and queued messages survive:
+//   `inf_42_an_actor_killed_in_mid_message_keeps_its_address_and_the_messages_behind_it`
+// - c subscribers receive only true differences
+// - d restarts rise by one
 #[test]
 fn inf_42_a_restarted_reflector_asks_at_the_version_it_had_reached_and_delivers_only_true_differences() {
     run_with(kill_at(Site::ReflectorReceived, 8), three, |world| async move {
@@ -105,6 +127,10 @@ fn inf_42_a_restarted_reflector_asks_at_the_version_it_had_reached_and_delivers_
     });
 }
 
+// INF-53: given a Listener killed in mid-message, when it ends, then its subscription ends with a reason and
+// no other subscription or publish notices.
+// - a its subscription ends with a reason
+// - b no other subscription or publish notices
 #[test]
 fn inf_53_a_listener_killed_in_mid_message_ends_its_subscription_with_a_reason_and_nothing_else() {
     run_with(kill_at(Site::ListenerChanges, 3), three, |world| async move {
@@ -176,6 +202,10 @@ fn inf_45_a_group_that_panics_again_and_again_is_given_up_state_and_waits_show_i
     });
 }
 
+// IDX-23: given an Indexer that was killed and is not yet restarted, when get, list, by_index and snapshot
+// are called, then they answer from the last published frame.
+// - a get, list, by_index and snapshot answer from the last published frame
+// - b the next life goes on from that frame
 #[test]
 fn idx_23_readers_are_answered_from_the_last_published_frame_while_the_indexer_is_down() {
     run_with(kill_at(Site::IndexerApply, 2), three, |world| async move {

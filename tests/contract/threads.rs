@@ -44,6 +44,11 @@ pub(crate) fn block_on<T>(builder: &mut tokio::runtime::Builder, future: impl Fu
     builder.enable_all().build().expect("a runtime").block_on(future)
 }
 
+// INF-48: given two `Runtime`s in one process, inside tokio (both flavours) and actix mains, when one is
+// stopped and joined, then its threads are gone, the other runs on, and no signal handler was installed.
+// - a inside tokio, both flavours, and actix mains, one is stopped and the other runs on
+// - b its threads are gone: `inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains`
+// - c no signal handler was installed: `inf_48_no_signal_handler_is_installed`
 #[test]
 fn inf_48_informers_run_in_any_async_main_and_two_runtimes_do_not_affect_each_other() {
     block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), follows_and_ends());
@@ -51,6 +56,13 @@ fn inf_48_informers_run_in_any_async_main_and_two_runtimes_do_not_affect_each_ot
     actix_rt::System::new().block_on(follows_and_ends());
 }
 
+// INF-10: given stop and join, when they return, then no actor, task, connection or thread of this informer
+// (of the `Runtime`: none at all) remains.
+// - a no part of the informer asks or delivers any more:
+//   `inf_10_after_a_shutdown_no_part_of_the_informer_asks_or_delivers_any_more`
+// - b no actor, no closure and no request of it is left when shutdown returns:
+//   `inf_10_when_a_shutdown_returns_no_actor_no_closure_and_no_request_of_the_informer_remains`
+// - c none of the runtime's threads remains
 #[test]
 fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
     let threads = || {
@@ -89,6 +101,12 @@ fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
     });
 }
 
+// INF-08: given storms of subscribe and drop while events flow, when run on threads and under 200 seeds of
+// simulation, then no deadlock or panic, and each surviving subscription's events replay to the snapshot.
+// - a on threads there is no deadlock and no panic
+// - b nor under 200 seeds of simulation:
+//   `every_random_run_ends_with_a_true_cache_and_subscribers_that_received_only_the_truth`
+// - c each surviving subscription's events replay to the snapshot
 #[test]
 fn inf_08_storms_of_subscribers_that_come_and_go_while_events_flow_lose_nobody_an_event() {
     block_on(tokio::runtime::Builder::new_multi_thread().worker_threads(2), async {
@@ -129,6 +147,7 @@ fn inf_08_storms_of_subscribers_that_come_and_go_while_events_flow_lose_nobody_a
     });
 }
 
+// INF-52: given a build with panic = "abort", when compiled, then a compile error says why.
 #[test]
 fn inf_52_a_build_with_panic_abort_is_refused_with_the_reason() {
     let crate_root = concat!(env!("CARGO_MANIFEST_DIR"), "/actors/src/lib.rs");

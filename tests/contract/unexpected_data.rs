@@ -83,6 +83,19 @@ fn rf_35_a_line_about_an_undecodable_object_names_informer_source_and_object_in_
     assert!(!whole.contains("Undecodable"), "no Debug text of a type: {whole}");
 }
 
+// RF-35: given 1,000 objects that do not decode, or an index function that fails, when they are applied, then
+// the counter of that reason rises by their number and can be read by its reason, a log line names informer,
+// source, object and reason in words and quotes at most 200 bytes of the error, beyond 250 of one publish one
+// line gives the number, and sound data is logged nowhere.
+// - a the counter rises by their number, by list and by watch-list:
+//   `rf_35_a_thousand_objects_that_do_not_decode_are_counted_as_a_thousand`
+// - b it can be read by its reason: `rf_35_every_reason_has_a_counter_of_its_own_under_its_name`
+// - c a line names informer, source, object and reason in words:
+//   `rf_35_a_line_about_an_undecodable_object_names_informer_source_and_object_in_plain_words`
+// - d it quotes at most 200 bytes of the error
+// - e beyond 250 of one publish one line gives the number:
+//   `rf_35_what_is_reported_only_as_a_number_is_logged_as_one_line_with_reason_and_count`
+// - f sound data is logged nowhere: `rf_35_expected_data_is_not_logged`
 #[test]
 fn rf_35_a_line_about_an_index_that_fails_quotes_a_bounded_part_of_what_the_function_said() {
     let lines = recorded(|log| {

@@ -149,6 +149,14 @@ fn newcomer_11_the_log_of_a_blocked_arbiter_says_what_to_call_instead() {
     });
 }
 
+// INF-47: given an actor stuck in a handler, when the watchdog looks, then the arbiter and actor are named in
+// state and log.
+// - a arbiter and actor are named in the state:
+//   `inf_47_an_arbiter_blocked_by_an_index_function_shows_with_its_actor_in_the_status_while_readers_are_served`
+// - b at a shutdown, too
+// - c and in the log: `inf_47_a_stuck_arbiter_and_its_actor_are_named_in_the_log`
+// - d at most once in ten minutes:
+//   `inf_47_a_stuck_arbiter_is_logged_at_once_and_then_at_most_every_ten_minutes`
 #[test]
 fn inf_47_a_shutdown_of_the_runtime_ends_at_its_limit_and_names_what_blocks_which_thread() {
     on_threads(async {

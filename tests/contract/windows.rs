@@ -62,6 +62,13 @@ impl Handler<Batch<String>> for Pages {
     }
 }
 
+// LIS-38: given a subscriber of batches (a closure or an actor), when events wait, then it receives all that
+// wait at once, in order, at most its window and never none, one batch at a time; a panic costs its batch
+// alone.
+// - a all that waits, in order, at most its window, never none, to a closure and to an actor
+// - b a panic costs its batch alone: `lis_38_a_panic_costs_its_batch_alone`
+// - c the same for a closure that blocks:
+//   `lis_38_a_closure_that_blocks_receives_all_that_waits_at_once_and_a_panic_costs_its_batch_alone`
 #[test]
 fn lis_38_a_closure_and_an_actor_receive_all_that_waits_at_once_up_to_their_window() {
     run(hundred, |world| async move {
@@ -136,6 +143,14 @@ async fn given(events: &mut informer_actors::subscription::MarkedEvents<String>)
     }
 }
 
+// LIS-39: given a stream with a mark, when it is read, then the mark comes once, behind the last initial
+// event and before every later one, together with synced: after the first list of every source, first if
+// there is nothing, and not again after a relist or a restart of the group.
+// - a once, behind the initial events and before later ones, with synced, and not again
+// - b first if there is nothing, and not before the first list:
+//   `lis_39_with_nothing_to_begin_with_the_mark_comes_first_and_not_before_the_first_list`
+// - c in every order of what can happen, and never before an event of a first list:
+//   `whatever_happens_in_whatever_order_one_window_at_a_time_is_given_and_all_is_delivered`
 #[test]
 fn lis_39_the_mark_comes_once_behind_the_initial_events_and_before_all_others() {
     run_with(kill_at(Site::ProcessorChanges, 9), three, |world| async move {
@@ -167,6 +182,8 @@ fn lis_39_with_nothing_to_begin_with_the_mark_comes_first_and_not_before_the_fir
     });
 }
 
+// LIS-40: given a subscription with a window of n, when events wait, then at most n of them are out of the
+// backlog.
 #[test]
 fn lis_40_no_more_than_a_window_is_out_of_the_backlog() {
     run(hundred, |world| async move {
@@ -213,6 +230,12 @@ fn lis_41_a_call_that_takes_longer_than_its_limit_is_cancelled_counted_and_logge
     });
 }
 
+// LIS-41: given a subscription with a limit for its calls, when a call takes longer, then that of an async
+// closure is cancelled, its future dropped, and the next begins; that of a blocking closure is shown as stuck
+// until it returns; both are counted, and logged with the key.
+// - a an async one is cancelled, counted and logged, and the next begins:
+//   `lis_41_a_call_that_takes_longer_than_its_limit_is_cancelled_counted_and_logged_and_the_next_begins`
+// - b a blocking one is counted, and shown as stuck until it returns
 #[test]
 fn lis_41_a_blocking_call_that_takes_longer_is_reported_as_stuck_until_it_returns() {
     on_threads(async {

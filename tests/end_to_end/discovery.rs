@@ -207,6 +207,12 @@ pub(crate) async fn a_category_means_the_resources_that_kubectl_gets(stage: Stag
     assert!(all.len() > 5);
 }
 
+// DYN-18: given a new definition after the first discovery, when its kind is first asked for, then one
+// bounded refresh finds it without any reset by the caller.
+// - a one refresh finds it
+// - b so does informerd, for a kind that it is told to watch:
+//   `dyn_18_a_kind_that_the_server_does_not_have_yet_is_watched_as_soon_as_it_has_it`
+// - c it is bounded: `dyn_18_names_that_do_not_exist_cannot_make_a_client_ask_without_bound`
 pub(crate) async fn dyn_18_a_definition_is_found_by_one_refresh_and_followed_without_a_hand_written_resource(
     stage: Stage,
 ) {

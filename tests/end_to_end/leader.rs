@@ -95,6 +95,8 @@ impl Stage {
     }
 }
 
+// LE-01: given no lease, when acquiring, then created with us as holder, 0 transitions.
+// - a created with us as holder and no transitions
 /// One replica leads; when it ends without a word another one does, with a greater number; when that one is shut down the
 /// next does at once. Labels and annotations of others stay.
 pub(crate) async fn le_01_one_of_two_replicas_leads_and_the_other_takes_over_after_a_crash_and_after_a_shutdown(
@@ -221,6 +223,12 @@ pub(crate) async fn a_leader_that_is_killed_is_followed_by_the_other_replica(sta
     assert!(terms.is_sorted(), "{terms:?}");
 }
 
+// LE-10: given preferred holder set to another, when renewing in coordinated mode, then we stop renewing and
+// hand over.
+// - a the term ends and nothing is written:
+//   `le_10_when_another_is_preferred_we_stop_renewing_and_leave_the_lease_to_run_out`
+// - b not if we are preferred ourselves: `le_10_a_lease_that_prefers_us_is_renewed`
+// - c a real controller then has the preferred candidate lead
 /// In a coordinated election a controller of the server chooses: the candidate with the oldest version leads, and
 /// hands over to one with an older version that comes.
 pub(crate) async fn le_10_the_server_chooses_and_the_leader_hands_over(stage: Stage) {

@@ -30,6 +30,11 @@ pub(crate) async fn connections_refused_for_fifteen_seconds(stage: Stage) {
     trial.ends().await;
 }
 
+// REF-53: given open connections through a relay that acknowledges and forwards nothing any more, while new
+// ones work, when objects change, then the change is delivered within 40 s (one renewal), and nothing is lost
+// or delivered twice.
+// - a the change is delivered within 40 s, by one renewal
+// - b nothing is lost or delivered twice
 pub(crate) async fn ref_53_open_connections_that_fall_silent(stage: Stage) {
     let trial = Trial::begin(stage).await;
     trial.wires(Relay::silence);

@@ -70,6 +70,22 @@ pub(crate) async fn dyn_14_a_watch_from_no_version_or_from_0_is_refused(stage: S
     }
 }
 
+// DYN-15: given a wait until a condition holds for an object, on an informer or by a list and a watch of its
+// own, when the condition holds, fails, or the limit passes, then it gives the object, the condition's error,
+// or a timeout with what was seen last, the state and the last error.
+// - a an informer's wait gives the object
+// - b or its absence, after the first list only, also where another object has the name by then:
+//   `dyn_15_an_absence_counts_after_the_first_list_only_and_also_where_another_object_has_the_name`
+// - c or the condition's error
+// - d or a timeout with what was seen, the state and the last error:
+//   `dyn_15_at_the_limit_the_error_has_what_was_seen_the_state_and_the_last_error`
+// - e it ends when the informer stops, and asks about each state once:
+//   `dyn_15_a_wait_ends_when_the_informer_stops_and_asks_about_each_state_once`
+// - f a wait without an informer gives the object or its absence:
+//   `dyn_15_until_sees_the_state_at_the_start_each_change_and_a_deletion_that_a_gap_has_hidden`
+// - g or the condition's error, or a refusal that waiting does not mend:
+//   `dyn_15_an_error_of_the_condition_ends_a_wait_without_an_informer`
+// - h or a timeout with what was seen last: `dyn_15_until_ends_at_its_deadline_with_what_it_saw_last`
 pub(crate) async fn dyn_15_an_informer_waits_for_a_state_a_deletion_an_error_and_its_limit(stage: Stage) {
     let pods = stage.server.client().api::<Pod>().namespaced(&*stage.namespace);
     let pod = serde_json::from_value(crate::api::pod("web")).unwrap();

@@ -137,6 +137,11 @@ async fn has_none(maps: &Api<ConfigMap>, labels: &str) -> bool {
     maps.list(&ListParams::default().labels(labels)).await.unwrap().items.is_empty()
 }
 
+// OPR-20: given the manifests of the website operator, when they are applied and the operator runs with the
+// rights of its service account alone, then each is accepted, and websites are served, wait for their host,
+// are put right and are cleaned up.
+// - a each manifest is accepted, with unknown fields refused
+// - b its rights are enough for its work
 pub(crate) async fn opr_20_the_website_operator_does_its_work_with_the_rights_of_its_manifests(stage: Stage) {
     let server = match &*stage.server {
         Server::Memory(_) => Arc::new(Server::memory_with_rbac()),

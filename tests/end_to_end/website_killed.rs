@@ -60,6 +60,13 @@ async fn change(sites: &Sites, dice: &mut fastrand::Rng) {
     assert!(changed.is_ok() || changed.as_ref().is_err_and(|error| error.refused().is_some()), "{changed:?}");
 }
 
+// OPR-22: given an operator that is killed by SIGKILL at random moments while objects come, change and go,
+// when the last one goes on, then everything is as it is wanted, no child and no finalizer is left behind,
+// and no child was made twice (changed: a request that is under way at a kill may land when its owner is
+// gone, at most one a worker; the garbage collector deletes that child).
+// - a everything is as it is wanted
+// - b no child and no finalizer is left behind
+// - c no child was made twice
 pub(crate) async fn opr_22_an_operator_that_is_killed_at_random_moments_loses_nothing_and_makes_nothing_twice(
     stage: Stage,
 ) {

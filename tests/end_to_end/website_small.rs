@@ -25,6 +25,10 @@ fn opr_21_the_small_operator_has_at_most_seventy_lines_of_its_own() {
     assert!((40..=70).contains(&lines), "{lines} lines");
 }
 
+// OPR-21: given the small operator, when its child is deleted at the moment at which it was made, 300 times
+// in a row, then it is made again each time; the operator has at most 70 lines of its own.
+// - a it is made again each time
+// - b at most 70 lines: `opr_21_the_small_operator_has_at_most_seventy_lines_of_its_own`
 pub(crate) async fn opr_21_a_child_that_is_deleted_the_moment_it_was_made_is_made_again_300_times(
     stage: Stage,
 ) {

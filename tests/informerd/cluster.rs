@@ -48,6 +48,13 @@ fn ended(informerd: Informerd) -> Replay {
     replay
 }
 
+// REST-34: given `informerd` with no --kubeconfig, --context, KUBECONFIG or in-cluster environment, when
+// started, then it uses the in-memory server if built in, else an error lists the options; it writes only to
+// a server that it started itself.
+// - a it uses the in-memory server if built in: `rest_34_without_a_cluster_the_in_memory_server_is_read`
+// - b else an error lists the options:
+//   `rest_34_without_a_cluster_and_without_an_in_memory_server_the_error_lists_the_options`
+// - c it never writes to a server that was configured
 #[test]
 fn rest_34_a_cluster_named_by_kubeconfig_is_read_and_never_written_to() {
     let (server, _folder, file) = started(5);

@@ -82,8 +82,14 @@ fn written_in(format: &str) -> (Vec<String>, String) {
     (lines, stderr)
 }
 
+// REST-40: given names, field names, values and reasons with line ends, escape sequences and bidi controls,
+// when `informerd` prints them, then each stays on its line and does not control the terminal, on stdout and
+// on stderr, and a JSON line still holds the exact text.
+// - a each stays on its line and does not control the terminal
+// - b errors on stderr too: `an_error_that_quotes_a_hostile_name_is_escaped_too`
+// - c a JSON line holds the exact text: `json_lines_still_hold_the_exact_name`
 #[test]
-fn names_fields_values_and_reasons_with_control_characters_stay_on_their_line_and_do_not_control_the_terminal()
+fn rest_40_names_fields_values_and_reasons_with_control_characters_stay_on_their_line_and_do_not_control_the_terminal()
  {
     for format in ["text", "json"] {
         let (lines, stderr) = written_in(format);

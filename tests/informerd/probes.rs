@@ -49,8 +49,16 @@ fn answer_within(stream: &mut TcpStream, limit: Duration) -> Option<String> {
     Some(String::from_utf8_lossy(&answer[..read]).into_owned())
 }
 
+// REST-41: given a peer that holds 100 half-sent requests, when another request of `/healthz` or `/readyz`
+// comes, then it is answered within 1 s; a request that does not come is cut off after seconds, an answer
+// ends its connection, and reasons are shown only with `?verbose` and only to the same machine.
+// - a the probes answer within 1 s
+// - b a request that does not come is cut off, and an answer ends its connection:
+//   `a_request_that_does_not_come_is_cut_off_after_seconds_and_an_answer_ends_its_connection`
+// - c reasons are shown only with `?verbose`: `it_is_alive_but_not_ready_while_the_cluster_is_away`
+// - d and only to the same machine: `reasons_are_returned_only_to_clients_on_this_machine_that_ask_for_them`
 #[test]
-fn half_sent_requests_of_one_peer_do_not_silence_the_probes() {
+fn rest_41_half_sent_requests_of_one_peer_do_not_silence_the_probes() {
     let mut informerd = Informerd::start(&[]);
     let address = informerd.probes();
     wait_for_code(&address, "/readyz", 200);

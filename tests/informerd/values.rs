@@ -101,8 +101,15 @@ fn is_hidden_in(written: &str, how: &str) {
     }
 }
 
+// REST-39: given `informerd` on Secrets, in text and JSON, in every representation, when they are added,
+// changed and deleted, then none of their values is printed, nor the last-applied annotation of any kind;
+// keys that changed are named; unless the file says otherwise only their metadata is asked for.
+// - a no value is printed, nor the annotation
+// - b keys that changed are named: `the_keys_of_a_secret_that_changed_are_named_where_they_are_kept`
+// - c only the metadata is asked for unless the file says otherwise:
+//   `of_a_secret_only_the_metadata_is_asked_for_unless_the_file_says_otherwise`
 #[test]
-fn no_value_of_a_secret_is_printed_in_any_representation_nor_any_copy_in_an_annotation() {
+fn rest_39_no_value_of_a_secret_is_printed_in_any_representation_nor_any_copy_in_an_annotation() {
     for representation in ["auto", "dynamic", "metadata"] {
         for format in ["text", "json"] {
             is_hidden_in(&reported_of(representation, format), &format!("{representation}, {format}"));

@@ -149,6 +149,11 @@ async fn an_event(runtime: &Runtime, counted: &Counted, batch: u64) -> (f64, Str
     (each(all), places)
 }
 
+// INF-71: given a thousand objects and one subscribed closure, when an update comes alone, then the pipeline
+// allocates at most 28 times for it besides its body, and in a batch of 64 at most 1.5 times; a batch is four
+// messages, each handled once; threads without work sleep.
+// - a the counts, by the place where they arise
+// - b threads that sleep: `threads_without_a_job_sleep`
 /// INF-71: a lone event, and one of many, allocate no more than this besides their bodies.
 #[test]
 fn inf_71_an_event_allocates_little_besides_its_body() {

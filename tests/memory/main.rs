@@ -246,6 +246,19 @@ async fn a_kept_snapshot_costs_a_publish_nothing(runtime: &Runtime) {
     assert_eq!(kept.len(), 5_000);
 }
 
+// REF-31: given a page of 1,000 objects stored, when all but one are deleted, a few more publishes made and
+// no snapshot kept, then the heap has fallen to about one object: no survivor pins its page.
+// WL-20: given N objects streaming, when heap is measured, then the peak is at most the final store + the
+// queue's byte bound + one read buffer + one pointer per object.
+// LIS-10: given an idle subscription, when the heap is measured, then it costs < 2 KiB (client-go: 1024-slot
+// ring and three goroutines).
+// LST-02: given an empty selector over 1,000,000 objects, when listing, then no label is read, and iterating
+// a snapshot, whole, by namespace or by index value, allocates nothing per object.
+// - a over 1,000,000 objects no label is read
+// - b and nothing is allocated per object
+// - c nor by namespace or index value
+// - d an object without labels is selected, too:
+//   `lst_02_the_empty_selector_selects_every_object_also_those_without_labels`
 #[test]
 fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bounds_of_the_contract() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

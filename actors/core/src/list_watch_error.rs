@@ -194,6 +194,12 @@ mod tests {
 
     use super::ListWatchError;
 
+    // INF-57: given any error of a start, a wait, a subscription, an index, a shutdown or a source, when it
+    // is shown, then it names the informer, source or subscription, shows states and causes in plain words,
+    // and says nothing twice.
+    // - a errors of handles: `inf_57_every_error_of_a_handle_names_who_and_why_in_plain_words`
+    // - b states of sources: `inf_57_every_state_of_a_source_is_shown_in_plain_words`
+    // - c failures of sources with their causes
     #[test]
     fn inf_57_a_failure_is_shown_with_its_causes_and_each_of_them_once() {
         let refused = || io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused");

@@ -24,8 +24,8 @@ use super::content::{Content, Inside};
 use super::messages::Look;
 use super::registered::RegisteredRecorder;
 use crate::runtime::{Named, Runtime};
-use crate::supervision::owner::Mailbox;
 use crate::supervision::group::Group;
+use crate::supervision::owner::Mailbox;
 use crate::supervision::owner::{ChildEvent, Ended, Owner};
 use crate::supervision::parent::Parent;
 

@@ -293,6 +293,7 @@ fn settings_that_do_not_fit_together_are_refused_and_every_wait_ends_with_the_ru
     assert!(!ended.is_leader() && ended.health(SECOND).is_err());
 }
 
+// LE-09: given concurrent Check and renew, when race-checked, then clean.
 #[test]
 fn le_09_health_and_status_are_read_by_other_threads_while_the_lease_is_renewed() {
     let runtime = Runtime::threads().start().expect("threads");

@@ -21,8 +21,8 @@ use super::run::Executor;
 use super::status::Named;
 use super::{LastHandle, Operator, OperatorView, RegisteredOperator, Shared};
 use crate::runtime::{Named as Registered, Runtime};
-use crate::supervision::owner::Mailbox;
 use crate::supervision::group::Group;
+use crate::supervision::owner::Mailbox;
 use crate::supervision::owner::{ChildEvent, Ended, Owner};
 use crate::supervision::parent::Parent;
 

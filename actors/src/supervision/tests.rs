@@ -158,6 +158,10 @@ async fn settle() {
     tokio::time::sleep(Duration::from_secs(100)).await;
 }
 
+// INF-51: given messages sent to an actor's address before its arbiter has run, when it runs, then they are
+// handled in order.
+// - a they are handled
+// - b in order
 #[test]
 fn inf_51_messages_sent_before_an_actor_has_run_are_handled_in_order() {
     Runtime::simulated(7).run(|runtime| async move {
@@ -187,6 +191,23 @@ fn inf_42_an_actor_killed_in_mid_message_keeps_its_address_and_the_messages_behi
     });
 }
 
+// INF-44: given a panic in `started`, in a handler, in a spawned future and in the rebuild itself, when it
+// happens, then each is one counted exit with its text, waits out the backoff, and starts from state built
+// anew; a Drop that panics at giving up ends nothing else.
+// - a a panic in `started`, of whatever actor, is survived:
+//   `inf_44_a_delta_fifo_or_processor_killed_in_its_start_is_restarted_with_its_group`
+// - b a panic in the rebuild is one more counted exit:
+//   `inf_44_a_panic_in_the_rebuild_itself_is_one_more_counted_exit_that_waits_out_its_backoff`
+// - c in `started`, in a handler and in a spawned future, each is one counted exit
+// - d with its text: `inf_63_a_restart_is_an_error_with_the_actor_the_panics_text_and_when_it_starts_again`
+// - e it waits out the backoff
+// - f it starts from state built anew
+// - g a Drop that panics at giving up ends nothing else:
+//   `inf_44_drops_that_panic_at_giving_up_leave_the_other_informers_alone`
+// - h a user's source that panics costs a restart and no event:
+//   `inf_44_a_users_source_that_panics_anywhere_costs_a_restart_of_its_reflector_and_no_event`
+// - i a shutdown meanwhile keeps its deadline:
+//   `inf_44_a_shutdown_during_any_panic_keeps_its_deadline_and_is_clean_only_if_everything_was_delivered`
 #[test]
 fn inf_44_a_panic_in_build_start_handler_spawned_future_or_rebuild_is_one_counted_exit_and_a_new_beginning() {
     let run = |builds: u32, starts: u32, rebuilds: u32, message: &'static str, exits: usize| {

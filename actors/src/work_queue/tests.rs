@@ -220,6 +220,7 @@ impl Actor for Burst {
     }
 }
 
+// WQ-19: given AddAfter bursts of > 1000, when called from an actor, then it never blocks.
 #[test]
 fn wq_19_a_burst_of_delayed_adds_from_an_actor_does_not_block_and_is_delivered_whole() {
     Runtime::simulated(7).run(|runtime| async move {

@@ -79,6 +79,14 @@ async fn the_token_beside_a_token_file_counts_only_until_the_file_was_read_once(
     assert_eq!(token(&identities).await, "Bearer new");
 }
 
+// REST-18: given a token file rotated, when 1 min passes, then new requests carry the new token; on read
+// error the old one stays.
+// - a requests after 1 min carry the new token
+// - b on read error the old one stays
+// - c a token in the kubeconfig itself too:
+//   `a_token_that_changes_in_the_kubeconfig_itself_is_used_after_a_refusal_without_a_new_client`
+// - d but not another server's:
+//   `what_a_kubeconfig_says_of_another_server_or_context_is_for_new_clients_and_never_sent_to_the_old_server`
 #[tokio::test(start_paused = true)]
 async fn rest_18_a_rotated_token_is_used_after_a_minute_and_a_read_error_keeps_the_old_one() {
     let directory = tempfile::tempdir().unwrap();
@@ -126,6 +134,7 @@ async fn a_file_that_was_never_readable_is_a_typed_error_naming_it() {
     assert!(error.to_string().contains("missing-token"));
 }
 
+// REST-19: given 100 concurrent callers and an empty cache, when a token is needed, then one read happens.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn rest_19_a_hundred_callers_cause_one_read() {

@@ -178,6 +178,11 @@ mod tests {
         join_all((0..requests).map(|_| enter())).await
     }
 
+    // REST-10: given no rate limit, or one, when constructing, then requests are not limited, or so many at
+    // once and then so many a second (client-go's default of 5 and 10 is not taken: the server's priority and
+    // fairness decides).
+    // - a no limit unless set
+    // - b the set one holds
     #[tokio::test(start_paused = true)]
     async fn rest_10_there_is_no_rate_limit_unless_one_is_set() {
         assert!(turns(&Limits::new(10_000, None), 1000).await.iter().all(|turn| *turn == 0));
@@ -202,6 +207,7 @@ mod tests {
         assert!(error.to_string().contains("the client's limit of requests under way"), "{error}");
     }
 
+    // REST-12: given repeated long waits for the limiter, when logged, then at most one per window.
     #[tokio::test(start_paused = true)]
     async fn rest_12_long_waits_are_logged_at_most_once_in_ten_seconds() {
         let log = Log::default();

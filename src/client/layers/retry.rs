@@ -179,6 +179,7 @@ mod tests {
         assert_eq!(answer.expect("a success").extensions().get(), Some(&Attempts(5)));
     }
 
+    // REST-02: given 429 or 5xx without Retry-After, when requested with any verb, then no retry.
     #[tokio::test(start_paused = true)]
     async fn rest_02_an_answer_without_retry_after_is_not_sent_again_whatever_the_verb() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
@@ -207,6 +208,10 @@ mod tests {
         }
     }
 
+    // REST-06: given all retries used, when finished, then the error names what was wrong with the attempt
+    // before; a refusal is the answer itself.
+    // - a the error names the attempt before
+    // - b a refusal is the answer
     #[tokio::test(start_paused = true)]
     async fn rest_06_the_error_of_the_last_attempt_names_what_was_wrong_with_the_one_before() {
         let (answer, ..) = sent("POST", 2, None, &[Later(429, "1"), Later(503, "1"), Broken]).await;
@@ -218,6 +223,13 @@ mod tests {
         assert_eq!(code(&answer), 429, "a refusal is the answer");
     }
 
+    // REST-07: given a GET (also one that opens a watch) whose connection always ends before an answer, with
+    // 2 retries, when sent, then 3 attempts and a typed error (client-go gives a closed watch without error;
+    // here nothing that failed looks like an end); an informer's list or watch is one attempt, and its
+    // reflector waits.
+    // - a 3 attempts and an error; other verbs once
+    // - b an informer's request is one attempt:
+    //   `the_reflector_alone_decides_when_a_refused_list_is_asked_again`
     #[tokio::test(start_paused = true)]
     async fn rest_07_a_get_whose_connections_break_is_sent_as_often_as_allowed_and_other_verbs_once() {
         for (method, attempts) in [("GET", 3), ("HEAD", 3), ("POST", 1), ("PUT", 1), ("DELETE", 1)] {

@@ -18,6 +18,11 @@ fn quiet() -> AttachParams {
     AttachParams::default()
 }
 
+// STR-05: given a handshake, when it is made, then it offers v5 before v4 with a key of its own; an answer
+// without a websocket, to another key, or with a protocol that was not offered is a typed error, and nothing
+// is read of it.
+// - a v5 before v4 with a key of its own: `str_05_the_request_offers_v5_before_v4_with_a_key_of_its_own`
+// - b any other answer is a typed error
 #[tokio::test]
 async fn str_05_a_server_that_does_not_switch_to_the_protocol_is_a_typed_error() {
     for (made, expected) in [
@@ -47,6 +52,12 @@ async fn str_05_a_server_that_does_not_switch_to_the_protocol_is_a_typed_error()
     }
 }
 
+// STR-04: given a log, command, process or port that the server refuses, when it is asked for, then the error
+// is `Refused` with the server's Status; a request for a websocket whose connection breaks before the answer
+// is sent once.
+// - a the error is `Refused` with the Status: `str_04_a_refused_stream_is_the_refusal_of_the_server`
+// - b of an upgrade its body is read, too
+// - c one whose connection breaks is sent once
 #[tokio::test]
 async fn str_04_a_refusal_of_an_upgrade_carries_the_status_and_a_connection_that_breaks_is_not_tried_again() {
     let forbidden = r#"{"kind":"Status","status":"Failure","message":"you may not exec","reason":"Forbidden","code":403}"#;
@@ -71,6 +82,14 @@ async fn str_04_a_refusal_of_an_upgrade_carries_the_status_and_a_connection_that
     assert_eq!(server.accepted(), 2, "a command may have run: it is not sent again");
 }
 
+// STR-22: given a stream, when its server goes away, closes with an error or breaks the protocol, then what
+// came before is delivered, and then the stream and the status end with that error; only a close in order, or
+// the end of the connection behind the status and between two frames, is a clean end; input that could not be
+// sent takes nothing of that away.
+// - a of the streams: `str_22_a_stream_ends_cleanly_only_where_the_server_ends_it`
+// - b of a command and its status
+// - c also where input could not be sent:
+//   `str_22_what_a_server_sent_before_it_closed_is_delivered_although_input_waits`
 #[tokio::test]
 async fn str_22_a_stream_whose_server_goes_away_or_breaks_the_protocol_ends_with_that_error() {
     let out = || Message::Binary(bytes::Bytes::from_static(b"\x01so far"));
@@ -100,6 +119,8 @@ async fn str_22_a_stream_whose_server_goes_away_or_breaks_the_protocol_ends_with
     }
 }
 
+// STR-25: given a request for a websocket, when it is sent, then it has the client's headers and credentials,
+// and after a 401 it is sent once again with renewed ones.
 #[tokio::test]
 async fn str_25_an_upgrade_is_authorized_and_after_a_401_once_again_with_a_renewed_token() {
     let token = tempfile::NamedTempFile::new().unwrap();

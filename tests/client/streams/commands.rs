@@ -8,6 +8,11 @@ fn stdin() -> AttachParams {
     AttachParams::default().stdin(true)
 }
 
+// STR-06: given a command, when it is run, then its outputs come apart, its code is readable (0, others, none
+// for one that never ran with the reason of the node), and an output above the limit of `output` is an error.
+// - a outputs come apart and codes are readable
+// - b one that never ran has no code and the node's reason
+// - c an output above the limit is an error
 #[tokio::test]
 async fn str_06_a_command_gives_its_outputs_and_its_code() {
     let cluster = Cluster::start().await;
@@ -30,6 +35,10 @@ async fn str_06_a_command_gives_its_outputs_and_its_code() {
     assert!(matches!(long, Error::TooLarge(3)), "{long}");
 }
 
+// STR-07: given a command with input, when the input is ended, then over v5 the command reads its end; over
+// v4 ending it is an error of the kind Unsupported, and writing works.
+// - a over v5 the command reads its end
+// - b over v4 ending it is an error and writing works
 #[tokio::test]
 async fn str_07_what_is_written_is_the_input_and_its_end_is_told_where_the_protocol_can() {
     let cluster = Cluster::start().await;
@@ -59,6 +68,9 @@ async fn str_07_what_is_written_is_the_input_and_its_end_is_told_where_the_proto
     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{error}");
 }
 
+// STR-08: given a command that copies its input, when a megabyte is written while its output is read, then it
+// arrives whole and in order.
+// - a whole and in order
 #[tokio::test]
 async fn str_08_a_megabyte_is_copied_through_a_command_while_it_is_written() {
     let cluster = Cluster::start().await;
@@ -76,6 +88,10 @@ async fn str_08_a_megabyte_is_copied_through_a_command_while_it_is_written() {
     assert_eq!(cat.status().await.unwrap().code(), Some(0));
 }
 
+// STR-09: given a terminal, when its size is told, then the command hears it, and there is one output;
+// without a terminal telling a size is refused.
+// - a the command hears it
+// - b there is one output, and without a terminal no size
 #[tokio::test]
 async fn str_09_the_size_of_the_terminal_reaches_the_command() {
     let cluster = Cluster::start().await;
@@ -95,6 +111,9 @@ async fn str_09_the_size_of_the_terminal_reaches_the_command() {
     assert!(matches!(plain.resize(1, 1).await, Err(Error::Request(_))));
 }
 
+// STR-10: given the main process of a container, when it is attached to, then its input and outputs are those
+// of a command.
+// - a its input and outputs are those of a command
 #[tokio::test]
 async fn str_10_an_attached_process_is_spoken_with_like_a_command() {
     let cluster = Cluster::start().await;

@@ -63,6 +63,11 @@ fn str_23_a_thousand_logs_without_end_hold_a_bounded_amount_and_each_gets_its_tu
     });
 }
 
+// STR-23: given 1,000 logs at once, when nobody reads, then what each holds is bounded; when all are read,
+// none starves; dropping ends each.
+// - a what each holds is bounded, none starves, dropping ends each:
+//   `str_23_a_thousand_logs_without_end_hold_a_bounded_amount_and_each_gets_its_turn`
+// - b also over sockets
 #[tokio::test]
 async fn str_23_a_thousand_logs_are_followed_at_once_over_sockets() {
     let cluster = Cluster::start().await;

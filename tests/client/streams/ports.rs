@@ -4,6 +4,9 @@
 
 use super::*;
 
+// STR-13: given several ports, when they are forwarded, then each has its own stream over one connection, in
+// both directions, until all are dropped.
+// - a each has its own stream over one connection
 #[tokio::test]
 async fn str_13_each_port_has_a_stream_of_its_own_over_one_connection() {
     let cluster = Cluster::start().await;
@@ -26,6 +29,9 @@ async fn str_13_each_port_has_a_stream_of_its_own_over_one_connection() {
     until("the connection has ended", || cluster.server.agent().running() == 0).await;
 }
 
+// STR-14: given a port that cannot be reached, when it is read, then its error names the port and the node's
+// reason, and the other ports go on.
+// - a its error names port and reason, and the others go on
 #[tokio::test]
 async fn str_14_a_port_that_cannot_be_reached_ends_with_the_reason_and_the_others_go_on() {
     let cluster = Cluster::start().await;
@@ -44,6 +50,8 @@ async fn str_14_a_port_that_cannot_be_reached_ends_with_the_reason_and_the_other
     assert_eq!(&echoed, b"here");
 }
 
+// STR-15: given no port, one twice, or too many, or a command without any stream, when it is asked for, then
+// it is refused and nothing is sent.
 #[tokio::test]
 async fn str_15_wrong_ports_are_refused_before_anything_is_sent() {
     let cluster = Cluster::start().await;

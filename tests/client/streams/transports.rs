@@ -27,6 +27,10 @@ async fn speaks(pods: &Api<Pod>) {
     assert!(refused.refused().unwrap().is_object_not_found(), "{refused}");
 }
 
+// STR-24: given a client in process or over one of kube-rs, when it streams, then it is as over the client's
+// own connections.
+// - a in process, in simulated time
+// - b over a client of kube-rs: `str_24_a_client_of_kube_rs_carries_streams`
 #[test]
 fn str_11_and_str_24_in_process_streams_are_carried_without_a_socket_in_simulated_time() {
     Runtime::simulated(24).run(|runtime| async move {

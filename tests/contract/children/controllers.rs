@@ -42,6 +42,19 @@ impl Lean {
     }
 }
 
+// OPR-25: given an informer that keeps of children their controllers alone, when passes run, then a child at
+// the version of the server's last answer costs no request and any other version one apply; unwanted children
+// are deleted as the server has them now, and no others; a child of another controller is refused.
+// - a the version of the last answer costs no request, any other one apply
+// - b unwanted children are deleted, and no others:
+//   `opr_25_unwanted_children_are_deleted_and_no_others_with_and_without_an_index`
+// - c a child of another controller is refused:
+//   `opr_25_a_child_of_another_controller_is_refused_without_a_request`
+// - d what was not sent reads as it was given:
+//   `opr_25_what_was_not_sent_reads_as_it_was_given_with_its_owner`
+// - e the owner is asked for before a child is made again:
+//   `opr_25_the_owner_is_asked_for_before_a_child_is_made_again`
+// - f a write is waited for in such a cache, too: `opr_25_a_write_is_recorded_for_informers_of_controllers`
 #[test]
 fn opr_25_a_child_at_the_version_of_the_last_answer_costs_no_request_and_any_other_version_one_apply() {
     lean(true, |lean| async move {

@@ -46,6 +46,11 @@ impl Resource for SameKind {
     }
 }
 
+// OPR-11: given children that are not wanted any more, children of others and objects that the owner does not
+// control, when a pass is pruned, then the first are deleted and no others; a child whose apply has failed is
+// kept.
+// - a unwanted children are deleted and no others
+// - b a child whose apply has failed is kept: `opr_11_a_child_whose_apply_has_failed_is_not_pruned`
 #[test]
 fn opr_11_a_child_that_was_applied_is_not_pruned_by_another_type_of_its_kind() {
     scene(|scene| async move {

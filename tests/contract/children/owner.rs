@@ -37,6 +37,19 @@ impl WriteLog for Behind {
     }
 }
 
+// OPR-24: given an owner that is gone and a cache that does not know it yet, when a child is made that this
+// process has made before, or one is applied whose owner's cache does not follow its source, then the server
+// is asked for the owner once a pass, and nothing is made for one that is gone, has another life or is being
+// deleted.
+// - a a child that is gone with its owner is not made again
+// - b one question for all children of a pass, none for what is made for the first time
+// - c another life of the name is another owner
+// - d for an owner that is being deleted only a pass for its clean-up makes something:
+//   `opr_24_for_an_owner_that_is_being_deleted_only_its_clean_up_makes_something`
+// - e a controller whose watch of the owners is broken:
+//   `opr_24_a_controller_whose_watch_of_the_owners_is_broken_makes_nothing_for_one_that_is_gone`
+// - f without the right to ask it is made, without an answer it is not:
+//   `opr_24_who_may_not_ask_makes_the_child_and_who_gets_no_answer_does_not`
 #[test]
 fn opr_24_a_child_that_is_gone_with_its_owner_is_not_made_again() {
     scene(|scene| async move {

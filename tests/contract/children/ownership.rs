@@ -211,6 +211,8 @@ fn operator_a4_what_another_process_of_this_manager_has_added_meanwhile_is_remov
     });
 }
 
+// OPR-13: given a child that was applied before, when the cache shows another state of it, then it is applied
+// once more, unless nothing but its status has changed.
 #[test]
 fn opr_13_a_change_of_a_childs_status_costs_nothing_and_any_other_change_one_apply() {
     scene(|scene| async move {

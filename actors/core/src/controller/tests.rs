@@ -82,6 +82,18 @@ impl Naive {
 }
 
 proptest! {
+    // CTL-04: given a terminal error, when time passes, an owned object changes or a timer fires, then the
+    // key is not reconciled; when its object changes, also during that reconcile, or is gone, an object
+    // mapped to it changes, or it is triggered, then it is.
+    // - a not by time, a timer or an owned object; by a change of its object:
+    //   `ctl_04_after_a_terminal_error_a_key_rests_until_its_object_changes`
+    // - b by a mapped object, a trigger and the end of its object:
+    //   `ctl_04_a_mapped_object_a_trigger_and_the_end_of_its_object_end_the_rest_of_a_key`
+    // - c by a change during the reconcile:
+    //   `ctl_04_a_key_whose_object_changes_during_a_reconcile_that_ends_terminally_does_not_rest`
+    // - d for any history exactly so
+    // - e a late event of the state that failed does not count, and a rewind does:
+    //   `ctl_04_a_state_that_the_failed_reconcile_was_given_does_not_end_the_rest_and_a_rewind_does`
     #[test]
     fn ctl_04_a_key_rests_exactly_as_long_as_nothing_new_has_come_and_its_last_state_is_kept_until_done(steps in steps()) {
         let mut ledger = Ledger::default();
@@ -145,6 +157,17 @@ proptest! {
         }
     }
 
+    // CTL-07: given a reconcile that has written an object of the primary or of a watched informer, or
+    // removed one, when it has ended, then its key is not reconciled again before that cache has seen it, no
+    // worker waits meanwhile, and after the bound (5 s unless set) it goes on, counted.
+    // - a written to a child, and no worker waits:
+    //   `ctl_07_a_key_waits_until_the_cache_of_its_child_has_what_was_written_and_no_worker_waits`
+    // - b removed: `ctl_07_a_key_waits_until_the_cache_no_longer_has_what_was_removed`
+    // - c the bound, counted:
+    //   `ctl_07_a_write_that_is_not_seen_within_the_bound_is_counted_and_the_key_goes_on`
+    // - d what is not watched, or seen already, is not waited for:
+    //   `ctl_07_what_is_not_watched_or_seen_already_is_not_waited_for`
+    // - e of several writes of an object the newest counts, and the life removed last
     #[test]
     fn ctl_07_what_is_waited_for_is_the_newest_version_and_the_life_removed_last(
         writes in prop::collection::vec((0..2_usize, 0..3_u8, 1..9_u64, any::<bool>()), 0..30),
@@ -285,6 +308,19 @@ fn ctl_21_the_end_of_a_child_forgets_what_was_answered_for_it() {
     );
 }
 
+// CTL-21: given a controller that ignores its own writes, when an owned object shows the very state that the
+// last reconcile of its owner was answered for a write, early or late, then that leads to no reconcile; any
+// other state of it does, its deletion too, and what somebody else writes meanwhile; what came before a drain
+// is reconciled in it; at most 4,096 answers are kept, and of one reconcile 1,024 events wait for its
+// answers. Unless it is asked for, each own write leads to one more reconcile.
+// - a early and late; other states and deletions:
+//   `ctl_21_what_a_reconcile_was_answered_is_no_reason_for_another_one_and_any_other_state_is`
+// - b what somebody else writes meanwhile:
+//   `ctl_21_what_somebody_else_writes_while_a_key_is_reconciled_leads_to_another_reconcile`
+// - c once, for the key that was answered, and the bound
+// - d unless it is asked for: `ctl_21_unless_it_is_asked_for_each_own_write_leads_to_one_more_reconcile`
+// - e what came before a drain is reconciled in it:
+//   `ctl_21_what_somebody_else_has_written_before_a_drain_is_reconciled_in_it`
 #[test]
 fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept() {
     let mut ledger = Ledger::<u64>::default();

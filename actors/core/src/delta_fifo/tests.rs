@@ -101,6 +101,7 @@ fn rf_09_a_resync_keeps_its_place_as_one_entry() {
     assert_eq!(drained(&mut queue), ["1", "resync 2 3 4", "2", "resync 2"]);
 }
 
+// RF-14: given batch size 2 and three updates, when batch-popped, then sizes 2 and 1.
 #[test]
 fn rf_14_three_updates_in_batches_of_two_are_two_and_one() {
     let mut queue = in_order(bounds(100, 100, 2));
@@ -137,6 +138,8 @@ fn rf_29_parts_that_arrive_meanwhile_are_one_batch_up_to_the_bound_whatever_thei
     assert_eq!(drained(&mut queue), ["4"]);
 }
 
+// RF-30: given one entry larger than the byte bound (a Replace), when the queue is empty, then it is taken,
+// so that it is never refused for ever.
 #[test]
 fn rf_30_one_entry_larger_than_the_bound_is_taken_and_fills_the_queue_until_popped() {
     let mut queue = in_order(bounds(10, 100, 5));

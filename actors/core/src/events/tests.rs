@@ -166,6 +166,8 @@ fn rec_02_a_note_that_is_known_is_told_by_itself_also_when_others_are_combined()
     assert_eq!(world.done(), [created("try 13")], "another object");
 }
 
+// REC-03: given events spaced by the aggregation interval, when correlated, then not aggregated.
+// - a not aggregated
 #[test]
 fn rec_03_events_that_are_spaced_by_the_interval_are_not_combined() {
     let mut world = World::of(Repeats::Count);

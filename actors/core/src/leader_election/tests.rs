@@ -123,6 +123,11 @@ fn le_01_without_a_lease_it_is_created_with_us_as_holder_and_no_transitions() {
     assert_eq!(stage.fence(), Some(0));
 }
 
+// LE-02: given a lease held by other, renewed recently by local observation, when trying, then refused.
+// - a refused as long as it is seen to be renewed, whatever times its writer's clock shows
+// - b it lasts as long as its own record says, from when it was seen
+// - c never may two begin work, whatever their clocks show, if those count suspensions and run about equally
+//   fast: `never_may_two_begin_work_and_no_two_terms_have_one_number`
 #[test]
 fn le_02_a_lease_that_another_renews_is_not_taken_and_one_that_stands_still_for_its_duration_is() {
     let mut stage = Stage::with_lease(held_by("other", 3));

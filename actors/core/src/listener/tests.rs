@@ -147,6 +147,11 @@ fn ctl_23_what_was_taken_behind_the_settled_state_and_is_not_the_same_any_more_i
     assert!(progress.settle(&now).is_none(), "nothing is new");
 }
 
+// CTL-23: given a Listener that feeds the queue of a controller, when it dies, then it is started again after
+// a wait and goes on where it had been, so that no key is lost, also of what was deleted meanwhile; one that
+// dies again and again is given up, which the status shows.
+// - a no key is lost
+// - b given up, and shown: `ctl_23_a_listener_that_dies_again_and_again_is_given_up_which_the_status_shows`
 #[test]
 fn ctl_23_a_backlog_goes_on_from_the_state_up_to_which_an_earlier_one_was_handled() {
     let object = crate::snapshot::fixture::object;

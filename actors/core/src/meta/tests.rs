@@ -22,6 +22,7 @@ fn idx_20_versions_of_any_length_compare_numerically() {
     assert_eq!(version("340282366920938463463374607431768211456").to_string().len(), 39);
 }
 
+// IDX-11: given a RV longer than 15 digits, when exported as a metric, then its last 15 digits are used.
 #[test]
 fn idx_11_a_version_as_a_metric_is_its_last_fifteen_digits() {
     for (text, figure) in [
@@ -36,6 +37,10 @@ fn idx_11_a_version_as_a_metric_is_its_last_fifteen_digits() {
     }
 }
 
+// IDX-20: given versions "9", "10", "340282366920938463463374607431768211456", when compared, then
+// numerically; "", "007" and "1a" are refused.
+// - a they compare numerically: `idx_20_versions_of_any_length_compare_numerically`
+// - b "", "007" and "1a" are refused
 #[test]
 fn idx_20_texts_that_are_not_live_versions_are_refused() {
     for text in ["", "0", "007", "1a", "-1", " 1", "1.0", "00"] {
@@ -79,6 +84,11 @@ impl<T: ?Sized + std::ops::DerefMut> WaysIn<Derefs> for T {}
 impl<T: ?Sized + AsMut<String>> WaysIn<References> for T {}
 impl<T: ?Sized + std::borrow::BorrowMut<String>> WaysIn<Borrows> for T {}
 
+// IDX-16: given an `Object` from a Notify, a lister or a snapshot, when code tries to change it, then it does
+// not compile (a compile-fail test).
+// - a neither an `Object`, a `Snapshot` nor a change has a standard way to a mutable body
+// - b what an `Object` gives is shared with all its clones, and not mutable:
+//   `idx_16_what_an_object_gives_is_shared_and_not_to_be_changed`
 #[test]
 fn idx_16_code_that_tries_to_change_an_object_does_not_compile() {
     <Object<String> as WaysIn<_>>::way_in();

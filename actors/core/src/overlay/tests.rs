@@ -53,6 +53,13 @@ fn idx_13_our_own_write_is_read_until_the_informer_has_published_a_version_at_or
     assert_eq!(seen(&mut overlay, &same), ("a/x u@6".into(), false), "nothing to lay over");
 }
 
+// IDX-14: given our write laid over the cache and racing a delete, when the informer publishes the delete or
+// a new uid, then the overlay of that key is gone and is not resurrected.
+// - a a published delete ends it
+// - b and so does a new uid
+// - c it is not resurrected by an answer that comes late
+// - d in whatever order answers and events come:
+//   `idx_13_and_idx_14_a_reader_sees_the_newer_of_the_cache_and_our_writes_in_whatever_order_both_come`
 #[test]
 fn idx_14_a_published_deletion_or_new_uid_ends_the_overlay_of_its_key_for_good() {
     for (published, shown) in [(cache(&[], 6), "absent"), (cache(&[life("a/x", "v", 6)], 6), "a/x v@6")] {

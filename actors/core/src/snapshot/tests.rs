@@ -107,6 +107,15 @@ fn idx_22_a_kept_snapshot_is_unchanged_by_later_ones() {
     assert_eq!(states(&model(&Snapshot::publish(frame))), ["a/y u1@3"]);
 }
 
+// IDX-22: given a snapshot kept over 100,000 updates, when read, then it is unchanged, publishing was not
+// slower for it, and what it pinned is freed when dropped; replaced objects are dropped on another thread
+// than the arbiter's.
+// - a it is unchanged
+// - b publishing allocates no more with it than without it:
+//   `lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bounds_of_the_contract`
+// - c what it pinned is freed when it is dropped
+// - d replaced objects are dropped on another thread than the arbiter's:
+//   `idx_22_replaced_objects_are_dropped_on_a_thread_of_their_own_and_never_on_the_pipelines_arbiter`
 #[test]
 fn idx_22_a_snapshot_kept_over_100_000_updates_is_unchanged_and_what_it_alone_held_is_freed_with_it() {
     let alive = Arc::new(());
@@ -186,6 +195,14 @@ fn objects_of_several_clusters_are_found_by_key_and_by_namespace_in_the_order_of
     );
 }
 
+// IDX-24: given any two snapshots, when diff(seen, now) is applied to seen, then now: Added, Updated,
+// Deleted{exact: false}, a new uid as Deleted then Added, nothing for the same uid and version (property
+// test).
+// - a applied to seen it gives now, for any two snapshots:
+//   `idx_24_diff_applied_to_what_was_seen_gives_what_is_now`
+// - b Added, Updated and Deleted, a new uid as Deleted then Added, nothing for the same uid and version
+// - c delivered to a subscriber, a Deleted of it has exact: false:
+//   `lis_21_beyond_its_bound_a_subscription_that_restates_receives_the_difference`
 #[test]
 fn idx_24_a_difference_is_decided_by_life_and_version() {
     let check = |older: &[Object<String>], newer: &[Object<String>], expected: &[&str]| {

@@ -184,6 +184,13 @@ fn a_list_in_the_order_of_its_names_fills_its_leaves() {
     assert_eq!(leaves, 10_000_usize.div_ceil(MOST));
 }
 
+// IDX-33: given two snapshots of many objects that differ in few, when their difference is walked in pieces,
+// then a piece makes at most the visits that it was allowed, a part that both share is one visit, and the
+// walk may be moved on to a newer snapshot meanwhile; a change copies one small node a level.
+// - a the visits: `idx_33_a_cursor_visits_at_most_the_keys_it_was_allowed`
+// - b moved on to newer snapshots:
+//   `idx_33_a_cursor_led_to_newer_snapshots_and_the_changes_behind_it_give_the_newest`
+// - c one node a level
 #[test]
 fn idx_33_a_change_of_a_shared_tree_of_100_000_names_copies_one_node_a_level() {
     let kept = numbered(100_000);

@@ -40,6 +40,10 @@ fn take_all<K: Ord + Clone>(queue: &mut WorkQueue<K>, now: Duration) -> Vec<K> {
     keys
 }
 
+// WQ-02: given an item being processed, when added again, then no second worker gets it until Done, then
+// exactly one more delivery.
+// - a no second worker gets it until Done
+// - b then exactly one more delivery
 #[test]
 fn wq_02_a_key_that_is_added_while_it_is_processed_is_handed_out_exactly_once_more() {
     let mut queue = queue(&["foo"]);
@@ -54,11 +58,15 @@ fn wq_02_a_key_that_is_added_while_it_is_processed_is_handed_out_exactly_once_mo
     assert_eq!(take_all(&mut queue, ms(9_999)), [""; 0]);
 }
 
+// WQ-03: given "foo","bar","foo", when Len is read, then 2.
 #[test]
 fn wq_03_the_length_counts_each_key_once() {
     assert_eq!(queue(&["foo", "bar", "foo"]).len(), 2);
 }
 
+// WQ-04: given an item queued twice, when counted, then delivered once, and the second add says that it was
+// merged; while processing, the first re-add is accepted and all others are merged (changed: a queue of keys
+// has no object to touch).
 #[test]
 fn wq_04_a_key_that_is_added_twice_is_delivered_once_and_the_second_add_is_said_to_be_merged() {
     let mut queue = WorkQueue::new();
@@ -70,6 +78,7 @@ fn wq_04_a_key_that_is_added_twice_is_delivered_once_and_the_second_add_is_said_
     assert_eq!(queue.figures(ms(0)).adds, 2);
 }
 
+// WQ-09: given an item added, got and done, when GC/refcount is checked, then the queue holds no reference.
 #[test]
 fn wq_09_nothing_refers_to_a_key_that_is_done() {
     let (key, mut queue) = (Rc::new(7), WorkQueue::new());
@@ -84,6 +93,9 @@ fn wq_09_nothing_refers_to_a_key_that_is_done() {
     assert_eq!((Rc::strong_count(&key), queue.slots.len()), (1, 0));
 }
 
+// WQ-10: given AddAfter 50 ms, when 60 ms pass, then delivered once and not again after the next 10 s
+// heartbeat.
+// - a delivered once and not again
 #[test]
 fn wq_10_a_delayed_add_is_delivered_once_when_it_is_due() {
     let mut queue = WorkQueue::new();
@@ -95,6 +107,10 @@ fn wq_10_a_delayed_add_is_delivered_once_when_it_is_due() {
     assert_eq!((take_all(&mut queue, ms(10_060)), queue.next_due()), (vec![], None));
 }
 
+// WQ-12: given AddAfter(first,1 s), AddAfter(second,50 ms), when 60 ms pass, then second only; third(2 s)
+// later arrives last.
+// - a second only, third arrives last
+// - b the earliest delayed add of a key counts
 #[test]
 fn wq_12_delayed_adds_are_delivered_in_the_order_of_their_times_and_the_earliest_of_a_key_counts() {
     let mut queue = WorkQueue::new();
@@ -125,6 +141,18 @@ fn a_plain_add_does_not_take_a_delayed_one_away_and_a_delay_of_for_ever_does_no_
     assert_eq!(taken, Taken { key: "foo", priority: NORMAL, waited: ms(2), note: () });
 }
 
+// LIS-42: given a controller that is debounced, or a queue whose keys are postponed, when an object changes,
+// then its key is handed out once nothing has come for it in that time, and after ten times as long at most,
+// once, and no other key waits for it; a first list, a relist and a trigger are not put off; what is put off
+// is discarded, and counted, by a shutdown.
+// - a when it has been quiet, others at their time:
+//   `lis_42_an_object_that_changes_all_the_time_is_reconciled_when_it_is_quiet_and_others_at_their_time`
+// - b at most ten times as long
+// - c whatever happens, nothing earlier, and in the end everything:
+//   `any_history_is_that_of_the_naive_queue_and_no_key_is_lost_doubled_or_late`
+// - d a first list and a trigger are not put off:
+//   `lis_42_an_object_that_changes_all_the_time_is_reconciled_when_it_is_quiet_and_others_at_their_time`
+// - e a shutdown discards what is put off
 #[test]
 fn lis_42_a_key_that_is_never_quiet_is_put_off_for_ten_times_as_long_at_most() {
     let mut queue = queue(&[]);
@@ -162,6 +190,12 @@ fn informer_8_of_200000_keys_that_are_due_at_once_one_call_makes_250_wait() {
     assert_eq!((turns, queue.len()), (800, 200_000));
 }
 
+// WQ-14: given AddRateLimited twice for x, when inspected, then delays 1 ms then 2 ms, requeues 2; Forget
+// resets to 0.
+// - a delays 1 ms then 2 ms, requeues 2
+// - b Forget resets to 0
+// - c a key that is in order before its retry is due is not tried again; what else was asked for stays:
+//   `a_key_that_is_in_order_before_its_retry_is_due_is_not_tried_again`
 #[test]
 fn wq_14_failures_of_a_key_are_counted_delayed_longer_and_longer_and_forgotten() {
     let (mut queue, mut limiter) = (WorkQueue::new(), ExponentialPerKey::new(ms(1), ms(1_000)));
@@ -201,6 +235,12 @@ fn a_key_that_has_failed_counts_as_retried_until_it_is_due_or_was_worked_on_for_
     assert_eq!((discard_all(&mut queue), retrying(&queue), queue.check()), (2, 0, Ok(())));
 }
 
+// WQ-15: given a named queue, when add, get after 50 us, done after 25 us, then adds=1, depth follows,
+// latency 50 us, work 25 us; re-adds while processing count once.
+// - a adds, depth, latency 50 us, work 25 us
+// - b re-adds while processing count once
+// - c the runtime's report lists the queue with its name and its figures:
+//   `wq_15_a_runtime_lists_its_queues_with_their_figures_until_they_end`
 #[test]
 fn wq_15_adds_depth_waits_and_work_are_measured() {
     let us = Duration::from_micros;
@@ -234,6 +274,8 @@ fn wq_15_adds_depth_waits_and_work_are_measured() {
     assert_eq!(queue.figures(us(201)).waited.longest, us(100));
 }
 
+// WQ-16: given work running 1 ms at metric refresh, when observed, then unfinished seconds and longest
+// running are 0.001.
 #[test]
 fn wq_16_work_that_has_not_ended_is_measured() {
     let mut queue = queue(&["foo", "bar"]);
@@ -247,6 +289,13 @@ fn wq_16_work_that_has_not_ended_is_measured() {
     assert_eq!(queue.figures(ms(4)).longest_running, ms(1));
 }
 
+// WQ-20: given low-priority initial items and a steady stream of normal and high ones, when served, then low
+// ones have a bounded wait, counted in items handed out, and however old they are they do not go before new
+// normal ones together (changed: by age alone a first list of a million keys would go before every later
+// change).
+// - a bounded in keys that are handed out
+// - b a long list of low priority does not hold up new normal keys:
+//   `wq_20_old_keys_of_low_priority_do_not_go_before_new_normal_ones`
 #[test]
 fn wq_20_a_key_of_low_priority_waits_for_at_most_nine_turns_while_others_never_end() {
     let mut queue = WorkQueue::new();

@@ -102,6 +102,18 @@ fn ctl_06_the_last_handle_that_is_dropped_shuts_the_controller_down() {
     });
 }
 
+// CTL-06: given reconciles under way and keys that wait, when it is drained, then both are finished and
+// nothing new is taken; when it is shut down, or its last handle is dropped, what waits is discarded, what
+// runs is told, and dropped after the grace; nothing of it is left.
+// - a a drain finishes both: `ctl_06_a_drain_finishes_what_runs_and_what_waits_and_takes_nothing_new`
+// - b a drain that takes too long says what is left: `ctl_06_a_drain_that_takes_too_long_says_what_is_left`
+// - c a shutdown tells what runs and drops it after the grace:
+//   `ctl_06_a_shutdown_tells_what_runs_discards_what_waits_and_drops_what_does_not_heed_it`
+// - d so does the drop of the last handle, and nothing is left:
+//   `ctl_06_the_last_handle_that_is_dropped_shuts_the_controller_down`
+// - e so it is when it was never synced, or its runtime ends
+// - f a drain ends streams of keys and the period:
+//   `ctl_06_a_drain_ends_streams_and_the_period_too_and_then_nothing_of_the_controller_runs`
 #[test]
 fn ctl_06_a_controller_that_was_never_synced_is_drained_at_once() {
     run(|world| async move {
@@ -156,6 +168,15 @@ fn ctl_22_the_end_of_a_controller_is_told_when_its_last_reconcile_has_ended_also
     });
 }
 
+// CTL-22: given a controller that is drained, shut down or dropped, when a reconcile of it still works, in a
+// function or in an actor, also one whose worker is gone or that keeps its request, then its end is not told
+// before that reconcile has ended; one that is stuck is waited for.
+// - a when the last handle is dropped:
+//   `ctl_22_the_end_of_a_controller_is_told_when_its_last_reconcile_has_ended_also_without_a_handle`
+// - b in an actor, and one that is stuck
+// - c when its worker is gone:
+//   `ctl_22_what_an_actor_reconciles_is_waited_for_when_the_runtime_of_the_worker_has_ended`
+// - d a request that is kept: `ctl_22_a_request_that_is_kept_has_not_ended`
 #[test]
 fn ctl_22_a_reconcile_of_an_actor_is_waited_for_beyond_the_grace_and_a_stuck_one_without_end() {
     run(|world| async move {

@@ -22,6 +22,12 @@ fn doubling() -> ExponentialPerKey<ObjectKey> {
     ExponentialPerKey::new(Duration::from_millis(10), secs(1))
 }
 
+// CTL-03: given a reconcile that fails, when it ends, then it is tried again after the delays of the rate
+// limiter, told how often it failed; in order, its failures are forgotten; with a time, it is reconciled
+// again after that or earlier when something happens.
+// - a growing delays, the number of failures, forgotten when done
+// - b again after a time, or earlier:
+//   `ctl_03_a_key_that_is_to_run_again_runs_after_that_time_or_earlier_when_something_happens`
 #[test]
 fn ctl_03_a_failure_is_tried_again_after_growing_delays_until_it_is_done() {
     run(|world| async move {
@@ -169,6 +175,12 @@ fn ctl_05_a_panic_is_a_failure_of_its_key_alone_wherever_it_is() {
     });
 }
 
+// CTL-05: given a reconcile that panics (in the call, in its future, in the drop of its future) or takes
+// longer than the time limit, when it ends, then that is a failure of its key alone, counted, and the worker
+// goes on.
+// - a a panic, wherever it is: `ctl_05_a_panic_is_a_failure_of_its_key_alone_wherever_it_is`
+// - b so is one of the fence
+// - c the time limit: `ctl_05_at_the_time_limit_a_reconcile_is_dropped_and_its_key_is_tried_again`
 #[test]
 fn ctl_05_a_fence_that_panics_is_none_and_no_worker_is_lost() {
     run(|world| async move {

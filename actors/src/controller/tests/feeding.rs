@@ -50,6 +50,8 @@ fn ctl_01_the_last_state_is_shown_until_a_reconcile_that_was_given_it_is_done() 
     });
 }
 
+// CTL-02: given several workers, when a key changes three times while it is reconciled, then it is reconciled
+// once more after that, and other keys at the same time.
 #[test]
 fn ctl_02_a_key_is_reconciled_once_at_a_time_and_once_more_for_all_that_happens_meanwhile() {
     run(|world| async move {
@@ -93,6 +95,10 @@ fn ctl_08_an_object_leads_to_the_keys_of_its_state_before_and_after() {
     });
 }
 
+// CTL-08: given a function that maps objects to keys, when an object changes, then the keys of the state
+// before and after are reconciled; a panic of it is counted and costs that state alone.
+// - a before and after: `ctl_08_an_object_leads_to_the_keys_of_its_state_before_and_after`
+// - b a panic
 #[test]
 fn ctl_08_a_panic_of_the_function_that_maps_is_counted_and_costs_that_state_alone() {
     run(|world| async move {
@@ -144,6 +150,13 @@ fn ctl_09_an_object_that_ceases_to_pass_is_reconciled_and_is_not_taken_for_delet
     });
 }
 
+// CTL-09: given filters, when an update does not pass, then no key waits; additions and deletions always lead
+// to a reconcile, and an object that leaves a filter is not taken for deleted.
+// - a updates that do not pass, and deletions:
+//   `ctl_09_updates_that_do_not_pass_the_filters_lead_to_no_reconcile_and_deletions_always_do`
+// - b an object that leaves the filter:
+//   `ctl_09_an_object_that_ceases_to_pass_is_reconciled_and_is_not_taken_for_deleted`
+// - c a filter that panics lets the event pass
 #[test]
 fn ctl_09_a_filter_that_panics_lets_the_event_pass() {
     run(|world| async move {
@@ -177,6 +190,12 @@ fn ctl_10_triggers_and_streams_lead_to_reconciles_however_many_come() {
     });
 }
 
+// CTL-10: given triggers, streams and a period, when they name keys, however many, then each such key is
+// reconciled, once for all that named it meanwhile; a stream that ends or panics is counted.
+// - a triggers and streams: `ctl_10_triggers_and_streams_lead_to_reconciles_however_many_come`
+// - b a stream that panics
+// - c the period, whatever the filters say:
+//   `ctl_10_each_object_is_reconciled_again_in_each_period_whatever_the_filters_say`
 #[test]
 fn ctl_10_a_stream_that_panics_is_counted_and_the_controller_goes_on() {
     run(|world| async move {
@@ -212,6 +231,8 @@ fn ctl_10_each_object_is_reconciled_again_in_each_period_whatever_the_filters_sa
     });
 }
 
+// CTL-12: given an informer of a child that is not synced, when the controller has started, then nothing is
+// reconciled, and the status says which informer is not synced and why.
 #[test]
 fn ctl_12_nothing_is_reconciled_before_every_informer_is_synced_and_the_status_says_which_is_not() {
     run(|world| async move {

@@ -226,6 +226,8 @@ fn ctl_21_unless_it_is_asked_for_each_own_write_leads_to_one_more_reconcile() {
     });
 }
 
+// CTL-15: given a child that is deleted the moment it is made, 300 times in a row, when that ends, then it is
+// there.
 #[test]
 fn ctl_15_a_child_that_is_deleted_the_moment_it_is_made_is_made_again_300_times_in_a_row() {
     made_again(|builder| builder, 602);

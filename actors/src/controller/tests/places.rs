@@ -32,6 +32,17 @@ fn ctl_11_futures_that_are_not_send_run_with_us_several_at_the_same_time() {
     });
 }
 
+// CTL-11: given a function, a function of futures that are not `Send`, or an actor, when the controller
+// starts inside a tokio runtime or without one, then it runs there, or with us; when what runs it ends, the
+// keys under way wait again and the status says so; an actor that is gone is a failure of each key, and its
+// answer is waited for beyond the time limit.
+// - a on the runtime of the caller, else with us:
+//   `ctl_11_reconciles_run_on_the_runtime_of_the_caller_and_without_one_with_us`
+// - b when that ends: `ctl_11_when_what_runs_the_workers_ends_the_keys_under_way_wait_again`
+// - c futures that are not `Send`: `ctl_11_futures_that_are_not_send_run_with_us_several_at_the_same_time`
+// - d an actor, within and beyond the limit
+// - e an actor that is gone: `ctl_11_an_actor_that_is_gone_is_a_failure_of_each_key`
+// - f any number of workers: `ctl_11_of_any_number_of_workers_at_most_4096_are_started_wherever_they_run`
 #[test]
 fn ctl_11_an_actor_reconciles_and_its_answer_is_waited_for_beyond_the_time_limit() {
     run(|world| async move {
@@ -162,6 +173,8 @@ fn ctl_11_of_any_number_of_workers_at_most_4096_are_started_wherever_they_run() 
     });
 }
 
+// CTL-13: given a fence, when it gives no number, then no key is reconciled and a drain returns; when it
+// gives one, each request carries it.
 #[test]
 fn ctl_13_while_the_program_is_not_the_leader_no_key_is_reconciled_and_each_request_has_its_number() {
     run(|world| async move {

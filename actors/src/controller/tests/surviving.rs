@@ -48,6 +48,8 @@ fn run_killed_at(site: Site, nth: u32) -> u32 {
     visits.load(Relaxed)
 }
 
+// CTL-14: given an actor of the queue, or of an informer, that is killed at each of its messages, when it is
+// restarted, then no key is lost, and none is reconciled twice at once.
 #[test]
 fn ctl_14_when_an_actor_of_the_queue_or_of_an_informer_is_killed_no_key_is_lost_or_reconciled_twice_at_once()
 {
@@ -173,6 +175,8 @@ fn turns_of_an_idle_minute(controllers: usize) -> (u64, usize) {
     std::mem::take(&mut *locked(&idle))
 }
 
+// CTL-16: given 100 controllers on one runtime, when nothing happens for a minute, then they have no turn of
+// an actor.
 #[test]
 fn ctl_16_a_hundred_controllers_on_one_runtime_are_idle_without_a_wake_up() {
     assert_eq!(turns_of_an_idle_minute(100), turns_of_an_idle_minute(0), "what informers have without them");

@@ -71,6 +71,12 @@ fn rf_24_a_question_of_an_epoch_that_is_over_ends_and_takes_no_batch_from_who_as
     });
 }
 
+// RF-31: given a group restart while Replace, Delta, Bookmark, Resync or Changes of the old epoch are still
+// in mailboxes, when they arrive, then each is ignored and counted, and neither store nor subscribers change
+// by it.
+// - a each is ignored and counted
+// - b the store does not change by it
+// - c nor do subscribers
 #[test]
 fn rf_31_messages_of_an_epoch_that_is_over_are_ignored_and_counted_and_no_subscriber_receives_them() {
     Runtime::simulated(1).run(|runtime| async move {

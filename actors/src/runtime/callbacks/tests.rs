@@ -89,6 +89,10 @@ fn a_job_that_panics_counts_as_ended_and_what_a_strand_owns_is_dropped_on_the_po
     assert!(thread.starts_with("owning-callback-"), "{thread}");
 }
 
+// LIS-29: given a callback pool that is closed, when a blocking closure is to be called, then it is not, and
+// its captures are dropped on a thread of their own, never on an arbiter.
+// - a it is not called
+// - b its captures are dropped on a thread of their own
 #[test]
 fn lis_29_after_the_close_no_job_begins_and_what_a_strand_owns_is_dropped_on_a_thread_of_its_own() {
     let (told, heard) = mpsc::channel();

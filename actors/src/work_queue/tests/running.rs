@@ -48,6 +48,9 @@ async fn a_queue_of_a_runtime_that_was_shut_down_refuses_keys_and_is_over() {
     assert!(runtime.report().work_queues.is_empty());
 }
 
+// WQ-17: given shutdown, when waiting, then what the queue does by itself ends (changed: nothing refreshes
+// the figures, they are computed when they are read; what a queue does by itself is to wake for delayed
+// adds).
 #[test]
 fn wq_17_a_queue_that_is_shut_down_does_nothing_by_itself_any_more() {
     let looks = Arc::new(AtomicU32::new(0));
@@ -90,6 +93,12 @@ fn wq_18_each_of_many_keys_is_worked_on_once_by_as_many_workers_as_were_asked_fo
     });
 }
 
+// WQ-18: given n pieces and w workers, when run, then each piece is executed once, by at most w at a time;
+// cancel stops early (changed: the pieces are the keys of a queue, which hands them out one by one: there are
+// no chunks).
+// - a each piece is executed once, by at most w at a time:
+//   `wq_18_each_of_many_keys_is_worked_on_once_by_as_many_workers_as_were_asked_for`
+// - b cancel stops early
 #[test]
 fn wq_18_a_forced_shutdown_stops_the_work_early() {
     Runtime::simulated(7).run(|runtime| async move {

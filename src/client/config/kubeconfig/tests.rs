@@ -49,6 +49,8 @@ fn a_plain_kubeconfig_is_read() {
     assert!(matches!(&config.login, Some(Login::Token(token)) if token.expose_secret() == "t"));
 }
 
+// REST-17: given config with secrets, when formatted, then no secret appears.
+// - a no token and no key appears
 #[test]
 fn rest_17_debug_shows_no_secret() {
     let config = load(
@@ -129,6 +131,12 @@ fn a_token_file_wins_over_a_token_and_paths_are_relative_to_the_kubeconfig() {
     assert!(matches!(&config.login, Some(Login::TokenFile { path, .. }) if *path == token));
 }
 
+// REST-29: given KUBECONFIG a:b:missing, when loading, then first definition wins, missing is skipped; an
+// explicit missing path is an error.
+// - a the first definition wins
+// - b missing is skipped
+// - c an explicit missing path is an error
+// - d and everything else is as for kubectl: `a_kubeconfig_works_as_for_kubectl_or_is_refused_as_by_kubectl`
 #[test]
 fn rest_29_the_first_definition_wins_missing_files_are_skipped_and_an_explicit_missing_one_is_an_error() {
     let directory = tempfile::tempdir().unwrap();

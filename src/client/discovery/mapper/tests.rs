@@ -43,6 +43,11 @@ fn check(server: &ServerResources, expected: &[(&str, &str)]) {
 
 const PODS: &str = "pods/pod/Pod/po/all";
 
+// DYN-09: given "pods" in v1 (preferred) and v2, "peas" only in v2beta1, when mapping, then v1 Pod; v2beta1
+// Pea.
+// - a the preferred version is taken, and another where only it has the resource
+// - b every name of every resource means what it means to kubectl, on both servers:
+//   `each_name_of_each_resource_means_what_it_means_to_kubectl`
 #[test]
 fn dyn_09_the_preferred_version_is_taken_and_another_one_where_only_it_has_the_resource() {
     let server = served(&[("", &[("v1", &[PODS]), ("v2", &[PODS]), ("v2beta1", &["peas/pea/Pea"])])]);

@@ -168,6 +168,8 @@ fn a_plugin_that_always_asks_a_person_needs_a_terminal() {
     assert_eq!(always.is_interactive(true), Ok(false));
 }
 
+// REST-28: given a policy that allows no plugin or a list without this one, when a plugin is configured, then
+// an error before it runs.
 #[test]
 fn rest_28_a_plugin_that_the_policy_does_not_allow_never_starts() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -43,6 +43,9 @@ fn str_16_of_a_message_in_fragments_only_the_first_names_the_channel() {
     assert_eq!(events(Channels::of_command(Protocol::V5), frames).unwrap(), expected);
 }
 
+// STR-17: given v5, when a channel is ended by either side, then the others go on; v4 has no such message.
+// - a v5 ends one channel, v4 none
+// - b the others go on: `str_17_when_the_server_ends_one_stream_the_others_go_on`
 #[test]
 fn str_17_v5_ends_single_channels_and_v4_has_no_message_for_it() {
     let channels = Channels::of_command(Protocol::V5);
@@ -76,6 +79,11 @@ fn str_18_what_the_protocol_does_not_allow_is_an_error() {
     }
 }
 
+// STR-18: given what the protocol does not allow (text, a channel that does not exist or is the client's,
+// bytes after an end, another port's number), when it arrives, then it is an error, and no byte reaches a
+// stream.
+// - a each is an error: `str_18_what_the_protocol_does_not_allow_is_an_error`
+// - b so is another port's number
 #[test]
 fn str_18_the_channels_of_a_port_begin_with_its_number() {
     let ports = || Channels::of_ports(Protocol::V4, &[80, 8443]);
@@ -87,6 +95,8 @@ fn str_18_the_channels_of_a_port_begin_with_its_number() {
     }
 }
 
+// STR-19: given a close, when it has the normal code or none, then it is an end in order; with another it is
+// an error with the code and the reason, shortened and without control characters.
 #[test]
 fn str_19_a_close_is_an_end_in_order_only_with_the_normal_code_or_none() {
     let closed =
@@ -101,6 +111,8 @@ fn str_19_a_close_is_an_end_in_order_only_with_the_normal_code_or_none() {
     assert!(reason.starts_with("[31mno no") && reason.chars().count() == 200, "{reason}");
 }
 
+// STR-20: given a frame above 256 KiB, whatever length it claims, when it arrives, then it is an error, and
+// at most one frame and its head are kept.
 #[test]
 fn str_20_a_frame_that_is_too_long_is_an_error_before_it_is_kept() {
     let mut frames = Frames::default();
@@ -156,6 +168,13 @@ fn encoded(messages: &[(u8, Vec<u8>, Vec<usize>)]) -> Vec<u8> {
 }
 
 proptest! {
+    // STR-16: given messages of a server, cut into any fragments and chunks, when they are read, then each
+    // channel gets its bytes in order, and empty messages and pings between fragments change nothing.
+    // - a any fragments and chunks
+    // - b only the first fragment names the channel:
+    //   `str_16_of_a_message_in_fragments_only_the_first_names_the_channel`
+    // - c empty messages mean nothing:
+    //   `str_16_the_first_byte_of_a_message_is_its_channel_and_an_empty_one_means_nothing`
     #[test]
     fn str_16_each_channel_gets_its_bytes_in_order_however_messages_and_chunks_are_cut(
         messages in prop::collection::vec(message(), 0..8),

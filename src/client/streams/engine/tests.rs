@@ -110,6 +110,8 @@ async fn a_while() {
     tokio::time::sleep(Duration::from_secs(1)).await;
 }
 
+// STR-12: given a reader that does not read, or a server that does not, when the other side sends on, then it
+// waits at a bound in bytes, and goes on when somebody reads.
 #[tokio::test(start_paused = true)]
 async fn str_12_what_is_not_read_is_not_taken_from_the_server_and_what_is_not_sent_not_from_the_program() {
     let mut played = play();
@@ -137,6 +139,8 @@ async fn str_12_what_is_not_read_is_not_taken_from_the_server_and_what_is_not_se
     assert_eq!(heard, taken);
 }
 
+// STR-21: given pings, when the connection takes nothing, then they cost no memory, and the newest is
+// answered once it does.
 #[tokio::test(start_paused = true)]
 async fn str_21_pings_are_answered_also_while_the_input_waits_and_only_the_newest_is_kept() {
     let mut played = play();

@@ -81,6 +81,12 @@ fn ctl_18_of_a_key_four_causes_are_kept_and_the_others_counted_and_of_4096_keys_
     assert_eq!(with_causes.count(), MOST_WITH_CAUSES - 1);
 }
 
+// CTL-18: given any number of events, when nothing is reconciled, then what is kept is bounded: 4 causes of a
+// key, causes of 4,096 keys, 4,096 last states; and 1,024 writes of one reconcile; the rest is counted.
+// - a causes: `ctl_18_of_a_key_four_causes_are_kept_and_the_others_counted_and_of_4096_keys_at_most`
+// - b last states: `ctl_18_of_deleted_objects_the_newest_4096_states_are_kept_and_the_others_counted`
+// - c writes: `ctl_18_of_one_reconcile_1024_writes_are_waited_for_and_the_others_counted`
+// - d keys that wait to be tried again are counted on their own
 #[test]
 fn ctl_18_keys_that_wait_to_be_tried_again_take_no_place_of_the_cause_of_an_event() {
     let mut queue = queue();

@@ -45,6 +45,15 @@ fn ctl_18_65536_keys_rest_at_most_and_a_further_one_does_not() {
     assert!(ledger.handle_arrival(&key(MOST_RESTING), Arrival::Output, event(0)).reason.is_some());
 }
 
+// CTL-01: given a controller over an informer, when it starts, then each object of the first list is
+// reconciled once; and each change leads to a reconcile that finds a state at least as new, is told which
+// event of which object led there, and, of a deleted object, its last state until a reconcile that was given
+// it is done, unless that life of it is back.
+// - a each object of the first list once, and what changed as it is, with the event:
+//   `ctl_01_each_object_is_reconciled_at_first_when_it_changes_and_when_it_is_gone`
+// - b the last state of a deleted object, until that is done:
+//   `ctl_01_the_last_state_is_shown_until_a_reconcile_that_was_given_it_is_done`
+// - c an object that leaves what is followed and comes back in the same life has none
 #[test]
 fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life() {
     let last = object("one", 0, 7);
@@ -168,6 +177,11 @@ impl Drop for Noted {
     }
 }
 
+// CTL-24: given a body whose drop is code of a user, which uses the controller of its object or panics, when
+// its last state is no longer kept, then no lock is held, no key is lost and no subscription ends.
+// - a no lock is held
+// - b a panic costs no key and no subscription:
+//   `ctl_24_a_body_that_panics_when_it_is_dropped_costs_no_key_and_no_subscription`
 #[test]
 fn ctl_24_no_call_drops_a_last_state_which_is_given_to_the_caller_instead() {
     let drops = Arc::new(AtomicUsize::new(0));

@@ -55,6 +55,10 @@ fn fifo_02_keys_come_in_order_of_first_arrival_however_often_they_come_again() {
     assert_eq!(drained(&mut popped), ["2", "3 (reached 3)"], "who was popped stands in line again");
 }
 
+// FIFO-04: given Deleted(a) twice in a row, when popped, then one Deleted remains: the newer, unless only the
+// older holds the object.
+// - a one Deleted remains, the newer
+// - b the older, if only that holds the object
 #[test]
 fn fifo_04_of_two_deletions_in_a_row_the_newer_stays_unless_only_the_older_holds_the_object() {
     for (older, newer, stays) in [
@@ -268,6 +272,8 @@ fn key_of(event: &Event) -> Option<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
+    // FIFO-13: given the same random history in `PerKey` and in a naive model, when drained, then keys come
+    // in order of first arrival and each key's parts together, oldest first.
     #[test]
     fn fifo_13_any_history_leaves_in_the_order_of_the_naive_model(
         steps in prop::collection::vec(step(), 1..60),

@@ -35,6 +35,10 @@ fn listed(objects: &[Object<String>]) -> Play {
     play
 }
 
+// IDX-01: given an index function returning two values for one object, when by_index is asked for either,
+// then the object is returned once.
+// - a it is found under either value
+// - b once, also if the function gives one value twice
 #[test]
 fn idx_01_an_object_of_two_values_is_found_once_under_each() {
     let play = listed(&[worded("a/x", 1, "red blue red"), worded("a/y", 2, "red")]);
@@ -53,6 +57,7 @@ fn idx_02_an_update_that_changes_the_value_moves_the_object_from_one_entry_to_th
     );
 }
 
+// IDX-04: given one of two objects of a bucket deleted, when queried, then the other remains.
 #[test]
 fn idx_04_when_one_of_two_objects_of_an_entry_is_deleted_the_other_stays() {
     let mut play = listed(&[worded("a/x", 1, "red"), worded("a/y", 2, "red")]);
@@ -121,6 +126,16 @@ fn parts_applied_while_an_index_is_built_are_in_it() {
     assert_eq!(found(play.now(), "red"), ["a/3 u1@3", "a/6 u1@6", "a/8 u1@8", "a/9 u1@9"]);
 }
 
+// IDX-18: given an index function that errors or panics for one object, when it is applied, then the object
+// is stored and delivered, only that index entry is missing, and index name and key are counted and logged; a
+// later version that succeeds is in the index.
+// - a for an error and for a panic the object is stored and delivered
+// - b only that index entry is missing
+// - c index name and key are reported and counted
+// - d and logged: `rf_35_a_line_about_an_index_that_fails_quotes_a_bounded_part_of_what_the_function_said`
+// - e a later version that succeeds is in the index
+// - f so it is where the values of one object cannot be compared:
+//   `idx_18_an_object_whose_values_cannot_be_compared_costs_that_entry_alone`
 #[test]
 fn idx_18_a_failing_or_panicking_index_function_costs_that_entry_alone() {
     for failing in ["!error", "!panic"] {
@@ -171,6 +186,10 @@ fn idx_18_an_object_whose_values_cannot_be_compared_costs_that_entry_alone() {
     }
 }
 
+// IDX-25: given an update that keeps its index values, when applied, then no index entry is rebuilt and
+// by_index returns the new object.
+// - a no index entry is rebuilt
+// - b by_index returns the new object
 #[test]
 fn idx_25_an_update_that_keeps_its_values_rebuilds_no_entry_and_is_found_as_it_is_now() {
     let mut play = listed(&[worded("a/x", 1, "red blue"), worded("a/y", 2, "red")]);
@@ -185,6 +204,8 @@ fn idx_25_an_update_that_keeps_its_values_rebuilds_no_entry_and_is_found_as_it_i
     assert!(!index(play.now()).shares_all_with(&index(&before)));
 }
 
+// IDX-26: given one snapshot, when get, list, by_index and version are read from it at any time, then they
+// agree with each other.
 #[test]
 fn idx_26_what_is_read_from_one_snapshot_agrees_whatever_is_published_meanwhile() {
     let mut play = listed(&[worded("a/x", 1, "red"), worded("a/y", 2, "red")]);

@@ -20,6 +20,10 @@ fn check(parts: Vec<WatchPart<String>>, changes: &[&str], incidents: &[&str], le
     assert_eq!(play.published.len(), publishes + 1);
 }
 
+// RF-01: given Added(a,1), Modified(a,2), Deleted(a) in one batch, when applied, then Changes holds Added,
+// Updated, Deleted in that order and one snapshot without a is published.
+// - a Changes holds Added, Updated, Deleted in that order
+// - b one snapshot without a is published
 #[test]
 fn rf_01_added_modified_deleted_in_one_batch_are_three_changes_and_one_publish() {
     check(
@@ -38,6 +42,8 @@ fn rf_02_deleting_an_unknown_key_is_counted_and_is_not_a_change_and_the_version_
     check(vec![unread], &[], &["undecodable a/y", "deleted_unknown a/y"], &["a/x u1@5"], "7");
 }
 
+// RF-13: given Added a, Modified a, Modified a in one batch, when applied, then three changes in order and
+// one publish.
 #[test]
 fn rf_13_three_updates_in_one_batch_are_three_changes_in_order_and_one_publish() {
     check(
@@ -87,6 +93,14 @@ fn a_deletion_that_could_not_be_read_deletes_inexactly() {
     check(vec![unread(4)], &[], &["undecodable a/x", "stale_version a/x"], &["a/x u1@5"], "5");
 }
 
+// RF-28: given a part that cannot be applied (an impossible pair of states, a version that is refused), when
+// it happens, then it is counted by reason, logged with its key, visible in the informer's counters, and the
+// rest of the batch is applied.
+// - a it is reported by reason, with its key, and the rest of the batch is applied
+// - b it is counted by reason in the informer's counters:
+//   `rf_35_every_reason_has_a_counter_of_its_own_under_its_name`
+// - c it is logged with its key:
+//   `rf_35_a_line_about_an_undecodable_object_names_informer_source_and_object_in_plain_words`
 #[test]
 fn rf_28_a_part_that_is_old_or_sent_again_is_reported_and_the_rest_of_the_batch_is_applied() {
     check(
@@ -205,6 +219,11 @@ fn an_undecodable_version_that_the_store_has_read_already_is_stale() {
     check(vec![old], &[], &["stale_version a/x"], &["a/x u1@5"], "5");
 }
 
+// RF-26: given a list, frames (Added, Modified, Deleted) and bookmarks with rising versions, when each is
+// applied, then the snapshot's version of that source equals the newest applied one, never less than the one
+// before (a rewind, REF-36, apart).
+// - a the version equals the newest applied one, of list, frames and bookmarks
+// - b it is never less than the one before
 #[test]
 fn rf_26_the_version_of_a_source_follows_every_kind_of_part_and_never_goes_back() {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
@@ -224,6 +243,8 @@ fn rf_26_the_version_of_a_source_follows_every_kind_of_part_and_never_goes_back(
     }
 }
 
+// RF-27: given a body without metadata (a projection, a custom source), when applied, then key, uid and
+// version still follow every event: they are kept beside the body.
 #[test]
 fn rf_27_bodies_without_metadata_are_followed_by_what_is_kept_beside_them() {
     let at = |number: u64| {

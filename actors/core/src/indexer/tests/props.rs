@@ -297,6 +297,12 @@ impl World {
 }
 
 proptest! {
+    // RF-34: given any mix of parts, Replaces and Resyncs, when counted, then each snapshot comes from one
+    // batch or one Replace, in epoch and queue order, and its `Changes` is exactly what changed since the one
+    // before.
+    // - a each snapshot comes from one batch or one Replace, in queue order
+    // - b in epoch order: `inf_43_an_indexer_killed_between_a_publish_and_its_changes_costs_nobody_an_event`
+    // - c its `Changes` is exactly what changed since the one before
     #[test]
     fn rf_34_any_history_keeps_the_store_as_the_server_is_and_its_changes_replay(history in deeds()) {
         let mut world = World::new();

@@ -96,6 +96,11 @@ impl Pipeline {
     }
 }
 
+// RF-02: given Deleted of a key that the store does not hold, in either discipline, when applied, then it is
+// counted, is not a change, and the version moves on.
+// - a it is counted, is not a change, and the version moves on, in either discipline
+// - b an undecoded deletion too:
+//   `rf_02_deleting_an_unknown_key_is_counted_and_is_not_a_change_and_the_version_moves_on`
 #[test]
 fn rf_02_a_deletion_of_an_object_that_is_not_stored_is_counted_and_is_not_a_change_and_the_version_moves_on()
 {
@@ -109,6 +114,11 @@ fn rf_02_a_deletion_of_an_object_that_is_not_stored_is_counted_and_is_not_a_chan
     }
 }
 
+// RF-03: given store {a,b,c} and Replace([a]) with a unchanged, in either discipline, when applied, then
+// Changes holds Deleted b and Deleted c with exact: false and cause Relist, in any order, nothing for a, and
+// one snapshot is published.
+// - a Deleted b and Deleted c with exact: false and cause Relist, nothing for a
+// - b one snapshot is published, in either discipline
 #[test]
 fn rf_03_what_a_relist_lacks_is_deleted_inexactly_in_one_publish() {
     for queue_order in BOTH {
@@ -122,6 +132,10 @@ fn rf_03_what_a_relist_lacks_is_deleted_inexactly_in_one_publish() {
     }
 }
 
+// FIFO-11: given parts that keep the queue from running empty, when batches are published, then the
+// snapshot's version stays; once it runs empty it is that of the newest part or bookmark.
+// - a while the queue does not run empty the snapshot's version stays
+// - b once it runs empty it is that of the newest part or bookmark
 #[test]
 fn fifo_11_the_version_stays_while_parts_wait_and_is_the_newest_when_the_queue_runs_empty() {
     let mut pipeline = Pipeline::listed(QueueOrder::PerKey, 5, &[]);

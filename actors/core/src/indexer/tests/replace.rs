@@ -26,6 +26,11 @@ fn rf_03_what_a_relist_lacks_is_deleted_inexactly_and_what_is_unchanged_is_not_a
     check(Cause::Relist, &[object("a/a", 1)], &deleted, &[]);
 }
 
+// RF-04: given a queued Added(x) and then Replace([]), when applied, then Changes are Added x, then Deleted x
+// with exact: false and cause Relist.
+// - a Added x, then Deleted x with exact: false and cause Relist
+// - b the queue keeps that order:
+//   `rf_07_what_was_pushed_is_popped_in_that_order_and_no_replace_is_split_or_overtaken`
 #[test]
 fn rf_04_what_was_added_before_an_empty_relist_is_added_then_deleted_inexactly() {
     let mut play = Play::listed(5, &[]);
@@ -37,6 +42,8 @@ fn rf_04_what_was_added_before_an_empty_relist_is_added_then_deleted_inexactly()
     );
 }
 
+// RF-05: given x in the store, a queued Deleted(x) and then Replace([]), when applied, then there is one
+// Deleted x, exact: true and cause Watch.
 #[test]
 fn rf_05_a_deletion_before_an_empty_relist_is_one_exact_change() {
     let mut play = Play::listed(5, &[object("a/x", 5)]);
@@ -45,6 +52,8 @@ fn rf_05_a_deletion_before_an_empty_relist_is_one_exact_change() {
     assert_eq!((texts(&deleted), texts(&nothing)), (vec!["- a/x u1@6 exact Watch".into()], vec![]));
 }
 
+// IDX-32: given any list, also one that changes nothing, when it is published, then it is delivered as two
+// snapshots and its cause, not object by object.
 #[test]
 fn idx_32_the_changes_of_every_list_are_its_two_snapshots_also_if_nothing_changed() {
     let mut play = Play::new();
@@ -76,6 +85,10 @@ fn rf_06_an_empty_first_list_is_one_publish_of_an_empty_snapshot_at_its_version(
     assert_eq!(play.published.len(), 2);
 }
 
+// RF-07: given Added(a), then Replace at 10, 20, 56 queued, when applied, then in that order, and each
+// Replace is published once: versions 10, 20, 56.
+// - a they are applied in that order
+// - b each Replace is published once, at its version
 #[test]
 fn rf_07_each_of_several_replaces_is_published_once_and_in_order() {
     let mut play = Play::new();
@@ -92,6 +105,10 @@ fn rf_07_each_of_several_replaces_is_published_once_and_in_order() {
     assert_eq!(reached, ["3", "10", "20", "56"]);
 }
 
+// RF-08: given a bookmark 5 queued before a Replace at 7, when applied, then the snapshot's version becomes
+// 5, then 7, and the bookmark makes no change.
+// - a the snapshot's version becomes 5, then 7
+// - b the bookmark makes no change
 #[test]
 fn rf_08_a_bookmark_before_a_replace_moves_the_version_and_makes_no_change() {
     let mut play = Play::new();
@@ -108,6 +125,10 @@ fn rf_18_the_changes_of_a_first_list_have_its_cause_and_are_one_publish() {
     assert_eq!(texts(&applied), ["+ a/x u1@1 InitialList", "+ a/y u1@2 InitialList"]);
 }
 
+// RF-20: given a key twice in one Replace, when applied, then the higher version is stored and delivered
+// once, and the other is counted as a duplicate.
+// - a the higher version is stored and delivered once
+// - b the other is counted as a duplicate
 #[test]
 fn rf_20_a_key_twice_in_one_list_is_stored_and_delivered_once_in_its_higher_version() {
     let keep = [object("a/b", 2), object("a/c", 3)];
@@ -218,6 +239,10 @@ fn a_list_that_is_older_is_applied_and_reported() {
     );
 }
 
+// RF-32: given sources a and b in one informer, when a Replace of a lacks a's key x, then only x is Deleted;
+// b's objects stay, and so does x if b holds it too; version(a) moves while version(b) does not.
+// - a only x is Deleted, b's objects stay
+// - b version(a) moves while version(b) does not
 #[test]
 fn rf_32_a_replace_touches_only_its_own_sources_keys() {
     let (a, b) = (SourceId::new("a"), SourceId::new("b"));
@@ -235,6 +260,16 @@ fn numbered(from: u64, count: u64) -> Vec<Object<String>> {
     (from..from + count).map(|number| object(&format!("ns{}/o{number:05}", number % 7), number + 1)).collect()
 }
 
+// IDX-21: given a store of many objects, when a Replace with as many others is applied, then in slices of at
+// most 250 with other messages handled between (how late a 1 ms tick gets while a million are replaced is a
+// benchmark's figure), readers see the old state until the one publish, and a stop in the middle ends within
+// 100 ms.
+// - a no turn handles more than 250 objects
+// - b other messages are handled between the slices:
+//   `idx_21_other_messages_are_handled_between_the_slices_of_a_replace`
+// - c readers see the old state until the one publish
+// - d a stop in the middle ends within 100 ms, after at most one more slice, and publishes nothing:
+//   `idx_21_a_stop_in_the_middle_of_a_replace_ends_at_once_and_publishes_nothing`
 #[test]
 fn idx_21_a_replace_is_applied_in_slices_and_seen_only_as_a_whole() {
     let handled = Arc::new(AtomicUsize::new(0));

@@ -122,6 +122,14 @@ fn idx_31_a_removed_source_leaves_what_others_hold_and_its_versions_and_marks_ar
     assert_eq!(remove(&mut play, "never/added"), Vec::<String>::new());
 }
 
+// IDX-30: given sources that hold the same objects, when one of them releases one (by a deletion, a list
+// without it, or its own removal), then the object stays as long as another source holds it and is Deleted
+// once when none does; an event that two of them bring is delivered once and is not an incident.
+// - a a relist without it deletes nothing
+// - b it is Deleted when the last source releases it:
+//   `idx_30_an_object_is_deleted_when_the_last_source_that_holds_it_lets_go_of_it`
+// - c delivered once, not an incident:
+//   `idx_30_an_object_brought_by_two_sources_is_one_change_and_not_an_incident`
 #[test]
 fn idx_30_a_handed_over_object_that_its_first_source_brought_is_held_by_the_second_alone() {
     let mut play = Play::new();
@@ -159,6 +167,13 @@ fn slices(play: &mut Play, budget: usize) -> usize {
     slices
 }
 
+// IDX-31: given a source that is removed, when the store has gone through what it held, then what no other
+// source holds is Deleted{exact: false, cause: Relist}, its versions and set-aside entries are gone with that
+// publish, and its name may come back; that and a relist cost what the source holds, not what the store
+// holds.
+// - a what is deleted and what stays:
+//   `idx_31_a_removed_source_leaves_what_others_hold_and_its_versions_and_marks_are_gone_at_once`
+// - b the cost
 #[test]
 fn idx_31_a_relist_and_a_removal_cost_what_their_own_source_holds() {
     let mut play = Play::new();

@@ -79,6 +79,13 @@ fn check(table: &[(&[&str], &[&str])]) {
     }
 }
 
+// LIS-16: given two undelivered events of one key, when coalesced, then Added+Updated is Added with the
+// newest object and its first cause; Added+Deleted is a brief life: both stay, and of several brief lives the
+// last one; Updated+Updated is first old, last new; Updated+Deleted is Deleted; Deleted+Added of the same uid
+// is Updated from the object last delivered.
+// - a each pair becomes what the sentence says
+// - b what a list brings back in an equal version may hide a rewind, and is delivered:
+//   `lis_16_what_a_list_brings_back_in_an_equal_version_is_delivered_since_it_may_hide_a_rewind`
 #[test]
 fn lis_16_two_undelivered_events_of_one_key_become_what_a_late_reader_has_to_know() {
     check(&[
@@ -98,6 +105,10 @@ fn lis_16_two_undelivered_events_of_one_key_become_what_a_late_reader_has_to_kno
     ]);
 }
 
+// LIS-17: given an undelivered Deleted and then Added with a new uid, when coalesced, then both stay, in
+// order; a further Deleted leaves all three.
+// - a both stay, in order
+// - b a further Deleted leaves all three
 #[test]
 fn lis_17_another_life_is_a_deletion_and_an_addition_and_its_end_leaves_both_and_a_deletion() {
     check(&[

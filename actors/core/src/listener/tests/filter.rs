@@ -261,6 +261,16 @@ fn lis_35_what_a_filter_drops_is_nowhere_in_the_backlog() {
     }
 }
 
+// LIS-36: given a subscription with a filter of changes, when updates come, then those are dropped that leave
+// its value as it was, whatever else changes, and Added and Deleted are told in any case; once nothing waits,
+// the value of the state told last is that of the newest state, however much was coalesced; a resync is asked
+// about like an update between equal states, so a filter of a value drops it.
+// - a updates that leave the value are dropped, others and Added and Deleted are told
+// - b the value of the state told last is that of the newest, under every policy:
+//   `lis_35_whatever_happens_what_was_delivered_replays_to_the_objects_that_pass`
+// - c a resync passes no filter of a value, and a condition is asked about it
+// - d either of two: `lis_36_either_of_two_changes_passes_and_a_condition_sees_a_resync`
+// - e by generation, labels and annotations: `lis_36_generation_labels_and_annotations_tell_updates_apart`
 #[test]
 fn lis_36_a_filter_of_changes_drops_updates_alone_and_what_waits_carries_the_newest_state() {
     let filter = Filter::default().changes(ChangeFilter::of(|object: &Object<String>| object.len()));

@@ -26,6 +26,8 @@ fn inf_02_a_late_joiner_receives_the_whole_snapshot_and_then_later_events() {
     assert_eq!(drained(&mut backlog), expected);
 }
 
+// INF-17: given a `Coalesce` subscriber that is busy and create then update of an object, when drained, then
+// it receives one Added with the updated object.
 #[test]
 fn inf_17_created_and_updated_before_it_is_delivered_is_one_added_with_the_update() {
     let (one, two) = (object("a", 1), object("a", 2));
@@ -67,6 +69,15 @@ fn initial_events_that_were_annulled_keep_nobody_waiting() {
     assert!(backlog.initial_delivered());
 }
 
+// INF-38: given 100,000 objects and 50 stalled subscribers that joined after the first list or before it,
+// when the heap is measured, then the replay costs a cursor each, no queued events, also while every object
+// changes twice; a key of the list deleted before the cursor reaches it is not delivered, and no Updated or
+// Deleted comes before its Added.
+// - a the replay costs a cursor each, no queued events
+// - b with 100,000 objects and 50 stalled late joiners:
+//   `lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bounds_of_the_contract`
+// - c a key of the list deleted before the cursor reaches it is not delivered
+// - d no Updated or Deleted comes before its Added
 #[test]
 fn inf_38_a_late_joiner_costs_a_cursor_and_never_receives_what_was_gone_before_its_turn() {
     let objects = many(1_000);
@@ -86,6 +97,11 @@ fn inf_38_a_late_joiner_costs_a_cursor_and_never_receives_what_was_gone_before_i
     }
 }
 
+// LIS-02: given a subscriber that keeps up, when events e1..en are delivered, then it sees them in that
+// order, one at a time; one that lags sees each key's in order.
+// - a one that keeps up sees e1..en in that order
+// - b one at a time: `lis_13_an_async_closure_is_called_when_the_last_call_has_ended_and_in_order`
+// - c one that lags sees each key's in order
 #[test]
 fn lis_02_who_keeps_up_sees_events_in_order_and_who_lags_sees_each_keys_in_order() {
     let (a, b, c) = (object("a", 1), object("b", 2), object("c", 3));
@@ -269,6 +285,12 @@ fn a_resync_is_not_started_twice_nor_beside_the_initial_list() {
     assert_eq!(drain(&mut backlog, 64).len(), 5);
 }
 
+// LIS-18: given a Resync and a change of a key that comes before the Resync gets there, when delivered, then
+// one event with the change's cause; a change that waited before the Resync was asked for is delivered before
+// it (no set of delivered keys is kept, and no change waits for a Resync).
+// - a a change that comes before the Resync gets to its key is delivered alone
+// - b one that waited before is delivered first:
+//   `lis_18_a_change_that_waited_before_a_resync_was_asked_for_is_delivered_first`
 #[test]
 fn lis_18_a_change_that_comes_before_the_resync_gets_to_its_key_is_delivered_and_no_resync() {
     let (a, b, c) = (object("a", 1), object("b", 2), object("c", 3));

@@ -48,6 +48,12 @@ fn lis_33_lists_that_change_little_add_no_cursor_beyond_the_bound() {
     assert!(most <= CURSORS && walked <= CURSORS, "{most}, {walked}");
 }
 
+// LIS-33: given a recipient that is slow to be told a first list, when list after list comes meanwhile, then
+// what it holds for them stays at four cursors: further ones are walked 250 keys a turn, and what it is told
+// replays to what is there.
+// - a lists that change little add none beyond the bound:
+//   `lis_33_lists_that_change_little_add_no_cursor_beyond_the_bound`
+// - b lists that change everything add one for each gap, until they are walked
 #[test]
 fn lis_33_lists_that_change_everything_add_a_cursor_for_each_gap_until_they_are_walked() {
     let (most, walked) = most_cursors(2_000, 30, |state, _| {

@@ -18,6 +18,9 @@ fn hash(key: &ObjectKey) -> u64 {
     hasher.finish()
 }
 
+// IDX-08: given keys "name", "ns/name", "a/b/c", when split, then ok, ok, error.
+// - a "name" and "ns/name" are split
+// - b "a/b/c" is an error
 #[test]
 fn idx_08_keys_split_into_name_or_namespace_and_name_and_nothing_else() {
     let check = |text: &str, expected: Option<(Option<&str>, &str)>| {
@@ -32,6 +35,15 @@ fn idx_08_keys_split_into_name_or_namespace_and_name_and_nothing_else() {
     check("ns/", None);
 }
 
+// IDX-29: given keys with and without a cluster, when they are written, read, compared and hashed, then
+// `cluster|namespace/name` is read back as the same key, what cannot be a cluster's name is refused by type,
+// keys without cluster come first and then cluster by cluster, and a key without cluster is as small as
+// before.
+// - a the text is read back as the same key
+// - b refused by type: `idx_29_a_text_that_cannot_name_a_cluster_is_refused_by_type`
+// - c the order; equality and hash agree with it:
+//   `idx_29_keys_without_cluster_come_first_and_then_cluster_by_cluster`
+// - d the size of two texts: `idx_29_a_key_without_cluster_takes_no_more_room_than_two_texts`
 #[test]
 fn idx_29_a_key_of_a_cluster_says_so_in_front_of_the_first_bar() {
     let parts = |text: &str| {

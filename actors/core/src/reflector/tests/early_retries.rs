@@ -168,6 +168,16 @@ fn ref_62_a_renewal_that_is_refused_with_401_leaves_the_open_watch_followed() {
     );
 }
 
+// REF-63: given a LIST or WATCH with a selector that is answered 400 or 422, when it persists, then the state
+// is SelectorRejected and the error quotes the selector, it is asked again each 30 to 60 s, and what had
+// refused the watch-list before is not taken for a server without watch-lists. (New: it was retried as a
+// failed connection is, and the selector was shown nowhere.)
+// - a the state is SelectorRejected, quotes the selector, and is asked again each 30 to 60 s
+// - b only what the server itself finds invalid in a request with selectors alone is their fault:
+//   `ref_63_only_what_the_server_itself_finds_invalid_in_a_request_with_selectors_alone_is_their_fault`
+// - c the error quotes them in the state, in a wait that fails and in the log:
+//   `ref_61_the_state_the_wait_and_the_log_say_the_same_of_each_refusal_and_what_to_do`
+// - d later relists ask for watch-lists again
 #[test]
 fn ref_63_a_selector_that_the_server_rejects_is_a_state_of_its_own_and_asked_each_30_to_60_seconds() {
     check(

@@ -44,6 +44,15 @@ fn ref_02_a_relist_asks_for_the_newest_version_delivered() {
     );
 }
 
+// REF-03: given published version 10 and a server answering a list at 10 with 410 Expired or with 504 and
+// cause ResourceVersionTooLarge, when relisting, then the very next request, with no wait, carries ""; the
+// sequence is "0","10","".
+// - a after 410 Expired or a version that is too large the very next request, with no wait, carries ""
+// - b 504 with cause ResourceVersionTooLarge is such an answer: `refusals_of_the_server_arrive_typed`
+// - c the sequence is "0","10","":
+//   `ref_03_lists_ask_for_0_then_for_the_published_version_and_then_for_the_latest`
+// - d "" is asked for only right after the refusal:
+//   `ref_03_the_latest_version_is_asked_for_only_right_after_the_refusal`
 #[test]
 fn ref_03_an_expired_list_is_asked_again_at_once_at_the_latest_version() {
     for refusal in ["410", "too-large"] {
@@ -157,6 +166,11 @@ fn ref_04_an_unlimited_list_that_pages_and_expires_all_the_same_is_a_failure() {
     );
 }
 
+// REF-06: given page size 4 and published version 10, when relisting 10 pods, then three requests with limit
+// 4 are made, the first with version "10", the others with tokens C1, C2 and no version, and all 10 are
+// published at once.
+// - a three requests with limit 4, the first with version "10", the others with tokens and no version
+// - b all 10 are published at once
 #[test]
 fn ref_06_pages_are_delivered_together_and_only_the_first_names_a_version() {
     check_resumed(
@@ -195,6 +209,8 @@ fn pages_that_disagree_are_watched_from_the_lowest_of_their_versions() {
     );
 }
 
+// REF-07: given published version 10 and no page size, when relisting, then one request carries "10" and no
+// limit (a limit would ask for exactly version 10).
 #[test]
 fn ref_07_a_relist_without_page_size_has_no_limit() {
     check_resumed(&lists(), "start\n > LIST version=\"10\"");

@@ -3,6 +3,14 @@
 use super::script::{check, watch_lists};
 use super::watches::check_watching;
 
+// REF-38: given a watch ended by 410, as HTTP status or as ERROR frame with reason Expired or Gone, when
+// handled, then the store goes on serving and a relist at the published version follows at once; a second 410
+// with no object or bookmark frame between is a failure and waits a backoff step.
+// - a 410 as HTTP status, or as ERROR frame with reason Expired or Gone, is such an end:
+//   `refused_watches_are_typed_and_only_a_watch_list_is_unsupported`
+// - b the store goes on serving: `ref_38_the_store_is_served_while_it_relists`
+// - c a relist at the published version follows at once
+// - d a second 410 with no object or bookmark frame between is a failure and waits a backoff step
 #[test]
 fn ref_38_a_watch_ended_by_410_relists_at_once_and_the_second_without_a_frame_waits() {
     check_watching(
@@ -51,6 +59,14 @@ fn ref_38_initial_events_between_two_expiries_do_not_count_as_a_frame() {
     );
 }
 
+// REF-40: given a live stream (initial events over) that brings a frame with a version below the source's,
+// when received, then it is not applied, it is counted, and the source relists; an equal version is judged by
+// uid and version alone.
+// - a it is not applied, it is counted, and the source relists
+// - b an equal version is a good frame:
+//   `ref_40_again_before_a_good_frame_it_waits_and_an_equal_version_is_a_good_frame`
+// - c and is judged by uid and version alone:
+//   `ref_40_a_part_at_the_version_reached_is_judged_by_uid_and_version_alone`
 #[test]
 fn ref_40_a_frame_below_the_version_reached_is_counted_and_relists() {
     check_watching(
@@ -125,6 +141,12 @@ fn ref_44_an_unreadable_frame_relists_once_and_not_in_a_loop() {
     );
 }
 
+// REF-57: given relists that need no wait, when one follows another, then they begin at least 1 s apart, also
+// when the one before was put off or waited for the list budget; rewinds excepted.
+// - a at least 1 s apart
+// - b when one was put off: `ref_57_a_relist_that_was_put_off_counts_when_the_next_one_is_spaced`
+// - c when one waited for the budget:
+//   `ref_57_a_relist_that_waited_for_the_list_budget_counts_from_when_it_began`
 #[test]
 fn ref_57_a_relist_after_a_good_frame_begins_at_once_but_not_twice_within_a_second() {
     check_watching(

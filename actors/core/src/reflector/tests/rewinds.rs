@@ -243,6 +243,19 @@ fn ref_54_frames_that_come_before_the_answer_are_held_and_delivered_after_it() {
     );
 }
 
+// REF-54: given a watch that ran to the timeout it had asked for, or a renewal of ours, when the next begins,
+// then the rewind question is not asked; one that ended earlier, cleanly or not, is followed by it. The
+// question goes through `ListRequest{name}` and counts as no LIST in any other scenario; frames of the new
+// watch are held until it is answered; a failed question is a failed watch.
+// - a after a watch that ran to its timeout the question is not asked:
+//   `ref_54_a_watch_that_ran_to_its_timeout_is_not_followed_by_the_question`
+// - b nor after a renewal of ours: `ref_39_a_silent_watch_is_renewed_after_30_then_60_then_each_90_seconds`
+// - c one that ended earlier, cleanly or not, is followed by it:
+//   `ref_54_a_watch_that_ended_earlier_is_followed_by_the_question`
+// - d it goes through `ListRequest{name}` and counts as no LIST
+// - e frames of the new watch are held until it is answered:
+//   `ref_54_frames_that_come_before_the_answer_are_held_and_delivered_after_it`
+// - f a failed question is a failed watch
 #[test]
 fn ref_54_a_failed_question_is_a_failed_watch() {
     for (answer, wait) in [("refused", "0.8..1.6"), ("429:7", "7..8"), ("403", "1..2"), ("410", "0.8..1.6")] {

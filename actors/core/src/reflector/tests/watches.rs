@@ -30,6 +30,12 @@ fn timeout(least: Option<Duration>, chance: f64) -> Duration {
     request.timeout
 }
 
+// REF-09: given a minimum watch timeout unset or 1 s, when watching, then the request's timeout is random in
+// [300, 600] s; given 30 min, in [1800, 3600] s; the client's own deadline lies above it.
+// - a unset or 1 s, the timeout is random in [300, 600] s
+// - b given 30 min, in [1800, 3600] s
+// - c the client's own deadline lies above it:
+//   `a_watch_lasts_thirty_seconds_longer_than_it_was_asked_for_and_not_more`
 #[test]
 fn ref_09_the_watch_timeout_is_drawn_from_once_to_twice_the_least() {
     let minutes = |count: u64| Duration::from_secs(count * 60);
@@ -41,6 +47,14 @@ fn ref_09_the_watch_timeout_is_drawn_from_once_to_twice_the_least() {
     assert_eq!(drawn, [minutes(30), minutes(45), minutes(60)]);
 }
 
+// REF-13: given an ERROR frame 500 InternalError, also after good frames, when received, then it is a
+// failure: one backoff wait, no second watch, then a LIST at the published version, counted as a relist with
+// its reason.
+// - a it is a failure with one backoff wait and no second watch, with and without good frames before
+// - b then a LIST at the published version
+// - c it is counted as a relist with its reason
+// - d every form of an ERROR frame is so:
+//   `an_error_event_or_an_unreadable_bookmark_is_one_failure_of_its_type_and_a_relist`
 #[test]
 fn ref_13_an_error_frame_is_one_wait_and_then_a_relist_also_after_good_frames() {
     for (frames, version) in [("", "10"), ("frames a@11\n > DELTA a@11", "11")] {
@@ -60,6 +74,14 @@ fn ref_13_an_error_frame_is_one_wait_and_then_a_relist_also_after_good_frames() 
     }
 }
 
+// REF-15: given a watch that ends with no frame before max(10 s, the last wait), when it repeats, then each
+// is a failure with a typed "very short watch" error naming the resource, the waits grow as in REF-10 and
+// nothing relists; one that was silent for longer is not a failure.
+// - a each is a failure with a typed error that names the resource
+// - b the waits grow and nothing relists
+// - c one that was silent for 10 s is not a failure:
+//   `ref_15_a_watch_that_was_silent_for_longer_is_not_a_failure`
+// - d after a longer wait it has to be silent for that long: `ref_15_silence_must_outlast_the_last_wait`
 #[test]
 fn ref_15_watches_that_end_at_once_with_nothing_are_failures_and_nothing_relists() {
     check_watching(

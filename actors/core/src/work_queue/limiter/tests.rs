@@ -23,6 +23,10 @@ fn waits(limiter: &mut impl RateLimiter<&'static str>, key: &'static str, times:
     (0..times).map(|_| limiter.when(&key, START)).collect()
 }
 
+// RL-01: given base 1 ms cap 1 s, when x fails 5 times, then 1,2,4,8,16 ms and requeues 5; y is independent;
+// Forget(x) restarts at 1 ms.
+// - a 1, 2, 4, 8, 16 ms, requeues 5, y is independent
+// - b Forget(x) restarts at 1 ms
 #[test]
 fn rl_01_waits_double_for_each_key_by_itself_until_it_is_forgotten() {
     let mut limiter = ExponentialPerKey::new(ms(1), s(1));
@@ -34,6 +38,7 @@ fn rl_01_waits_double_for_each_key_by_itself_until_it_is_forgotten() {
     assert_eq!((limiter.failures(&"x"), limiter.when(&"x", START)), (0, ms(1)));
 }
 
+// RL-02: given 1000 failures, when asked, then exactly the cap, no overflow (1000 s; 1000 h).
 #[test]
 fn rl_02_a_thousand_failures_wait_exactly_the_longest_time() {
     for (base, cap) in [(ms(1), s(1_000)), (ms(1), s(3_600_000)), (Duration::MAX, Duration::MAX)] {
@@ -46,6 +51,7 @@ fn rl_02_a_thousand_failures_wait_exactly_the_longest_time() {
     assert_eq!(waits(&mut limiter, "x", 42).last(), Some(&Duration::from_nanos(1 << 41)), "none is left out");
 }
 
+// RL-03: given fast 5 ms, slow 10 s, 3 fast tries, when asked 5 times, then 5,5,5 ms,10,10 s.
 #[test]
 fn rl_03_some_tries_are_fast_and_all_others_slow() {
     let mut limiter = FastSlow::new(ms(5), s(10), 3);
@@ -55,6 +61,7 @@ fn rl_03_some_tries_are_fast_and_all_others_slow() {
     assert_eq!(waits(&mut limiter, "x", 1), [ms(5)]);
 }
 
+// RL-05: given a limiter returning 1000 s and max wait 500 s, when asked, then 500 s; 5 ms passes unchanged.
 #[test]
 fn rl_05_a_longest_wait_cuts_off_and_leaves_shorter_ones_unchanged() {
     let mut long = MaxWait::new(FastSlow::new(ms(5), s(1_000), 1), s(500));
@@ -132,6 +139,7 @@ fn operator_a3_after_an_outage_of_ten_seconds_the_last_of_3000_keys_is_in_order_
     assert_eq!(later, ms(5), "nobody waits for the failures of others");
 }
 
+// RL-06: given step 1 s max 50 s, when backing off, then 0,1,2,4,8,16,32,50,50 s; Reset -> 0.
 #[test]
 fn rl_06_the_waits_of_a_key_double_up_to_the_longest_and_reset_ends_them() {
     let mut backoff = KeyBackoff::new(KeyBackoffPolicy { base: s(1), cap: s(50), jitter: 0.0 });
@@ -150,6 +158,7 @@ fn rl_06_the_waits_of_a_key_double_up_to_the_longest_and_reset_ends_them() {
     assert_eq!(backoff.wait(&"y"), s(1), "a reset leaves nothing that ends a later wait");
 }
 
+// RL-08: given jitter 0.1, when stepping, then each delay in (2d, 2d+0.1d] or at max.
 #[test]
 fn rl_08_jitter_lengthens_each_wait_by_at_most_its_part() {
     for chance in [0.0, 0.25, 0.999_999, f64::NAN] {
@@ -167,6 +176,10 @@ fn rl_08_jitter_lengthens_each_wait_by_at_most_its_part() {
     }
 }
 
+// RL-09: given "in backoff since update", when time passes, then the window is measured from the entry's last
+// update and expires after 2 x max.
+// - a measured from the last update
+// - b expires after 2 x max
 #[test]
 fn rl_09_a_key_is_left_alone_from_its_last_failure_on_and_forgotten_after_twice_the_longest_wait() {
     let policy = KeyBackoffPolicy { base: s(1), cap: s(10), jitter: 0.0 };
@@ -185,6 +198,10 @@ fn rl_09_a_key_is_left_alone_from_its_last_failure_on_and_forgotten_after_twice_
     assert_eq!(backoff.len(), 1, "the other key is not held any more");
 }
 
+// RL-10: given bucket qps 1 burst 3, when 4 immediate tries, then 3 ok; after 1 s one more.
+// - a 3 ok; after 1 s one more
+// - b of the longest interval nothing after the burst:
+//   `rl_10_after_its_burst_a_bucket_of_the_longest_interval_gives_nothing_more`
 #[test]
 fn rl_10_a_bucket_gives_its_burst_at_once_and_then_one_token_a_second() {
     let mut bucket = Bucket::new(s(1), 3);
@@ -210,6 +227,8 @@ fn rl_10_after_its_burst_a_bucket_of_the_longest_interval_gives_nothing_more() {
     assert!((0..5).all(|_| unlimited.try_take(s(0))));
 }
 
+// RL-11: given qps 0.0001 burst 1, when Wait is called twice with 1 s deadlines, then the first succeeds and
+// the second fails early with an error.
 #[test]
 fn rl_11_a_wait_that_would_be_too_long_fails_early_and_takes_nothing() {
     let mut bucket = Bucket::new(s(10_000), 1);
@@ -221,6 +240,8 @@ fn rl_11_a_wait_that_would_be_too_long_fails_early_and_takes_nothing() {
     assert_eq!(bucket.take_within(s(1), s(9_999)), Ok(s(1)), "the refused try took nothing");
 }
 
+// RL-12: given a rate of 1 per 1.031425 s and one try every 2 s, when tried 60 times, then every try succeeds
+// (no precision drift).
 #[test]
 fn rl_12_a_rate_holds_exactly_for_as_long_as_it_is_used() {
     let interval = Duration::from_nanos(1_031_425_000);

@@ -4,6 +4,10 @@ use super::{NORMAL, discard_all, ms, queue, take_all};
 use crate::reflector::Moment;
 use crate::work_queue::{Added, ExponentialPerKey, Priority, RateLimiter, WorkQueue};
 
+// WQ-01: given 50 producers x 50 adds and 10 consumers, when shut down, then every item is processed, none
+// after shutdown, Len 0.
+// - a every item is processed
+// - b none after shutdown, Len 0
 #[test]
 fn wq_01_after_a_shutdown_everything_that_waits_is_handed_out_and_nothing_is_added() {
     let mut queue = WorkQueue::new();
@@ -23,6 +27,8 @@ fn wq_01_after_a_shutdown_everything_that_waits_is_handed_out_and_nothing_is_add
     assert!(!keys.contains(&(99, 99)));
 }
 
+// WQ-05: given two items processing, when ShutDownWithDrain, then it blocks until both are Done.
+// - a over when both are done and nothing waits, not before
 #[test]
 fn wq_05_a_drain_is_over_when_everything_is_done() {
     let mut queue = queue(&["foo", "bar", "waits"]);
@@ -47,6 +53,10 @@ fn wq_05_a_drain_is_over_when_everything_is_done() {
     assert!(queue.is_drain_over());
 }
 
+// WQ-06: given processing items, when ShutDown, then it returns at once.
+// - a it is over at once
+// WQ-07: given a blocked drain, when ShutDown is called, then the drain returns.
+// - a the drain is over
 #[test]
 fn wq_06_and_wq_07_a_shutdown_waits_for_nothing_and_ends_a_drain() {
     let mut queue = queue(&["foo"]);
