@@ -62,3 +62,16 @@ fn an_error_counts_only_where_no_other_part_decides() {
         assert_eq!(run(rule, &schema, &value), result, "{rule}");
     }
 }
+
+#[test]
+fn a_deep_rule_is_evaluated_or_refused_and_ends_no_thread() {
+    let sum = |count: usize| vec!["1"; count].join(" + ") + " > 0";
+    let lists = |depth: usize| format!("size({}1{}) == 1", "[".repeat(depth), "]".repeat(depth));
+    let told = |rule: &str| apart(|| run(rule, &json!({"type": "object"}), &json!({})).map(|_| ()));
+    for rule in [sum(200), lists(60)] {
+        assert_eq!(told(&rule), Ok(()), "{rule}");
+    }
+    for rule in [sum(1_000), lists(1_000), "x".repeat(LONGEST + 1)] {
+        assert!(told(&rule).is_err());
+    }
+}
