@@ -3,6 +3,7 @@
 //! Answers "do the layers work together, over a real connection?" Their tables stand beside their code; here each
 //! promise is seen once by a server.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -128,17 +129,19 @@ async fn the_reflector_alone_decides_when_a_refused_list_is_asked_again() {
 // REST-09: given requests that are retried, concurrently, when sent, then bodies and URLs stay their own.
 #[tokio::test]
 async fn rest_09_concurrent_requests_that_are_sent_again_keep_their_own_body_and_url() {
-    let server = RawServer::start(|mut connection: Connection| async move {
-        let mut refuses = false;
-        while let Some(head) = connection.request().await {
-            let body = connection.body(8).await;
-            let path = head.split(' ').nth(1).unwrap();
-            refuses = !refuses;
-            let next = match refuses {
-                true => answer("503 Service Unavailable", "retry-after: 0\r\n", ""),
-                false => answer("200 OK", "", &format!("{path} {body}")),
-            };
-            connection.write(next).await;
+    let refused = Arc::new(Mutex::new(BTreeSet::new()));
+    let server = RawServer::start(move |mut connection: Connection| {
+        let refused = Arc::clone(&refused);
+        async move {
+            while let Some(head) = connection.request().await {
+                let body = connection.body(8).await;
+                let path = head.split(' ').nth(1).unwrap();
+                let next = match refused.lock().unwrap().insert(path.to_owned()) {
+                    true => answer("503 Service Unavailable", "retry-after: 0\r\n", ""),
+                    false => answer("200 OK", "", &format!("{path} {body}")),
+                };
+                connection.write(next).await;
+            }
         }
     })
     .await;
