@@ -81,7 +81,8 @@ impl Prune {
 
     /// The text without the cut fields; `None` if that cannot be told from the bytes.
     fn rest(&self, json: &str, left_out: LeftOut) -> Option<String> {
-        let mut rest = Vec::with_capacity(json.len());
+        // What is cut may be nearly all of it.
+        let mut rest = Vec::new();
         let is_cut = WireKind::Json.cut(json.as_bytes(), &self.0, left_out, &mut rest) == Cut::Done;
         String::from_utf8(rest).ok().filter(|_| is_cut)
     }
