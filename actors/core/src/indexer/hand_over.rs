@@ -253,9 +253,9 @@ impl<S> Store<S> {
                 replacing.walk = Walk::Outdate(group + 1, None);
                 continue;
             };
-            let newest = self.working.newest(&other);
-            let is_former = among.is_former(&other, replacing.source()).unwrap_or_else(|| newest > Some(to));
-            let is_former = is_former || among.went_back(&other, newest);
+            let is_former = among.is_former(&other, replacing.source());
+            let is_former = is_former.unwrap_or_else(|| self.working.newest(&other) > Some(to));
+            let is_former = is_former || among.went_back(&other);
             let is_news = !self.working.is_outdated(&other);
             if is_news && is_former && !replacing.ends_told {
                 // What those were told that were passed ends, too.

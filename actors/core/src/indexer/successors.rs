@@ -46,8 +46,9 @@ pub(crate) struct Successor {
     pub(crate) round: u64,
 }
 
-/// How often each has noticed that its server went back, and the version that it has delivered.
-type Delivered = SortedMap<SourceId, (u64, ResourceVersion)>;
+/// How often each has noticed that its server went back, the version that it has delivered, and whether that is older than
+/// one before, so that it is about to notice.
+type Delivered = SortedMap<SourceId, (u64, ResourceVersion, bool)>;
 
 /// Sources by their scope, and the scope of each.
 #[derive(Clone)]
@@ -95,8 +96,10 @@ impl Successors {
 
     /// The source delivers this version.
     pub fn deliver(&mut self, source: &SourceId, version: &ResourceVersion) {
-        let rewinds = self.delivered.get(source).map_or(0, |(rewinds, _)| *rewinds);
-        self.delivered.insert(source.clone(), (rewinds, version.clone()));
+        let before = self.delivered.get(source);
+        let rewinds = before.map_or(0, |(rewinds, ..)| *rewinds);
+        let is_back = before.is_some_and(|(_, newest, is_back)| *is_back || version < newest);
+        self.delivered.insert(source.clone(), (rewinds, version.clone(), is_back));
     }
 
     /// The source is asked for a list, since its server went back to this version.
@@ -107,8 +110,9 @@ impl Successors {
     /// The list that it was asked for after a rewind is published.
     pub fn end_rewind(&mut self, source: &SourceId) {
         self.asked.remove(source);
-        if let Some((rewinds, _)) = self.delivered.get_mut(source) {
+        if let Some((rewinds, _, is_back)) = self.delivered.get_mut(source) {
             *rewinds += 1;
+            *is_back = false;
         }
     }
 
@@ -120,11 +124,10 @@ impl Successors {
         Some(then.zip(now).is_some_and(|(then, now)| then.1 > *to && then.0 == now.0))
     }
 
-    /// Whether this version was stored of a source that has delivered an older one since: it went back, and the store does not
-    /// have its list yet.
-    pub(crate) fn went_back(&self, source: &SourceId, stored: Option<&ResourceVersion>) -> bool {
-        let delivered = self.delivered.get(source).map(|(_, version)| version);
-        delivered.zip(stored).is_some_and(|(delivered, stored)| delivered < stored)
+    /// Whether a source has delivered an older version than before, and its list is not published: what is stored of it is of
+    /// the former history.
+    pub(crate) fn went_back(&self, source: &SourceId) -> bool {
+        self.delivered.get(source).is_some_and(|(.., is_back)| *is_back)
     }
 
     fn change(&mut self, scope: Scope, change: impl FnOnce(&mut Vec<Successor>)) {
