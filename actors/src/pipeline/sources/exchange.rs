@@ -275,15 +275,20 @@ impl Sources {
         let (mut takes_over, mut newest) = (false, None);
         if let Some(member) = &entry.member
             && let Some(members) = state.exchanges.sets.get_mut(&member.set)
-            && members.is_exchanging()
         {
+            // An exchange that begins before the list is published has to know who had moved on by now.
             asked.note(&mut members.successors, &entry.scope, id);
-            takes_over = true;
-            newest = members.newest();
+            if members.is_exchanging() {
+                takes_over = true;
+                newest = members.newest();
+            }
         }
-        for one in state.exchanges.hand_overs.values_mut().filter(|one| one.add.contains_key(id)) {
+        for one in state.exchanges.hand_overs.values_mut().filter(|one| one.both.has(id)) {
             asked.note(&mut one.both, &entry.scope, id);
             takes_over = true;
+            if !one.add.contains_key(id) {
+                continue;
+            }
             newest = newest.max(one.delivered.get(&entry.scope.cluster).cloned());
         }
         if takes_over && (asked.is_first || asked.after_rewind.is_some()) {

@@ -277,6 +277,44 @@ fn who_has_moved_on_since_the_list_after_a_rewind_was_asked_for_is_not_outdated_
 }
 
 #[test]
+fn who_has_moved_on_before_the_exchange_began_is_not_outdated_by_a_list_asked_for_before_that() {
+    let sources = Sources::default();
+    let [all, a, b] = ["all", "a", "b"].map(SourceId::new);
+    let member = |id: &SourceId| {
+        let namespace = (*id != all).then(|| id.as_str().into());
+        SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
+    };
+    let known = |number| ResourceVersion::from_number(number).expect("not zero");
+    sources.join([&member(&a), &member(&b)], false).expect("two names");
+    [&a, &b].iter().for_each(|id| sources.note_delivered(id, &known(9)));
+    assert_eq!(sources.begin_list(&a, after_rewind(&known(5))), None, "it takes over from nobody");
+    sources.note_rewind(&b, &known(5), 0);
+    sources.note_delivered(&b, &known(7));
+    sources.join([&member(&all)], true).expect("it takes over");
+    let mut seen = 0;
+    let [among] = &*sources.exchanged_since(&mut seen).expect("it has begun") else { panic!("one set") };
+    assert_eq!(among.is_former(&b, &a), Some(false));
+    sources.note_rewind(&a, &known(5), seen);
+    assert_eq!(sources.begin_list(&all, FIRST), Some(known(7)), "b has told it since");
+}
+
+#[test]
+fn who_goes_and_notices_a_rewind_outdates_none_that_noticed_it_before_its_list_is_published() {
+    let sources = Sources::default();
+    let [a, b, c] = ["a", "b", "c"].map(SourceId::new);
+    let known = |number| ResourceVersion::from_number(number).expect("not zero");
+    sources.join([&spec("a"), &spec("b")], false).expect("two names");
+    [&a, &b].iter().for_each(|id| sources.note_delivered(id, &known(9)));
+    let _handing_over = sources.hand_over(&[a.clone(), b.clone()], &[spec("c")]);
+    sources.join([&spec("c")], true).expect("it takes over");
+    assert_eq!(sources.begin_list(&a, after_rewind(&known(5))), None, "it goes");
+    sources.note_rewind(&b, &known(5), 0);
+    sources.note_delivered(&b, &known(7));
+    let [both] = &*sources.exchanged_since(&mut 0).expect("it has begun") else { panic!("one hand-over") };
+    assert_eq!((both.is_former(&b, &a), both.is_former(&c, &a)), (Some(false), Some(false)));
+}
+
+#[test]
 fn a_hand_over_that_fails_leaves_nothing_under_the_names_of_those_that_did_not_come() {
     let sources = Sources::default();
     let [a, b, c] = ["a", "b", "c"].map(SourceId::new);
