@@ -28,7 +28,7 @@ use std::str::Utf8Error;
 
 use kube_core::TypeMeta;
 
-use crate::wire::{Cut, FieldPath, LeftOut};
+use crate::wire::{FieldPath, LeftOut};
 
 pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError, WireKind};
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
@@ -128,7 +128,7 @@ impl From<serde_json::Error> for DecodeError {
 
 // One object as the server sent it, for a representation to keep.
 //
-// Answers "what is known of these bytes before they are decoded?" Invariants:
+// Invariants:
 // 1. Its metadata has been scanned once, before the representation is called; nothing is scanned again for it.
 // 2. The bytes are not checked to be one document: a representation that keeps them, or reads only a part of them, gets
 // whatever the server sent. [`Encoded::pruned`] and [`Prune::decode`] check all of them.
@@ -221,8 +221,7 @@ impl<'a> Encoded<'a> {
 
     /// Its text without the fields of `prune`, for a representation that keeps texts.
     ///
-    /// The fields are cut from the bytes where that is safe: the rest is then as the server wrote it. Where it is not, the
-    /// object is decoded and written again. Both read the text once more, to make sure that it is one document.
+    /// The rest is as the server wrote it. It is read once more, to make sure that it is one document.
     ///
     /// ```
     /// use actix_informer::representation::{DecodeError, Encoded, Prune, Representation};
@@ -245,15 +244,12 @@ impl<'a> Encoded<'a> {
     /// When it is not UTF-8, or not one document, also within the fields that are cut.
     pub fn pruned(&self, prune: &Prune) -> Result<String, DecodeError> {
         let text = self.text()?;
-        let mut out = Vec::with_capacity(text.len());
-        if self.wire.cut(self.bytes, prune.fields(), LeftOut::Gone, &mut out) == Cut::Done
-            && self.wire.is_document(&out)
-            && let Ok(rest) = String::from_utf8(out)
-        {
-            return Ok(rest);
+        let rest = prune.rest(text, LeftOut::Gone).filter(|rest| self.wire.is_document(rest.as_bytes()));
+        match rest {
+            // Without the room of what was cut.
+            Some(rest) => Ok(rest.into_boxed_str().into_string()),
+            None => Ok(prune.decode::<serde_json::Value>(text)?.to_string()),
         }
-        let parsed: serde_json::Value = prune.decode(text)?;
-        Ok(parsed.to_string())
     }
 }
 
@@ -267,12 +263,12 @@ mod encoded_tests {
     }
 
     #[test]
-    fn the_text_without_cut_fields_is_as_the_server_wrote_it_or_is_written_again() {
+    fn the_text_without_cut_fields_is_as_the_server_wrote_it() {
         let text = br#"{"b":1.50,"x":{"y":[2]}, "a":1e400}"#;
         assert_eq!(pruned(text).as_deref(), Ok(r#"{"b":1.50, "a":1e400}"#));
         assert_eq!(
             pruned(br#"{"b":1.50,"\u0078":2}"#).as_deref(),
-            Ok(r#"{"b":1.5}"#),
+            Ok(r#"{"b":1.50}"#),
             "a key with an escape"
         );
     }

@@ -2,8 +2,7 @@
 //!
 //! Answers "which fields are cut?" as a set of paths. A field is cut by its path, not by its value: for that there is the
 //! transform. Invariants:
-//! 1. A cut field is checked to be JSON and left out of the bytes, before the object is decoded. Where that is not safe (a
-//!    key with escapes on a path), the document is parsed as a tree and loses the field there.
+//! 1. A cut field is checked to be JSON and left out of the bytes, before the object is decoded.
 //! 2. If no field is cut, the plain deserializer runs at no extra cost.
 //! 3. A path needs no step for a list: it continues in each of the list's elements.
 //!
@@ -12,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, Error, IgnoredAny};
 use serde_json::Value;
 
 use super::{DecodeError, JsonError};
@@ -57,10 +56,6 @@ impl Prune {
         self.0.is_empty()
     }
 
-    pub(super) fn fields(&self) -> &FieldTree {
-        &self.0
-    }
-
     /// The paths that are cut, in one form for all ways in which they were given.
     pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
         self.0.paths()
@@ -76,30 +71,28 @@ impl Prune {
             true => serde_json::from_str(json).ok(),
             false => self.rest(json, LeftOut::Gone).and_then(|rest| serde_json::from_str(&rest).ok()),
         };
-        decoded.map_or_else(|| self.decoded_as_tree(json).map_err(DecodeError::Json), Ok)
+        decoded.map_or_else(|| self.decoded_with_place(json).map_err(DecodeError::Json), Ok)
     }
 
     /// The text without the cut fields; `None` if that cannot be told from the bytes.
-    fn rest(&self, json: &str, left_out: LeftOut) -> Option<String> {
+    pub(super) fn rest(&self, json: &str, left_out: LeftOut) -> Option<String> {
         // What is cut may be nearly all of it.
         let mut rest = Vec::new();
         let is_cut = WireKind::Json.cut(json.as_bytes(), &self.0, left_out, &mut rest) == Cut::Done;
         String::from_utf8(rest).ok().filter(|_| is_cut)
     }
 
-    /// The same for a document whose bytes do not say what is cut, or that does not decode: then with the error's place.
-    fn decoded_as_tree<T: DeserializeOwned>(&self, json: &str) -> Result<T, JsonError> {
+    /// The same for a document that does not decode, to find the error's place.
+    fn decoded_with_place<T: DeserializeOwned>(&self, json: &str) -> Result<T, JsonError> {
         serde_json::from_str::<IgnoredAny>(json).map_err(|error| JsonError::from(&error))?;
-        let at = |error: serde_path_to_error::Error<serde_json::Error>| {
-            JsonError::at(&error.path().to_string(), error.inner())
+        let Some(rest) = self.rest(json, LeftOut::Blank) else {
+            let refused = serde_json::from_str::<Value>(json).err();
+            return Err(JsonError::from(
+                &refused.unwrap_or_else(|| Error::custom("its fields cannot be cut")),
+            ));
         };
-        if let Some(rest) = self.rest(json, LeftOut::Blank) {
-            return serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(&rest))
-                .map_err(at);
-        }
-        let mut tree: Value = serde_json::from_str(json).map_err(|error| JsonError::from(&error))?;
-        self.0.cut_from(&mut tree);
-        serde_path_to_error::deserialize(tree).map_err(at)
+        let decoded = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(&rest));
+        decoded.map_err(|error| JsonError::at(&error.path().to_string(), error.inner()))
     }
 }
 

@@ -115,8 +115,8 @@ informer_core::debug_as!([K] Typed<K>, self,
 
 // Keeps objects of a kind that is known only at run time, as kube-core's `DynamicObject`.
 //
-// Answers "what is kept?": the metadata as a type and the rest as a JSON tree. It takes several times the memory and
-// time of [`super::Typed`]; it is for kinds that have no Rust type. The kind is given, not discovered. Invariants:
+// It keeps the metadata as a type and the rest as a JSON tree. It takes several times the memory and time of
+// [`super::Typed`]; it is for kinds that have no Rust type. The kind is given, not discovered. Invariants:
 // 1. Every kept object has its `apiVersion` and `kind`, even if the list left them out.
 
 /// Keeps each object as a `DynamicObject`.
@@ -168,8 +168,8 @@ impl Representation for Dynamic {
 
 // Keeps only the metadata of objects: name, labels, annotations, owners. The server leaves out the rest.
 //
-// Answers "what is kept?": kube-core's `PartialObjectMeta`. The Accept header requests it, so the rest of an object
-// is not sent over the network. Invariants:
+// It keeps kube-core's `PartialObjectMeta`. The Accept header requests it, so the rest of an object is not sent over the
+// network. Invariants:
 // 1. If a server sends whole objects instead, each of them counts as undecodable: the higher cost does not stay
 // unnoticed.
 

@@ -1,14 +1,12 @@
 //! Fields of an object, as a tree of their paths.
 //!
-//! Answers "what is done with this field?" for the cut of encoded objects (`json/cut.rs`) and of parsed ones. Invariants:
+//! Answers "what is done with this field?" for the cut of encoded objects (`json/cut.rs`). Invariants:
 //! 1. A path needs no step for a list: it continues in each of the list's elements.
 //! 2. A path below a field that is left out changes nothing.
 //!
 //! Read next: `representation/prune.rs`, which makes trees.
 
 use std::collections::BTreeSet;
-
-use serde_json::Value;
 
 /// What to do with the fields of one object. Fields that are not in it are kept.
 #[derive(Debug, Clone, Default)]
@@ -50,22 +48,6 @@ impl FieldTree {
     /// What to do with this field; `None` if it is kept as it is.
     pub(crate) fn step(&self, key: &[u8]) -> Option<&Step> {
         self.fields.iter().find(|(name, _)| name.as_bytes() == key).map(|(_, step)| step)
-    }
-
-    /// Leaves the fields out of a parsed document.
-    pub(crate) fn cut_from(&self, document: &mut Value) {
-        match document {
-            Value::Array(elements) => elements.iter_mut().for_each(|element| self.cut_from(element)),
-            Value::Object(members) => members.retain(|key, value| match self.step(key.as_bytes()) {
-                Some(Step::Cut) => false,
-                Some(Step::Descend(below)) => {
-                    below.cut_from(value);
-                    true
-                }
-                None => true,
-            }),
-            _ => {}
-        }
     }
 
     /// Leaves out the field at this path. An empty path changes nothing.

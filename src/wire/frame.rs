@@ -119,8 +119,7 @@ impl PartialFrame {
 
 // What a scan of an object's metadata has found, without decoding the object.
 //
-// Answers "which object is this, in which version, of which kind, with which labels, and who owns it?" Texts are slices
-// of the frame; only one with escapes is copied. Invariants:
+// Texts are slices of the frame; only one with escapes is copied. Invariants:
 // 1. The scan stops as soon as name, namespace, uid and version are known: usually after a few hundred bytes. Labels and
 // owners are read from there on, when they are asked for.
 // 2. Of a frame that is cut off it has what came before the cut. So an object that is too large to be read still gets

@@ -4,8 +4,8 @@
 //! is left out is read by a parser, so that bytes which belong to something else are never left out with it. Invariants:
 //! 1. [`Cut::Done`]: `out` is the object without the fields, as a parser would see it, if `out` is JSON. What is kept is
 //!    copied as it is, and is not checked.
-//! 2. On any doubt (a key with escapes on a path, a value to be left out that is not JSON, very deep lists) the answer is
-//!    [`Cut::Unsure`], and the full parser decides.
+//! 2. On any doubt (a value to be left out that is not JSON, deeper lists than a parser takes) the answer is
+//!    [`Cut::Unsure`].
 //! 3. Of a field that is there twice, each is cut.
 //!
 //! Read next: `wire/fields.rs`; `representation/prune.rs`, the only user but for encoded objects.
@@ -15,15 +15,15 @@ use serde::de::IgnoredAny;
 use super::Cursor;
 use crate::wire::{FieldTree, PathStep, Step};
 
-/// More lists within lists than any object has on a path.
-const MAX_DEPTH: usize = 64;
+/// As deep as `serde_json` reads.
+const MAX_DEPTH: usize = 128;
 
 /// Whether fields could be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// The rest is in the buffer.
     Done,
-    /// The buffer is as it was: only the full parser can tell.
+    /// The buffer is as it was: a parser refuses the bytes.
     Unsure,
 }
 
@@ -101,10 +101,7 @@ impl Cutter<'_, '_> {
             // Behind the bracket or the comma before the member.
             let from = self.at();
             let key = self.cursor.key()?;
-            if key.contains(&b'\\') {
-                return None;
-            }
-            let step = fields.step(key);
+            let step = fields.step(Cursor::unescape(key)?.as_bytes());
             match step {
                 Some(Step::Cut) => {
                     self.parsed_value()?;
@@ -144,7 +141,7 @@ impl Cutter<'_, '_> {
 
 // The values at a path in an object's JSON, without decoding the object.
 //
-// Answers "which texts are at this path?" by a walk that passes everything else by its brackets. Invariants:
+// A walk passes everything else by its brackets. Invariants:
 // 1. Of one JSON document without repeated keys it finds what a parser finds; of any other bytes it finds something, and
 // never panics.
 
@@ -240,6 +237,7 @@ mod tests {
             (r#"{"x":1,"x":2,"a":3,"x":4,"x":5,"b":6}"#, r#"{"a":3,"b":6}"#),
             (r#"{ "x" : 1 , "a" : 2 , "x" : 3 } "#, r#"{  "a" : 2 } "#),
             (r#"[{"x":1},[{"x":2,"a":3}],4]"#, r#"[{},[{"a":3}],4]"#),
+            (r#"{"\u0078":1,"\u0061":2}"#, r#"{"\u0061":2}"#),
         ] {
             assert_eq!(cut_text(json, &[&["x"]]).as_deref(), Some(rest), "{json}");
         }
@@ -257,7 +255,7 @@ mod tests {
             r#"{"a":1,"x":{"y":1}{"name":"b"},"c":2}"#,
             r#"{"x":1"#,
             r#"{"x":1} {}"#,
-            r#"{"\u0078":1}"#,
+            r#"{"\ud800":1}"#,
             "",
         ] {
             assert_eq!(cut_text(json, &[&["x"]]), None, "{json}");
