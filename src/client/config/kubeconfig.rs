@@ -73,7 +73,6 @@ impl Fixed {
             (self.name != now.name, "the tls-server-name"),
             (self.is_unchecked != now.is_unchecked, "insecure-skip-tls-verify"),
             (self.proxy != now.proxy, "the proxy-url"),
-            (self.plugin != now.plugin, "the way to log in"),
             (self.acts_as != now.acts_as, "the user to act as"),
         ];
         differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
@@ -187,7 +186,8 @@ impl Origin {
             return Err(differs(what));
         }
         if self.gives_login {
-            if now.login.is_some() != material.login.is_some() {
+            let is_same_plugin = now.origin.as_ref().is_none_or(|now| self.fixed.plugin == now.fixed.plugin);
+            if now.login.is_some() != material.login.is_some() || !is_same_plugin {
                 return Err(differs("the way to log in"));
             }
             material.login = now.login;

@@ -221,11 +221,15 @@ fn a_user_may_log_in_by_a_password_a_plugin_or_oidc_and_act_as_somebody_else() {
 
 /// What a client says that was made with the kubeconfig `before`, and reads it again when it is `after`.
 fn read_again(before: &str, after: &str) -> Result<Material, String> {
+    // What the program sets itself is no change of the file.
+    read_again_as(before, after, |config| config.tls_server_name("set.by.the.program"))
+}
+
+fn read_again_as(before: &str, after: &str, set: impl FnOnce(Config) -> Config) -> Result<Material, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config");
     std::fs::write(&path, before).unwrap();
-    // What the program sets itself is no change of the file.
-    let config = Config::from_kubeconfig_file(&path, None).unwrap().tls_server_name("set.by.the.program");
+    let config = set(Config::from_kubeconfig_file(&path, None).unwrap());
     let (limit, issuers) = (config.plugin_limit, Client::to_issuer);
     let provider = config.oidc.clone().map(|login| Provider::Oidc { login, limit, issuers });
     let login = config.login.clone();
@@ -266,6 +270,10 @@ fn another_plugin_takes_a_new_client_and_the_same_one_does_not() {
         let said = read_again(&before, &before.replace(from, to)).err().unwrap_or_default();
         assert!(said.contains("the way to log in"), "{to}: {said}");
     }
+    let before = kubeconfig("a", "", user);
+    let read =
+        read_again_as(&before, &before.replace("aws", "gcloud"), |config| config.token("of the program"));
+    assert_eq!(read.err(), None, "the program gives the login");
 }
 
 #[test]
