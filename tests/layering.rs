@@ -67,7 +67,36 @@ fn every_source_begins_with_a_header_and_has_at_most_400_lines() {
         assert!(text.starts_with("//!") || text.starts_with("#!["), "{file} has no header");
         let lines = promises::without_sentences(&text);
         assert!(lines <= 400, "{file} has {lines} lines, promises not counted");
+        let second = text.lines().find(|line| line.starts_with("// Answers \""));
+        assert_eq!(second, None, "{file} has a second header");
     }
+}
+
+/// The lines of comments with the names of sources in them, such as `` `indexer.rs` `` and `` `indexer/replace.rs` ``.
+fn named_in_comments(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
+    let named = comments.flat_map(|line| line.split('`').skip(1).step_by(2).map(move |name| (line, name)));
+    let is_ours = |name: &str| !["actix-http/", "awc/"].iter().any(|other| name.starts_with(other));
+    let is_path =
+        |name: &str| name.ends_with(".rs") && !name.contains(|c: char| c == ' ' || "*<{:".contains(c));
+    // Two representations have names and no files: the next issues make them.
+    named.filter(move |(_, name)| is_path(name) && is_ours(name) && !["lazy.rs", "packed.rs"].contains(name))
+}
+
+#[test]
+fn each_source_that_a_comment_names_exists() {
+    let all = all_sources();
+    let ends: BTreeSet<&str> = all
+        .keys()
+        .flat_map(|path| path.match_indices('/').map(|(at, _)| &path[at + 1..]).chain([path.as_str()]))
+        .collect();
+    let mut gone = Vec::new();
+    for (file, text) in &all {
+        let names =
+            named_in_comments(text).filter(|(_, name)| !ends.contains(name.trim_start_matches("../")));
+        gone.extend(names.map(|(line, _)| format!("{file}: {line}")));
+    }
+    assert!(gone.is_empty(), "named, but gone:\n{}", gone.join("\n"));
 }
 
 #[test]

@@ -187,7 +187,7 @@ pub(crate) fn type_of<R>(_recipient: &R) -> &'static str {
 
 // Subscribers of keys: whoever wants to know which objects to look at, and looks them up itself.
 //
-// Answers "how is a work queue fed?". What waits for such a subscriber is keys, each once, and keeps no object alive.
+// What waits for such a subscriber is keys, each once, and keeps no object alive.
 
 impl<S: Body> Informer<S> {
     /// Subscribes an actor to keys: it is sent a [`Touched`] for each key to which something happened, and looks up in

@@ -107,8 +107,7 @@ impl<S: Body> Informer<S> {
 
 // Closures that block, as subscribers: they may sleep, wait for a lock or do file IO.
 //
-// Answers "how is a closure that blocks its thread subscribed?"; how and where it is called is
-// `pipeline/blocking_host.rs`.
+// How and where it is called is in `pipeline/blocking_host.rs`.
 
 impl<S: Body> Informer<S> {
     /// Subscribes a closure that may block its thread: called for each event, in order, one at a time, on a thread of

@@ -293,7 +293,7 @@ impl<S: Body> fmt::Debug for Informer<S> {
 
 // An index that a reader of a cache needs, and that its maker has perhaps not added.
 //
-// Answers "how does a part that is given a lister get the index that it looks up?". Invariants:
+// Invariants:
 // 1. The call does not wait; the index appears, complete, in one later snapshot.
 // 2. An index of that name that is there already stays.
 

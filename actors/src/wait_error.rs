@@ -131,9 +131,8 @@ fn because(reason: &Option<Arc<str>>) -> String {
 
 // The one wait of the handles.
 //
-// Answers "when does a wait end?" for every handle: with what its condition decides, when its informer ends, or at its
-// limit. The condition looks at what is shared; that a source was given up, removed or refused is what such a look
-// decides. Invariants:
+// A wait ends with what its condition decides, when its informer ends, or at its limit. The condition looks at what
+// is shared; that a source was given up, removed or refused is what such a look decides. Invariants:
 // 1. Whichever comes first ends it; a condition that holds counts before an end, and an end before the limit.
 // 2. What wakes it is registered before each look, so no change between the look and the wait is missed.
 // 3. No code of the caller runs under a lock.

@@ -95,9 +95,8 @@ async fn shutdown(factory: &InformerFactory, limit: Duration) -> Result<(), Part
 
 // A recorder of events as a part of an operator: what waits is sent before the lease is given back.
 //
-// Answers "when is the last event sent?". A client that is guarded by the lease sends nothing after its end, so a recorder of
-// the leader's work is a part between that work and the election
-// ([`OperatorBuilder::events`](super::OperatorBuilder::events)). Invariants:
+// A client that is guarded by the lease sends nothing after its end, so a recorder of the leader's work is a part
+// between that work and the election ([`OperatorBuilder::events`](super::OperatorBuilder::events)). Invariants:
 // 1. It is never missing: a server that takes no events delays no work.
 // 2. At its end it refuses events, and sends what waits, for as long as its phase may take.
 

@@ -107,8 +107,8 @@ fn unsynced(kind: &str, status: &InformerStatus) -> Option<String> {
 
 // The answer to one request of a probe.
 //
-// Answers "which code and which text does this client get?": 200 and `ok`, or 503 and one word. The reasons, and how
-// everything is doing, are for clients on this machine that ask for them.
+// A client gets 200 and `ok`, or 503 and one word. The reasons, and how everything is doing, are for clients on this
+// machine that ask for them.
 
 pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBody> {
     if request.method() != Method::GET && request.method() != Method::HEAD {

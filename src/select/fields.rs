@@ -258,8 +258,8 @@ impl<S> fmt::Debug for Fields<S> {
 
 // The values of an object at a path, and indices by them.
 //
-// Answers "what has this object at `spec.nodeName`?" for any body that can be serialized: typed, dynamic, metadata. The
-// body is written as JSON, and read by the scan that reads what servers send. Invariant:
+// For any body that can be serialized: typed, dynamic, metadata. The body is written as JSON, and read by the scan
+// that reads what servers send. Invariant:
 // 1. What is found is what is in the body's JSON. What a representation has left out is not found.
 
 impl FieldPath {

@@ -113,7 +113,7 @@ fn namespace_and_name(object: &serde_json::Value) -> (String, String) {
 
 // The fixtures of the demo: namespaces, nodes, applications and their images.
 //
-// Answers "what does a plausible small cluster run?" as tables; `population.rs` changes it.
+// What a plausible small cluster runs; `population.rs` changes it.
 
 /// The namespaces of the demo.
 const NAMESPACES: [&str; 4] = ["shop", "payments", "batch", "monitoring"];

@@ -144,7 +144,7 @@ pub(super) fn state_name(state: &SourceState) -> &'static str {
 
 // The time of day at the beginning of each line for people, and the time in each line for scripts.
 //
-// Answers "what time is it here?". It is the only reader of the wall clock, and no decision depends on it. Invariant:
+// It is the only reader of the wall clock, and no decision depends on it. Invariant:
 // 1. For people, local time if the system knows its time zone, else UTC; for scripts, UTC.
 
 /// Hours, minutes and seconds.

@@ -246,8 +246,8 @@ async fn drain(kinds: &[Arc<dyn WatchedKindHandle>], limit: Duration) -> bool {
 
 // The in-memory API server with its demo workload, in builds that have one.
 //
-// Answers "which server is read if no cluster is configured?". It is the only server that informerd writes to. The
-// workload changes the server's store directly; the client only reads. Invariant:
+// It is the only server that informerd writes to. The workload changes the server's store directly; the client only
+// reads. Invariant:
 // 1. Without the feature `embedded` there is no such server, and starting one is an error.
 
 /// A server with a workload.
@@ -295,8 +295,7 @@ impl OwnServer {
 
 // The signals that end the service.
 //
-// Answers "when must the service end?" by `crate::signals`: the first SIGINT or SIGTERM starts a drain, a second one
-// ends the process at once.
+// The first SIGINT or SIGTERM starts a drain, a second one ends the process at once.
 
 /// Waits for SIGINT (Ctrl-C) or SIGTERM. Must be called inside a tokio runtime.
 ///

@@ -158,8 +158,8 @@ impl World {
 
 // What an assertion about a world is told: that it holds, or what is seen instead.
 //
-// Answers "which closures can be given to `eventually`, `never` and `always`?": those that return `bool`, and those that
-// return a `Result`, whose error is the state that is shown when the assertion fails. Nothing is decided here.
+// Closures that return `bool`, and those that return a `Result`, whose error is the state that is shown when the
+// assertion fails. Nothing is decided here.
 
 /// Whether something holds, and what is seen where it does not. Made from `bool` and from any `Result` whose error can be
 /// shown.

@@ -122,8 +122,7 @@ fn take(left: &mut u32) -> bool {
 
 // What goes wrong in a world: outages, lost answers, expired watches, conflicts, crashes.
 //
-// Answers "what can break, and what breaks next?". Each is something that users of real clusters have seen; a correct
-// operator survives all of them. Invariants:
+// Each incident is something that users of real clusters have seen; a correct operator survives all of them. Invariants:
 // 1. What is drawn depends on the seed alone.
 // 2. Each incident is over by itself: afterwards the server answers, and each process runs that ran before.
 

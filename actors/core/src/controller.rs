@@ -30,7 +30,6 @@ mod ledger;
 
 // What becomes of a key when its reconcile has ended, however it ended.
 //
-// Answers "is it tried again, and when?" as a table.
 
 /// What a reconcile says when it has done its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,7 +99,7 @@ impl Ended {
 
 // Which failures of reconciles are logged as warnings.
 //
-// Answers "was this said already?". Invariants:
+// Invariants:
 // 1. The first failure of a key is a warning, and so is each one with another cause than the one before. Repeats are not.
 // 2. A key is remembered until it is in order, and at most [`MOST_FAILING`] keys are. A failure of a further key is a
 // warning at most once in [`WARN_EVERY`], which says how many there were.

@@ -320,7 +320,7 @@ crate::debug_as!(Recorder, self, figures = self.figures());
 
 // Whether the parts of a recorder fit together.
 //
-// Answers "does each invariant hold?" for tests, and for the actor after a panic.
+// Checked by tests, and by the actor after a panic.
 
 impl Recorder {
     /// Tests the invariants.

@@ -273,7 +273,7 @@ pub fn is_healthy(settings: &Settings, shown: Option<Leading>, tolerance: Durati
 
 // The end of a candidate: it gives back what it holds.
 //
-// Answers "what is still to be written, so that another candidate need not wait?". Invariants:
+// Invariants:
 // 1. Only a lease that this candidate holds, by the last answer or the last read, is written. The term has ended before.
 // 2. A release that fails is tried again until the lease has run out anyway. One that had run out before the end began, by
 // the time at which it was seen first or written last, is not given back: most others do not wait for it.

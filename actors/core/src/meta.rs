@@ -329,8 +329,8 @@ impl<S> fmt::Debug for Object<S> {
 
 // Undecodable objects: objects whose metadata was read and whose body could not be decoded.
 //
-// Answers "which object is known by key and version alone, and why?". `repair.rs` schedules the GETs that try again.
-// The type is not part of `delta.rs`, because snapshots hold such objects and do not depend on deltas.
+// `repair.rs` schedules the GETs that try again. The type is not part of `delta.rs`, because snapshots hold such
+// objects and do not depend on deltas.
 
 /// The bytes counted for a part without an object, besides the texts that it holds.
 pub const UNDECODABLE_BYTES: usize = 64;

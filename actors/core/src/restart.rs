@@ -165,9 +165,8 @@ impl RestartHistory {
 
 // Stall detection: the rule behind "the arbiter runs, but the pipeline makes no progress".
 //
-// Answers "did the pipeline have work for many turns of its thread without doing any of it?" from samples that the
-// watchdog takes. It counts turns of the thread and not seconds: a thread that is blocked, or a process that was
-// stopped, does not turn, so neither is reported as a stall. Invariants:
+// Decided from samples that the watchdog takes. It counts turns of the thread and not seconds: a thread that is
+// blocked, or a process that was stopped, does not turn, so neither is reported as a stall. Invariants:
 // 1. Without work there is no stall: a silent source or a pipeline that has done everything may rest for ever.
 // 2. Any progress restarts the count: a long list that advances by slices is not a stall.
 // 3. A stall is reported at the [`TURNS`]th turn without progress, and ends with the first progress.

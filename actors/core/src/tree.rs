@@ -312,8 +312,7 @@ impl<T: Item> Default for Tree<T> {
 
 // Sets of sources, one bit for each hash of a name (a small Bloom filter in 64 bits).
 //
-// Answers "can this part of the map have an object of that source?", so that a list visits the objects of its own
-// source and not all objects. Invariants:
+// A list visits the objects of its own source and not all objects. Invariants:
 // 1. A set contains every source that was added. It may seem to contain another one whose name has the same hash: that
 // costs a visit and does no harm.
 // 2. The hash depends on the name alone.

@@ -113,8 +113,8 @@ pub fn one_line(text: &str, most: usize) -> String {
 
 // Implementations that `derive` cannot write.
 //
-// Answers "how are types cloned and shown whose parameters are neither?" A derived implementation asks each parameter
-// for the trait, although only the fields need it; and it shows every field, also those that nobody wants to read.
+// A derived implementation asks each parameter for the trait, although only the fields need it; and it shows every
+// field, also those that nobody wants to read.
 
 /// `Debug` by the name of the type and some of its fields: `debug_as!([S] Type<S>, self, field = self.value)`.
 #[doc(hidden)]

@@ -296,7 +296,7 @@ impl<S: Body> Message for Reconcile<S> {
 
 // The answer of an actor that reconciles.
 //
-// Answers "when has an actor ended its work on a request?": when it has answered. Invariants:
+// An actor has ended its work on a request when it has answered. Invariants:
 // 1. If the wait is dropped, since what ran the worker has ended, the answer is waited for with us: until then the
 // controller has not ended.
 // 2. An actor that has stopped, or whose handler has panicked, is a failure.

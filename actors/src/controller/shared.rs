@@ -249,9 +249,8 @@ impl<S: Body> Shared<S> {
 
 // Waiting until the caches have seen what a reconcile has written.
 //
-// Answers "for how long is a key held back after its reconcile?": until each object that it wrote or removed is seen
-// by the cache that has it, for at most the bound. Meanwhile the key counts as being processed, and no worker waits.
-// Invariants:
+// After its reconcile a key is held back until each object that it wrote or removed is seen by the cache that has it,
+// for at most the bound. Meanwhile the key counts as being processed, and no worker waits. Invariants:
 // 1. A write that is not seen in time is counted and logged, and the key goes on: as a warning at most once in ten minutes
 // for each informer.
 // 2. The wait ends when the controller stops.

@@ -76,8 +76,7 @@ fn with_us<S: Body>(shared: &Shared<S>, make: impl FnOnce() -> LocalBoxFuture<'s
 
 // A controller in the report of its runtime, and its stop when the runtime ends first.
 //
-// Answers "which controllers run here, and how is each doing?". A controller is listed as long as it has a handle; being
-// listed keeps nothing running.
+// A controller is listed as long as it has a handle; being listed keeps nothing running.
 
 /// A controller of any kind, as its runtime knows it.
 pub(crate) struct RegisteredController(Weak<dyn Reported>);

@@ -306,8 +306,7 @@ fn without(names: &Names, name: &str) -> Names {
 
 // Namespaces of one more cluster, for an informer that runs.
 //
-// Answers "how does a cluster come as several sources, as it can at the start?". What can be refused is refused before
-// anything changes; then the set's follower adds the sources. Invariants:
+// What can be refused is refused before anything changes; then the set's follower adds the sources. Invariants:
 // 1. A cluster has one set of namespaces. When it was removed, the set stays and takes what is added later.
 // 2. A source of the cluster that is still being removed refuses the cluster.
 

@@ -126,7 +126,7 @@ informer_core::debug_as!(
 
 // The lease, as an election reaches it.
 //
-// Answers "what must a server, or anything else that keeps one record, do for an election?". Invariants:
+// Invariants:
 // 1. An update succeeds only if nobody has written since this lock has read or written last.
 // 2. What others have put into the lease, and is none of the record's fields, stays.
 

@@ -163,9 +163,8 @@ impl<S: Body> Lister<S> {
 
 // How old the data of a source is.
 //
-// Answers "since when has nobody heard of the source that brought this object?". A source that is followed is heard
-// with every event, bookmark and part of a list; a server sends a bookmark about once a minute to an idle watch.
-// Invariants:
+// A source that is followed is heard with every event, bookmark and part of a list; a server sends a bookmark about
+// once a minute to an idle watch. Invariants:
 // 1. An age is the time since the source last said something, by the clock of the runtime. It grows while the source
 // is away, and its objects stay.
 // 2. Reading it asks nobody and visits no object: it costs one look-up by the source's name.

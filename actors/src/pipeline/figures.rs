@@ -157,7 +157,7 @@ impl WatchEnds {
 
 // The cell of the queue: its depth, and when the Indexer's batch arrived in it.
 //
-// Answers "what waits in the queue, and since when?". It has no lock, since it changes with each event.
+// It has no lock, since it changes with each event.
 
 #[derive(Debug)]
 pub(crate) struct QueueCell {

@@ -50,8 +50,7 @@ informer_core::clone_of!([S: Body] ListenerRoster<S>);
 
 // The states of an informer's subscriptions, for its end and its reports.
 //
-// Answers "which subscriptions are alive, which have undelivered events, and which still have a Listener or a
-// closure?". Its lock guards a list and is held only while the list is copied.
+// Its lock guards a list and is held only while the list is copied.
 
 /// The states of all subscriptions of an informer.
 #[derive(Debug, Clone, Default)]

@@ -19,7 +19,7 @@
 //! | `AddIndex` | the informer's handle | Indexer | at once: taken or refused | callers |
 //!
 //! Every message of the pipeline carries the epoch it was sent in; messages of an older epoch are ignored and counted.
-//! The question of a guard to its Supervisor is in `supervision/messages.rs`.
+//! The question of a guard to its Supervisor is in `supervision/owner.rs`.
 //! Read next: `wiring.rs`, which actor has which address; then any actor.
 
 use std::sync::Arc;

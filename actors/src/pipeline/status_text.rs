@@ -62,7 +62,7 @@ impl fmt::Display for SubscriptionStatus {
 
 // The status of a set of namespaces.
 //
-// Answers "how many namespaces are followed, by how many watches, and why not by one?". It decides nothing.
+// It decides nothing.
 
 /// How the namespaces are followed that an informer was told, or that a selector selects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

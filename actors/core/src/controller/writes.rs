@@ -140,7 +140,7 @@ impl IntoIterator for Writes {
 
 // What reconciles were answered for their writes, until the events of these writes come.
 //
-// Answers "does this event show what the reconcile of its owner knows already?". Invariants:
+// Invariants:
 // 1. Only the very version that was answered is known, and only for the key whose reconcile was answered it.
 // 2. Any state of an object that is told, its end too, forgets what was answered for it: after a server has gone back, a
 // version may come again. So does a write that its cache has not shown in time.

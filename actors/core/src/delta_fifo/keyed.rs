@@ -103,8 +103,8 @@ pub(super) fn reach(
 
 // The arrival times of the parts in the queue.
 //
-// Answers "when did the oldest part of this batch arrive?", so that delivery latency is known without a time in each
-// part. Invariants:
+// The arrival of the oldest part of a batch, so that delivery latency is known without a time in each part.
+// Invariants:
 // 1. There are at most as many marks as waiting parts.
 // 2. In order of arrival the answer is exact. Per key, where parts overtake each other and deletions merge, it is the
 // arrival of the oldest part that may be in the batch: it is never too late.

@@ -141,8 +141,8 @@ impl Record {
 
 // What is measured of a recorder.
 //
-// Answers "what became of the events?". Invariant: each call of emit counts once as emitted, and at most once as
-// dropped before it was sent. Requests are counted by their last answer.
+// Invariant: each call of emit counts once as emitted, and at most once as dropped before it was sent. Requests are
+// counted by their last answer.
 
 /// How many different words of servers are counted by themselves.
 const MOST_REASONS: usize = 16;

@@ -106,7 +106,7 @@ fn due(record: &Record, config: &RecorderConfig) -> Duration {
 
 // Events that differ only in their notes: from the tenth on, one event stands for all of them.
 //
-// Answers "is this event told by itself, or together with those like it?". Invariants:
+// Invariants:
 // 1. Of events that differ only in their notes, and each of which came less than ten minutes after the one before, the
 // first nine notes have events of their own; all further notes share one.
 // 2. What is kept of a note is a number. Two notes with the same number are taken for one, and only here.
@@ -175,7 +175,7 @@ impl Similar {
 
 // A map that forgets what was not used for longest.
 //
-// Answers "what is given up when the map is full?": the oldest entry that may go. Invariants:
+// A full map gives up the oldest entry that may go. Invariants:
 // 1. It never holds more than its bound, as long as some entry may go.
 // 2. `order` names each entry once, the least recently used one first.
 //

@@ -137,7 +137,7 @@ impl Settings {
 
 // What stands in a lease and in the registration of a candidate, and for how long a lease that was seen is held.
 //
-// Answers "may another candidate take this lease?". Invariants:
+// Invariants:
 // 1. The times in a record are of its writer's clock. They are compared for equality, never with a clock here: a lease
 // lasts from when its record was first seen here.
 // 2. A record without a holder is free at once.

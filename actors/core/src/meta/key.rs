@@ -287,8 +287,7 @@ impl fmt::Debug for ClusterName {
 
 // Texts of which a key can be made.
 //
-// Answers "which types are accepted as the name of an object?" `Into<Arc<str>>` would refuse `&String`, and `AsRef<str>`
-// would copy a text that is shared already.
+// `Into<Arc<str>>` would refuse `&String`, and `AsRef<str>` would copy a text that is shared already.
 
 /// A namespace or a name for an [`ObjectKey`](super::ObjectKey): `&str`, `String`, `&String`, or a text that is shared
 /// already (`Arc<str>`, `&Arc<str>`) and is then not copied.

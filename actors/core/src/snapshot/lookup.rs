@@ -4,7 +4,6 @@
 //! 1. Each object comes once, in key order.
 //! 2. The smallest set of an intersection is walked, and each of its keys is searched in the other sets: the cost is
 //!    its size times O(log n), whatever the other sizes are.
-//!
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -170,7 +169,7 @@ crate::debug_as!([S] Lookup<S>, self);
 
 // Reading an index of a snapshot by its handle.
 //
-// Answers "which objects have this value?", for one value or a range of them. Invariants:
+// Invariants:
 // 1. A handle reads only the index that it describes: of this name, and with values of its type.
 // 2. What a snapshot gives agrees with its objects, whatever is published meanwhile.
 

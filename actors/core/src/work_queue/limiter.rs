@@ -220,9 +220,8 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for MaxWait<L> {
 
 // A bucket of tokens: so many at once, then one per interval.
 //
-// Answers "how long until the next token?". It keeps one time, in whole nanoseconds: when the bucket will be full
-// again. Nothing is rounded, so a rate holds for ever (client-go computes with floating point numbers, and lost tokens
-// by it).
+// It keeps one time, in whole nanoseconds: when the bucket will be full again. Nothing is rounded, so a rate holds
+// for ever (client-go computes with floating point numbers, and lost tokens by it).
 
 /// A token would not come in time; none was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

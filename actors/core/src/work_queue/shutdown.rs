@@ -143,7 +143,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
 
 // Keys on their way to a worker, which may have gone by then.
 //
-// Answers "has somebody got this key?". Invariant:
+// Invariant:
 // 1. While a key is on its way, the queue is not over: it may wait again.
 
 impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {

@@ -169,8 +169,8 @@ fn split(id: u32) -> (usize, usize) {
 
 // What is kept beside a key, in its slot, and handed out with it.
 //
-// Answers "with what does the work on this key begin?" in one book: what an add brings merges with what came before, under
-// the lock of the queue, so that it is neither lost nor given twice. Invariants:
+// What an add brings merges with what came before, under the lock of the queue, so that it is neither lost nor given
+// twice. Invariants:
 // 1. What came with adds that are one is handed out once, with their key. So is what came with its delayed add, but for
 // that of a retry: it goes with the retry when the key is in order first.
 // 2. At most as many keys as the queue was made for have notes with memory of their own. Notes of further ones are cut
@@ -221,7 +221,7 @@ impl Budget {
 
 // The priorities of keys in a work queue.
 //
-// Answers "which keys go first?". How the classes share is decided in `lines.rs`.
+// How the classes share is decided in `lines.rs`.
 
 /// How urgent a key is. A key of a lower class waits while keys of higher classes do, but not for ever: while a key
 /// of a class waits, at least one of nine keys that are handed out is of that class.

@@ -111,7 +111,7 @@ impl StatusBoard {
 
 // How the sets of namespaces are followed, as the status shows it.
 //
-// Answers "which line belongs to which set?": the number of a set, which is never used twice.
+// The number of a set is never used twice.
 
 impl StatusBoard {
     /// Shows how a set of namespaces is followed.

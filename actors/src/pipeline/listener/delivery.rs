@@ -193,7 +193,7 @@ where
 
 // When a Listener answers a Drain: how a shutdown waits for one subscription.
 //
-// Answers "is there anything left to wait for?"; the machine decides. Invariants:
+// The machine decides. Invariants:
 // 1. A drain is answered when every event is delivered and handled, after the figures show that.
 // 2. It is answered early when waiting is useless: the asker waits inside this subscription's own callback, or the
 // stream is not polled. The events that are left stay in the figures, and so in the shutdown's report.

@@ -209,9 +209,8 @@ fn keeps(names: &Names, key: &ObjectKey) -> bool {
 
 // The check that a source brings only objects of its own cluster.
 //
-// Answers "does every key of this answer name the cluster that the source was declared for?". An answer with another
-// key fails as a whole, so that no part of it is applied; the error names the key. Otherwise objects of one name in
-// two clusters would become one object.
+// An answer with another key fails as a whole, so that no part of it is applied; the error names the key. Otherwise
+// objects of one name in two clusters would become one object.
 
 /// The parts of a watch, if all are of this cluster.
 pub(super) fn check_watched<S>(
@@ -247,7 +246,7 @@ pub(super) fn check<'a>(
 
 // A source that takes over from others.
 //
-// Answers "which version must its next list not be below?". Invariants:
+// Invariants:
 // 1. What a predecessor has delivered before the request is in the list. That is the newest version of any of
 // its exchange, whether the source that delivered it is still there or not.
 // 2. What a predecessor tells after the request is kept for this source by the store, so the request is noted first.

@@ -129,9 +129,8 @@ pub(super) fn write(informer: &str, source: &SourceId, resource: &str, line: &Lo
 
 // The wait of a source for its turn to list.
 //
-// Answers "may this source list now?": when the runtime's list budget has a permit for it, and enough memory of
-// earlier lists and states has been freed. Without the second wait, each attempt of a list that the server cuts would
-// add another unfreed list to the memory.
+// A source lists when the runtime's list budget has a permit for it, and enough memory of earlier lists and states has
+// been freed. Without the second wait, each attempt of a list that the server cuts would add another unfreed list.
 
 /// Waits for a permit of the list budget's `pool`, that of the source's cluster, and until enough memory is freed.
 pub(super) async fn turn<S: Body>(

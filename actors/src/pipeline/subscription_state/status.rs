@@ -78,7 +78,6 @@ impl SubscriptionState {
 
 // Why a subscription has ended, and what its shutdown left undone.
 //
-// Answers "was that my doing, the informer's or a fault?" with values that people read.
 
 /// Why a subscription has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

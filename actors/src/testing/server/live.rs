@@ -117,9 +117,8 @@ fn revision_of(asked: &AskedVersion) -> u64 {
 
 // How streams of the scripted server are woken when something has happened.
 //
-// Answers "has anything changed since this stream looked?". Streams are woken in the order in which they began to
-// wait. The receivers of a `watch` channel would be woken in random order, and a simulation in which two sources
-// follow one server would not repeat.
+// Streams are woken in the order in which they began to wait. The receivers of a `watch` channel would be woken in
+// random order, and a simulation in which two sources follow one server would not repeat.
 
 /// Counts the changes of the server's state.
 #[derive(Debug, Default)]

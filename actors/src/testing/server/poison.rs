@@ -91,8 +91,8 @@ impl<S> State<S> {
 
 // How long the scripted server takes to answer.
 //
-// Answers "when does each part of an answer arrive?": after a delay until the head of the answer, and one before each
-// part after it. Both use tokio's clock, so they take no real time in a simulation. Invariants:
+// There is a delay before the head of the answer, and one before each part after it. Both use tokio's clock, so they
+// take no real time in a simulation. Invariants:
 // 1. A request is logged, and its answer is decided, when the request is made. Only the arrival is delayed.
 // 2. With a delay of zero the part is there in the first poll.
 

@@ -5,7 +5,7 @@
 //! 2. A granular map or a list item that is added or removed is a field itself, beside its members.
 //! 3. Items that are there twice on both sides are compared as one value.
 //!
-//! Next: `update.rs` takes fields from their owners by this.
+//! Next: `ownership.rs` takes fields from their owners by this.
 use serde_json::Value;
 
 use super::element::Element;

@@ -82,7 +82,7 @@ impl Cluster {
     }
 }
 
-/// Definitions and custom objects have defaults of another kind: see `crd.rs`.
+/// Definitions and custom objects have defaults of another kind: see `definition/defaults.rs`.
 fn is_completed(kind: &Kind) -> bool {
     !kind.custom && !kind.is_definition()
 }
