@@ -275,12 +275,18 @@ impl<S> Store<S> {
         false
     }
 
-    /// Whether what is stored of this key, brought by this source, is of the present history, when another one lists after a
-    /// rewind: one that has noticed it brought it, or has passed it on.
-    pub(super) fn is_present(&self, source: &SourceId, key: &ObjectKey, by: &SourceId) -> bool {
+    /// Whether what is stored of this key, in this version and brought by this source, is of the present history, when another
+    /// one lists after a rewind: one that has noticed it holds it, has passed it on, or has told it as deleted since. What is
+    /// newer than it was told is held by one that has noticed, or is of the former history.
+    pub(super) fn is_present(
+        &self,
+        source: &SourceId,
+        key: &ObjectKey,
+        (by, stored): (&SourceId, &ResourceVersion),
+    ) -> bool {
         let is_with = || self.successors.iter().any(|among| among.has(source) && among.has(by));
-        let is_lent = self.working.told(source, key).is_some();
-        by != source && (is_lent || (!self.working.is_outdated(by) && self.follows(by, key) && is_with()))
+        let is_told = self.working.told(source, key).is_some_and(|told| stored <= told);
+        by != source && (is_told || (!self.working.is_outdated(by) && self.follows(by, key) && is_with()))
     }
 
     /// Settles at most `left` of the keys that were told; true when it is over.

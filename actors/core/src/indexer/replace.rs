@@ -121,7 +121,8 @@ impl<S> Store<S> {
         let source = &replacing.source;
         self.hold_unread(source, &object.key, replacing.version().unwrap_or(&object.version));
         let is_newer = |newest: &ResourceVersion, by: &SourceId| {
-            *newest > object.version && (!replacing.is_rewind() || self.is_present(source, &object.key, by))
+            *newest > object.version
+                && (!replacing.is_rewind() || self.is_present(source, &object.key, (by, newest)))
         };
         let stored = self.working.get(&object.key).filter(|stored| stored.source() != source);
         if let Some(newer) = stored.filter(|stored| is_newer(stored.version(), stored.source())) {
@@ -146,7 +147,7 @@ impl<S> Store<S> {
         if replacing.is_listed(held) {
             return self.store_duplicate(replacing, &stored, object);
         }
-        let is_known = !self.is_replaced(replacing, object.key(), stored.source())
+        let is_known = !self.is_replaced(replacing, &stored)
             && (stored.is_same_as(&object) || replacing.is_behind(held, &object));
         if is_known {
             replacing.list(&stored);
@@ -164,10 +165,11 @@ impl<S> Store<S> {
         self.store_new(replacing, object);
     }
 
-    /// Whether this list replaces what is stored of this key, brought by this source, whatever its version is.
-    fn is_replaced(&self, replacing: &Replacing<S>, key: &ObjectKey, by: &SourceId) -> bool {
+    /// Whether this list replaces what is stored of a key, whatever its version is.
+    fn is_replaced(&self, replacing: &Replacing<S>, stored: &Object<S>) -> bool {
+        let key = stored.key();
         let is_former = replacing.is_rewind() || self.is_former(key, replacing.was_outdated.as_ref());
-        is_former && !self.is_present(&replacing.source, key, by)
+        is_former && !self.is_present(&replacing.source, key, (stored.source(), stored.version()))
     }
 
     fn store_new(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
@@ -239,7 +241,7 @@ impl<S> Store<S> {
     fn let_go(&mut self, replacing: &Replacing<S>, key: &ObjectKey) {
         let source = &replacing.source;
         let stored = self.working.get(key);
-        let is_replaced = stored.is_some_and(|stored| self.is_replaced(replacing, key, stored.source()));
+        let is_replaced = stored.is_some_and(|stored| self.is_replaced(replacing, stored));
         match &replacing.kind {
             Kind::Removal(successors) => self.pass_on(key, source, successors),
             Kind::List(version) if !is_replaced && self.lends(source, key, version) => return,

@@ -82,6 +82,21 @@ fn informer_1_who_has_noticed_a_rewind_before_another_joins_is_not_outdated_by_t
     play(&[&made[..], &joins[1..], &[HandOver]].concat());
 }
 
+#[test]
+fn informer_1_what_was_told_as_deleted_to_who_has_yet_to_notice_a_rewind_is_not_what_it_holds_of_the_former_history()
+ {
+    use Deed::{Ask, Bring, Delete, HandOver, Land, Rewind, Write};
+    let former = [Ask(0), Land(0), HandOver, Ask(1), Write(0), Write(0), Rewind(0), Bring(0, 2)];
+    play(&[&former[..], &[Land(1), Ask(1), Bring(1, 2), Delete(0), Ask(0), Write(0)]].concat());
+}
+
+#[test]
+fn informer_1_what_was_deleted_since_a_rewind_does_not_go_back_before_it_ends_with_who_notices_second() {
+    use Deed::{Ask, Bring, Delete, HandOver, Land, Rewind, Write};
+    let former = [&vec![Write(0); 8][..], &[Ask(0), Rewind(0), Land(0), HandOver]].concat();
+    play(&[&former[..], &[Ask(1), Land(1), Ask(0), Write(0), Write(0), Delete(0), Bring(1, 3)]].concat());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
