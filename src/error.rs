@@ -63,7 +63,7 @@ pub enum Error {
     /// A path of a field that cannot be read, or that leads to what is not kept.
     #[cfg(feature = "client")]
     #[error(transparent)]
-    FieldPath(#[from] crate::wire::FieldPathError),
+    FieldPath(#[from] informer_client::FieldPathError),
     /// A body that has no name or no version.
     #[cfg(feature = "client")]
     #[error(transparent)]

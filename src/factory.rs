@@ -9,7 +9,7 @@
 //! 4. What two requests of one key can want differently (list settings, size limit, name) is an error and never ignored.
 //! 5. After the shutdown nothing is made or started any more.
 //!
-//! Read next: `factory/shared.rs`, which finds or declares; `client/informer_key.rs`, the key; `factory/builder.rs`, the
+//! Read next: `factory/shared.rs`, which finds or declares; `client/src/informer_key.rs`, the key; `factory/builder.rs`, the
 //! defaults.
 
 mod builder;

@@ -49,7 +49,9 @@ mod bodies {
     use informer_core::meta::{Meta, Object, ResourceVersion, SourceId, Uid};
     use kube_core::Resource;
 
-    use crate::object::{BodyError, key_of, meta_of};
+    use informer_client::inner::key_of;
+
+    use crate::object::{BodyError, meta_of};
 
     /// The version of the next body that has none.
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -13,7 +13,7 @@
 //! | `predicate.Or` | `Predicate::fallback` | [`ChangeFilter::or`] |
 //!
 //! [`SubscribeOptions::filter`]: crate::subscription::SubscribeOptions::filter
-//! Read next: `client/selector/labels.rs`.
+//! Read next: `client/src/selector/labels.rs`.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use informer_core::listener::ChangeFilter;
 use informer_core::meta::Object;
 use kube_core::Resource;
 
-use crate::client::selector::LabelSelector;
+use informer_client::LabelSelector;
 
 /// The objects that a label selector selects, for [`SubscribeOptions::filter`].
 ///

@@ -4,7 +4,7 @@
 //! not Kubernetes. Invariants:
 //! 1. There is one way to an informer: a description, the builder that it gives, its `start`.
 //!
-//! Read next: `client/resource.rs`, what is described; `client/namespaces.rs`, which gives the builder; the example
+//! Read next: `client/src/resource.rs`, what is described; `client/src/namespaces.rs`, which gives the builder; the example
 //! `embed_operator`.
 
 pub use informer_actors::informer::{
@@ -22,16 +22,20 @@ pub use informer_core::snapshot::Lookup;
 pub use informer_core::until::{LastSeen, Verdict};
 
 #[cfg(feature = "client")]
-pub use crate::select::{LabelValue, by_label, by_owner};
+pub use self::kubernetes::AddTo;
+#[cfg(feature = "client")]
+pub use informer_client::select::{LabelValue, by_label, by_owner};
 
 #[cfg(feature = "client")]
 mod kubernetes {
-    use informer_actors::informer::Informer;
+    use informer_actors::informer::{Body, Informer};
+    use informer_client::inner::Sources;
 
-    use crate::client::{ResourceSource, Sources};
+    use crate::client::ResourceSource;
     use crate::representation::Representation;
 
-    impl<K, R: Representation> ResourceSource<K, R> {
+    /// Adds what a description describes to an informer that runs. In the prelude.
+    pub trait AddTo<S: Body> {
         /// Adds the sources of this description to an informer that runs: one ([`Informer::add_source`]), or one for
         /// each of its namespaces ([`Informer::add_namespaces`]). To add a cluster of which only some namespaces are
         /// followed:
@@ -48,9 +52,13 @@ mod kubernetes {
         /// ```
         ///
         /// # Errors
-        /// As [`Self::informer`], and as [`Informer::add_source`] and [`Informer::add_namespaces`]. Nothing changes
-        /// then.
-        pub fn add_to(self, informer: &Informer<R::Body>) -> Result<(), crate::Error> {
+        /// As [`ResourceSource::informer`], and as [`Informer::add_source`] and [`Informer::add_namespaces`]. Nothing
+        /// changes then.
+        fn add_to(self, informer: &Informer<S>) -> Result<(), crate::Error>;
+    }
+
+    impl<K, R: Representation> AddTo<R::Body> for ResourceSource<K, R> {
+        fn add_to(self, informer: &Informer<R::Body>) -> Result<(), crate::Error> {
             match self.sources(informer.runtime())? {
                 Sources::One(source) => informer.add_source(*source)?,
                 Sources::Namespaces(sources) => informer.add_namespaces(sources)?,

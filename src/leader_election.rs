@@ -14,7 +14,7 @@
 //! Two terms of one process are two: another one may have led between them. Work that goes on from the first into the second
 //! writes what it has decided before. An [`Operator`](crate::operator::Operator) therefore does not lead again before the
 //! leader's work of the former term has ended; whoever does without one says so with [`Term::begin_work`], or gives the work a
-//! client of its term, [`Client::for_term`].
+//! client of its term, [`ForTerm::for_term`].
 //!
 //! Read next: [`LeaderElection`]; `leader_election/lock.rs`, the requests; `informer_core::leader_election`, the decisions.
 //!
@@ -58,7 +58,9 @@ pub use informer_actors::leader_election::{
 };
 use informer_actors::runtime::Runtime;
 
-use crate::client::{Client, Error as ClientError, SendGuard};
+use informer_client::inner::SendGuard;
+
+use crate::client::{Client, Error as ClientError};
 use lease::Names;
 use lock::ServerLock;
 
@@ -130,29 +132,33 @@ impl LeaderElection {
     /// Work that goes on from a lost term into the next one of the same process begins new requests, which are not refused:
     /// they are begun in the next term. So does a call that makes several requests, as
     /// [`Api::modify`](crate::client::Api::modify). Nothing that an [`Operator`](crate::operator::Operator) knows of as leader's work
-    /// does so; what a reconcile has spawned it does not know of. Elsewhere see [`Term::begin_work`] and [`Client::for_term`].
+    /// does so; what a reconcile has spawned it does not know of. Elsewhere see [`Term::begin_work`] and [`ForTerm::for_term`].
     ///
     /// It shares the connections and the thread of `client`. Informers that are made of it are refused requests, too.
     pub fn guard(&self, client: &Client) -> Client {
-        client.guarded(self.0.validity())
+        client.guarded(OfLease(self.0.validity()))
     }
 }
 
-impl SendGuard for Validity {
+/// What a guarded client asks.
+struct OfLease(Validity);
+
+impl SendGuard for OfLease {
     fn lease(&self) -> &Arc<str> {
-        Self::lease(self)
+        self.0.lease()
     }
 
     fn bound(&self) -> Option<Arc<dyn SendGuard>> {
-        Self::bound(self).map(|bound| Arc::new(bound) as _)
+        self.0.bound().map(|bound| Arc::new(Self(bound)) as _)
     }
 
     fn may_begin(&self) -> bool {
-        Self::may_begin(self)
+        self.0.may_begin()
     }
 }
 
-impl Client {
+/// A client for the work of a term. In the prelude.
+pub trait ForTerm {
     /// The same client for work of this term: each request is refused when the term has ended, for good. In everything else it
     /// is as one of [`LeaderElection::guard`], which serves all terms.
     ///
@@ -175,8 +181,12 @@ impl Client {
     /// # Ok(()) }
     /// ```
     #[must_use = "the client that it is called on stays as it is"]
-    pub fn for_term(&self, term: &Term) -> Self {
-        self.guarded(term.validity())
+    fn for_term(&self, term: &Term) -> Self;
+}
+
+impl ForTerm for Client {
+    fn for_term(&self, term: &Term) -> Self {
+        self.guarded(OfLease(term.validity()))
     }
 }
 

@@ -57,8 +57,6 @@
 
 #[cfg(feature = "client")]
 pub mod client;
-#[cfg(feature = "client")]
-pub mod clusters;
 pub mod controller;
 mod error;
 #[cfg(feature = "client")]
@@ -77,8 +75,6 @@ mod kube_events;
 pub mod leader_election;
 pub mod object;
 pub mod operator;
-#[cfg(feature = "client")]
-pub mod overlay;
 pub mod prelude;
 #[cfg(feature = "probes")]
 #[cfg_attr(not(feature = "service"), allow(unreachable_pub))]
@@ -87,10 +83,6 @@ mod printable;
 pub mod probes;
 #[cfg(feature = "client")]
 pub mod reconcile;
-#[cfg(feature = "client")]
-pub mod representation;
-#[cfg(feature = "client")]
-mod select;
 #[cfg(feature = "service")]
 pub mod service;
 #[cfg(feature = "signals")]
@@ -100,12 +92,6 @@ pub mod status;
 pub mod subscription;
 #[cfg(feature = "testing")]
 pub mod testing;
-#[cfg(feature = "unstable")]
-#[doc(hidden)]
-pub mod unstable;
-#[cfg(feature = "client")]
-#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
-mod wire;
 pub mod work_queue;
 
 /// Compiles the examples of the README.
@@ -120,6 +106,11 @@ pub use http;
 /// The `actix` crate whose actors can subscribe (`Handler<Notify<S>>`).
 pub use informer_actors::actix;
 pub use informer_actors::runtime;
+#[cfg(feature = "unstable")]
+#[doc(hidden)]
+pub use informer_client::unstable;
+#[cfg(feature = "client")]
+pub use informer_client::{clusters, overlay, representation};
 /// The `k8s-openapi` crate whose types informers keep. The program chooses a feature of it, such as `v1_36`.
 #[cfg(feature = "client")]
 pub use k8s_openapi;

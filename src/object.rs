@@ -9,15 +9,8 @@ pub use informer_core::meta::{
 pub use informer_core::snapshot::{Namespace, Snapshot};
 
 #[cfg(feature = "client")]
-pub(crate) use self::body::key_of;
+pub use informer_client::object::{BodyError, from_body, meta_of};
 #[cfg(feature = "client")]
-pub use self::body::{BodyError, from_body, meta_of};
+pub use informer_client::select::{FieldSelector, FieldText, Fields, Select};
 #[cfg(feature = "client")]
-pub use crate::client::selector::{LabelSelector, SelectorError};
-#[cfg(feature = "client")]
-pub use crate::select::{FieldSelector, FieldText, Fields, Select};
-#[cfg(feature = "client")]
-pub use crate::wire::{FieldPath, FieldPathError};
-
-#[cfg(feature = "client")]
-mod body;
+pub use informer_client::{FieldPath, FieldPathError, LabelSelector, SelectorError};

@@ -35,4 +35,8 @@ pub use crate::events::{EventType, Recorder};
 #[cfg(feature = "client")]
 pub use crate::factory::InformerFactory;
 #[cfg(feature = "client")]
+pub use crate::informer::AddTo;
+#[cfg(feature = "client")]
+pub use crate::leader_election::ForTerm;
+#[cfg(feature = "client")]
 pub use crate::object::{LabelSelector, Select};

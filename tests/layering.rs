@@ -198,8 +198,13 @@ fn files_of_the_actors_import_in_one_direction() {
 
 #[test]
 fn no_files_import_each_other_in_a_circle_but_a_module_and_its_own_children() {
-    for folder in ["actors/core/src", "actors/src", "src", "tests/control-plane/src", "tests/apiserver/src"] {
-        let circles = imports::circles(&imports::imports(folder, sources(folder)));
+    let client = "src/client/src";
+    for folder in
+        ["actors/core/src", "actors/src", client, "src", "tests/control-plane/src", "tests/apiserver/src"]
+    {
+        let mut files = sources(folder);
+        files.retain(|file, _| folder == client || !file.starts_with(client));
+        let circles = imports::circles(&imports::imports(folder, files));
         assert!(circles.is_empty(), "circles in {folder}: {circles:#?}");
     }
 }
@@ -261,7 +266,7 @@ fn newcomer_3_everything_is_logged_under_the_name_of_the_crate_that_programs_use
 
 #[test]
 fn only_the_wire_knows_how_lists_and_watches_are_written() {
-    assert_absent("src/client/list_watch", &[], &["serde_json", "memchr", "b'{'", "b'\\n'", "br#"]);
+    assert_absent("src/client/src/list_watch", &[], &["serde_json", "memchr", "b'{'", "b'\\n'", "br#"]);
 }
 
 #[test]

@@ -18,7 +18,9 @@ use informer_actors::runtime::Runtime;
 
 use super::FactoryError;
 use super::defaults::Defaults;
-use crate::client::{InformerKey, OutsideKey, ResourceSource};
+use informer_client::inner::OutsideKey;
+
+use crate::client::{InformerKey, ResourceSource};
 use crate::representation::Representation;
 
 /// What all clones of a factory share.

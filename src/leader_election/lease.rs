@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::client::Error;
-use crate::client::scope::{encoded_name, segment};
+use informer_client::inner::{encoded_name, segment};
 
 /// What the objects of an election are called, and what is written into them besides the record.
 #[derive(Debug)]

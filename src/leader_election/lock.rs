@@ -22,8 +22,10 @@ use serde_json::Value;
 
 use super::candidate;
 use super::lease::{Names, record_of};
-use crate::client::transport::Transport;
-use crate::client::{Error, RequestOptions, worker};
+use informer_client::inner;
+use informer_client::inner::Transport;
+
+use crate::client::{Error, RequestOptions};
 
 type Result<T> = std::result::Result<T, LockError>;
 
@@ -187,7 +189,7 @@ impl Inner {
         let mut request =
             request.body(Bytes::from(bytes)).map_err(|error| Error::Request(error.to_string()))?;
         request.extensions_mut().insert(RequestOptions::new().max_retries(0));
-        let answer = worker::send(&*self.transport, request).await?;
+        let answer = inner::send(&*self.transport, request).await?;
         Ok(serde_json::from_slice(answer.body()).unwrap_or_default())
     }
 }
@@ -205,8 +207,8 @@ mod tests {
 
     use super::*;
     use crate::client::TransportError;
-    use crate::client::request::RequestKind;
-    use crate::client::transport::Body;
+    use informer_client::inner::Body;
+    use informer_client::inner::RequestKind;
 
     /// A server of LeaseCandidates in one version, which tells of each request.
     struct Candidates {

@@ -26,8 +26,10 @@ use super::describe::{LateKind, Values};
 use super::error::Error;
 use super::kept::{KeepAs, described};
 use super::kinds::WatchedKind;
-use crate::client::discovery::{Found, ServerResources, failure};
-use crate::client::{Client, DiscoveryError, FindResource, FoundResource, ResourceSource};
+use informer_client::inner::{FindResource, Found, FoundResource, failure};
+
+use crate::client::discovery::ServerResources;
+use crate::client::{Client, DiscoveryError, ResourceSource};
 
 /// How long the start waits for the server.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -1,7 +1,7 @@
 //! Credential plugins that misbehave, as a program that uses the client meets them.
 //!
 //! Answers "is there a clear error within the limit, and does everybody else go on?" The plugins are small shell scripts;
-//! what their output means is tested beside `src/client/identity/exec.rs`.
+//! what their output means is tested beside `src/client/src/identity/exec.rs`.
 
 use std::cell::RefCell;
 use std::io::IsTerminal as _;

@@ -1,7 +1,7 @@
 //! What people read when the server refuses an informer: in its state, in a wait that fails, and in the log.
 //!
 //! Answers "does a stranger learn which resource failed, where, why and what to do, wherever they look?" The texts of
-//! each class stand in full in `src/client/list_watch/refusal/tests.rs`.
+//! each class stand in full in `src/client/src/list_watch/refusal/tests.rs`.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //!
 //! Answers "what happens when a file that a client was made from changes?" Each test makes one client and then changes
 //! its files; the servers refuse what is outdated. The other credentials (plugins, expiry, a minute that passes) are
-//! tested beside `src/client/identity.rs`.
+//! tested beside `src/client/src/identity.rs`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Every way to log in, against whole servers over HTTPS, with kubectl as the judge of kubeconfig files.
 //!
 //! Answers "does a file that works for kubectl work here, as the same user, and do credentials that change break
-//! nothing?" What depends on time alone is tested beside `src/client/identity.rs`; what a server can do wrong, in
+//! nothing?" What depends on time alone is tested beside `src/client/src/identity.rs`; what a server can do wrong, in
 //! `tests/client/`. Invariants:
 //! 1. Servers listen on loopback; files are in temporary folders.
 //! 2. Without binaries the tests of the real control plane print that and pass, unless

@@ -25,12 +25,13 @@ use super::prune::Clearing;
 use super::shown::{Cache, Shown};
 use super::{Applied, ChildBody, ChildError, ChildPass, State, kind_name};
 use crate::client::Error;
-use crate::client::api::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::api::{Api, Patch, PatchParams};
-use crate::object::{key_of, meta_of};
+use crate::object::meta_of;
 use crate::reconcile::owner::{controlling, described};
 use crate::reconcile::subject::{json_patch, record_written};
 use crate::representation::ControllerRef;
+use informer_client::inner::key_of;
+use informer_client::inner::{ConflictPolicy, Conflicts, chance};
 
 /// A version that no object has: an apply with it succeeds only where there is no object. A server compares the version with
 /// that of the object that is there, and leaves it out of one that it creates.

@@ -22,8 +22,8 @@ use kube_core::ObjectMeta;
 use super::prune::Pruning;
 use super::{ChildBody, ChildError, ChildPass, KindName, kind_name};
 use crate::client::api::ListParams;
-use crate::client::selector::LabelSelector;
 use crate::representation::{Controlled, ControllerOf};
+use informer_client::LabelSelector;
 
 /// The name of the index by which [`Children`](super::Children) find the children of an owner; its values are those of
 /// [`controller_uid`].

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::client::selector::LabelSelector;
+use informer_client::LabelSelector;
 
 /// What becomes of an object of the child's name that no other object controls, and that this field manager has not applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

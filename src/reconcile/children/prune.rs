@@ -22,11 +22,11 @@ use serde_json::json;
 
 use super::{ChildBody, ChildError, ChildPass, State, kind_name};
 use crate::client::Error;
-use crate::client::api::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::api::{Api, DeleteParams, Deleted, Patch, PatchParams, Preconditions};
 use crate::overlay::remains;
 use crate::reconcile::owner::controlling;
 use crate::reconcile::subject::{WriteRecord, json_patch, record_written};
+use informer_client::inner::{ConflictPolicy, Conflicts, chance};
 
 /// A child that was deleted, as `ConfigMap shop/prices`.
 #[derive(Debug, Clone, PartialEq, Eq)]

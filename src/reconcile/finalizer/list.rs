@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use super::{FinalizerError, called};
 use crate::client::Error;
-use crate::client::api::retry::{ConflictPolicy, Conflicts, chance};
 use crate::client::api::{Api, PatchParams};
 use crate::object::meta_of;
 use crate::reconcile::subject::{
     WriteLog, as_manager, json_patch, manager_of, record_removed, record_written,
 };
+use informer_client::inner::{ConflictPolicy, Conflicts, chance};
 
 /// The finalizers of one object, on the server.
 pub(super) struct List<'a, K> {

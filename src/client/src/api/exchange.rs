@@ -1,0 +1,268 @@
+//! One request of a verb and its answer.
+//!
+//! Answers "how does a kube-core request become an HTTP request of this client, and its answer a value?" Invariants:
+//! 1. Every path that leaves was made of checked parts (`scope.rs`); kube-core only adds queries and bodies.
+//! 2. A kind with namespaces is asked for by name in one namespace only: without one, a server answers that it does not
+//!    know the path, which would be taken for an absent object.
+//! 3. An error of an answer names the request and the field, and quotes no value. An answer of another kind than was
+//!    asked for is not decoded.
+//! 4. An object of another name or namespace than was asked for is an error: its connection may give each request the
+//!    answer of another one, so the connections of single requests close.
+//!
+//! Read next: `verbs.rs`.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Response, Uri, header};
+use informer_core::words::shortened;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_core::Resource;
+use kube_core::params::ListParams;
+use kube_core::request::{Error as RequestError, Request};
+use memchr::memmem;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Api;
+use crate::error::Error;
+use crate::negotiation::{Asked, Unexpected};
+use crate::scope::{check_selectors, encoded_name, segment};
+use crate::wire::{Form, JsonError, RequestedContent, WireKind};
+
+/// At most this many characters of a name that a server made up are shown.
+const MAX_NAME_CHARS: usize = 500;
+
+/// A request as kube-core makes it.
+pub(super) type Built = http::Request<Vec<u8>>;
+
+impl<K> Api<K> {
+    /// The collection: all namespaces, or the one.
+    pub(super) fn collection(&self) -> Result<Request, Error> {
+        self.scope.check()?;
+        Ok(Request::new(self.scope.collection(self.scope.namespace.as_deref())))
+    }
+
+    /// The collection in which objects have names, and this name as a part of a path.
+    pub(super) fn object(&self, name: &str) -> Result<(Request, String), Error> {
+        self.needs_namespace(self.scope.namespace.as_deref())?;
+        Ok((self.collection()?, encoded_name(name)?))
+    }
+
+    /// The collection in which this object is, or will be: that of its own namespace, unless this is one namespace.
+    pub(super) fn collection_of(&self, object: &K) -> Result<Request, Error>
+    where
+        K: Resource,
+    {
+        if self.scope.namespace.is_some() || self.is_namespaced == Some(false) {
+            return self.collection();
+        }
+        let namespace = object.meta().namespace.as_deref();
+        self.needs_namespace(namespace)?;
+        self.scope.check()?;
+        namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
+        Ok(Request::new(self.scope.collection(namespace)))
+    }
+
+    pub(super) fn needs_namespace(&self, namespace: Option<&str>) -> Result<(), Error> {
+        if self.is_namespaced == Some(true) && namespace.is_none() {
+            let resource = self.scope.name();
+            let why = format!("{resource} are in namespaces, and none is named: use Api::namespaced");
+            return Err(Error::Request(why));
+        }
+        Ok(())
+    }
+
+    /// The request of a list.
+    pub(super) fn list_request(&self, params: &ListParams) -> Result<Built, Error>
+    where
+        K: Resource,
+    {
+        check_selectors(params.label_selector.as_deref(), params.field_selector.as_deref())?;
+        let request = self.collection()?.list(params).map_err(not_made)?;
+        self.finished(accepting::<K>(request, Form::List))
+    }
+
+    /// Sends a request and decodes the answer.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        request: Result<Built, RequestError>,
+    ) -> Result<T, Error> {
+        let request = self.finished(request.map_err(not_made)?)?;
+        let question = Question::of(&request);
+        question.decoded(&self.client.send(request).await?)
+    }
+
+    /// Sends a request whose answer is the object of this name. With a namespace, it is the one there.
+    pub(super) async fn ask_for_object<T: Resource + DeserializeOwned>(
+        &self,
+        request: Result<Built, RequestError>,
+        asked: (Option<&str>, &str),
+    ) -> Result<T, Error> {
+        let request = self.finished(request.map_err(not_made)?)?;
+        let question = Question::of(&request);
+        let object: T = question.decoded(&self.client.send(request).await?)?;
+        self.is_of_name(question.name(), asked, object.meta()).await?;
+        Ok(object)
+    }
+
+    /// Refuses an object that is not the one that was asked for, and closes the connections that may have mixed it up.
+    pub(super) async fn is_of_name(
+        &self,
+        request: String,
+        (namespace, name): (Option<&str>, &str),
+        found: &ObjectMeta,
+    ) -> Result<(), Error> {
+        let differs = |asked: Option<&str>, found: &Option<String>| {
+            asked.zip(found.as_deref()).is_some_and(|(asked, found)| asked != found)
+        };
+        // By "~", a server is asked for the object of whoever asks.
+        let asks_for_own = name == "~";
+        if asks_for_own || !(differs(Some(name), &found.name) || differs(namespace, &found.namespace)) {
+            return Ok(());
+        }
+        self.client.worker().distrust().await?;
+        let named = |namespace: Option<&str>, name: Option<&str>| match namespace {
+            Some(namespace) => format!("{namespace}/{}", name.unwrap_or_default()),
+            None => name.unwrap_or_default().to_owned(),
+        };
+        let asked = named(namespace, Some(name));
+        let received = named(namespace.and(found.namespace.as_deref()), found.name.as_deref());
+        let received = shortened(&received, MAX_NAME_CHARS);
+        Err(Error::AnotherObject { request, asked, received })
+    }
+
+    /// Sends a request whose answer is an object or a `Status`, and says how the answer is written.
+    pub(super) async fn ask_for_bytes(&self, request: Built) -> Result<(WireKind, Bytes), Error> {
+        let request = self.finished(request)?;
+        let question = Question::of(&request);
+        let answer = self.client.send(request).await?;
+        Ok((question.wire(&answer)?, answer.into_body()))
+    }
+
+    /// The request as it is sent: what kube-core leaves out or leaves empty.
+    pub(super) fn finished(&self, mut request: Built) -> Result<Built, Error> {
+        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+        let writes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
+        let is_said = || query.split('&').any(|pair| pair.starts_with("fieldValidation="));
+        let directive = self.field_validation.as_ref().filter(|_| writes && !is_said());
+        // kube-core ends a path without parameters with "?" or "?&".
+        let has_empty_pair = request.uri().query().is_some() && query.split('&').any(str::is_empty);
+        if has_empty_pair || directive.is_some() {
+            let said = directive.map(|directive| format!("fieldValidation={}", directive.as_str()));
+            let pairs = query.split('&').filter(|pair| !pair.is_empty()).chain(said.as_deref());
+            let query = pairs.collect::<Vec<_>>().join("&");
+            let target = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
+            *request.uri_mut() = target.parse::<Uri>().map_err(|error| Error::Request(error.to_string()))?;
+        }
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().entry(header::ACCEPT).or_insert(json);
+        Ok(request)
+    }
+}
+
+/// The header that asks for what `K` holds: whole objects, or their metadata.
+pub(super) fn accepting<K: Resource>(mut request: Built, form: Form) -> Built {
+    let content = if K::metadata_api() { RequestedContent::Metadata } else { RequestedContent::Objects };
+    let asked = Asked { content, form };
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(asked.accept()));
+    request.extensions_mut().insert(asked);
+    request
+}
+
+/// What the request asks for; an object, if it does not say.
+pub(super) fn asked_by(request: &Built) -> Asked {
+    request.extensions().get().copied().unwrap_or(Asked::OBJECT)
+}
+
+/// What was asked, to compare the answer with. Cheap to make: texts are shared.
+pub(super) struct Question {
+    method: Method,
+    uri: Uri,
+    asked: Asked,
+}
+
+impl Question {
+    /// Of a request that is sent.
+    pub(super) fn of(request: &Built) -> Self {
+        Self { method: request.method().clone(), uri: request.uri().clone(), asked: asked_by(request) }
+    }
+
+    /// How the request is called in errors.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.method, self.uri.path())
+    }
+
+    fn wire(&self, answer: &Response<Bytes>) -> Result<WireKind, Error> {
+        let wire = self.asked.wire(answer.headers());
+        wire.map_err(|unexpected| unexpected_answer(self.name(), unexpected))
+    }
+
+    /// What the answer holds, if it is of the kind that was asked for.
+    pub(super) fn decoded<T: DeserializeOwned>(&self, answer: &Response<Bytes>) -> Result<T, Error> {
+        let wire = self.wire(answer)?;
+        let unexpected = |unexpected| unexpected_answer(self.name(), unexpected);
+        checked(self.asked, wire, answer.body()).map_err(unexpected)?;
+        decoded(answer.body()).map_err(|source| Error::Answer { request: self.name(), source })
+    }
+}
+
+/// Refuses whole objects where metadata was asked for, and tables.
+pub(super) fn checked(asked: Asked, wire: WireKind, body: &[u8]) -> Result<(), Unexpected> {
+    // A Table names its group: without that text, whole objects need no scan.
+    if asked.content == RequestedContent::Objects && memmem::find(body, b"meta.k8s.io/").is_none() {
+        return Ok(());
+    }
+    let scan = wire.identify(body);
+    if scan.kind.is_some() && scan.api_version.is_some() {
+        return asked.check_kind(scan.api_version.as_deref(), scan.kind.as_deref());
+    }
+    // Fields that stand behind the metadata are found by the parser only; what is not JSON is its error.
+    let Ok(found) = serde_json::from_slice::<Kind>(body) else { return Ok(()) };
+    asked.check_kind(found.api_version.as_deref(), found.kind.as_deref())
+}
+
+pub(super) fn unexpected_answer(request: String, unexpected: Unexpected) -> Error {
+    Error::UnexpectedAnswer { request, asked: unexpected.asked, received: unexpected.received }
+}
+
+/// The fields that name the kind of an answer.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    kind: Option<String>,
+    api_version: Option<String>,
+}
+
+pub(super) fn not_made(error: RequestError) -> Error {
+    match error {
+        RequestError::SerializeBody(error) => {
+            Error::Request(format!("its body: {}", JsonError::from(&error)))
+        }
+        RequestError::Validation(why) => Error::Request(why),
+        RequestError::BuildRequest(error) => Error::Request(error.to_string()),
+    }
+}
+
+/// The JSON of a body.
+pub(super) fn encoded<T: Serialize>(body: &T) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(body).map_err(|error| not_made(RequestError::SerializeBody(error)))
+}
+
+/// What a body holds; the error names the field.
+pub(super) fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> {
+    // Of a text, no string is checked on its own: that takes a third less than decoding bytes.
+    let decoded = match std::str::from_utf8(body) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(body),
+    };
+    decoded.map_err(|error| {
+        if !error.is_data() {
+            return JsonError::from(&error);
+        }
+        // Only now is the path looked for: following it costs every answer that decodes.
+        let mut parser = serde_json::Deserializer::from_slice(body);
+        match serde_path_to_error::deserialize::<_, T>(&mut parser) {
+            Err(located) => JsonError::at(&located.path().to_string(), located.inner()),
+            Ok(_) => JsonError::from(&error),
+        }
+    })
+}

@@ -1,0 +1,212 @@
+//! By which way the requests of a client go, and the one set of connections that each thread has for it.
+//!
+//! Answers "which transport does a source on this thread send with?" Invariants:
+//! 1. A thread has one set of connections for each backend: all sources of all clones of a client share it there.
+//! 2. The set ends with the last source or worker on the thread that uses it; its idle connections close then.
+//!
+//! Two clients that are made of equal configurations have a backend each: their credentials renew independently. Clones
+//! of one client share theirs. Read next: `layers.rs`, through which each request passes.
+
+use std::cell::RefCell;
+use std::rc;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use http::Request;
+
+use super::config::Config;
+use super::connection_settings::ConnectionSettings;
+use super::error::{Error, TransportError};
+use super::identity::oidc::Issuers;
+use super::layers::{Guards, LayerSettings, Layers, SendGuard};
+use super::transport::Transport;
+use super::transport::awc::AwcTransport;
+#[cfg(feature = "testing")]
+use super::transport::in_process::{self, InProcessTransport, Service};
+#[cfg(feature = "kube")]
+use super::transport::kube::{self, KubeTransport};
+
+/// The way of a client's requests, and the settings of the layers before it. Shared by all threads.
+pub struct Backend {
+    carrier: Carrier,
+    settings: Arc<LayerSettings>,
+    name: String,
+    /// What is asked before each request.
+    guards: Guards,
+}
+
+/// Who carries the requests.
+#[derive(Clone)]
+enum Carrier {
+    /// Connections of this crate.
+    Awc(Arc<ConnectionSettings>),
+    /// Another backend, which has no guards.
+    Guarded(Arc<Backend>),
+    /// A client of kube-rs.
+    #[cfg(feature = "kube")]
+    Kube(KubeTransport),
+    /// A function of this process.
+    #[cfg(feature = "testing")]
+    InProcess(Service),
+}
+
+thread_local! {
+    /// The layered transports of this thread that are in use.
+    static IN_USE: RefCell<Vec<(Weak<Backend>, rc::Weak<Layers>)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Backend {
+    /// A backend that makes its own connections; `issuers` asks those of an OpenID Connect login. Blocking: reads certificates.
+    ///
+    /// # Errors
+    /// When the configuration cannot be used.
+    pub(crate) fn new(config: &Config, issuers: Issuers) -> Result<Arc<Self>, Error> {
+        let (connections, config) = ConnectionSettings::new(config, issuers)?;
+        let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(&config)?));
+        let (carrier, guards) = (Carrier::Awc(Arc::new(connections)), Guards::default());
+        Ok(Arc::new(Self { carrier, settings, name, guards }))
+    }
+
+    /// The same backend, which sends only what this guard lets begin.
+    pub(crate) fn guarded(self: &Arc<Self>, guard: Arc<dyn SendGuard>) -> Arc<Self> {
+        let (settings, name) = (Arc::clone(&self.settings), self.name.clone());
+        let carrier = match &self.carrier {
+            Carrier::Guarded(base) => Carrier::Guarded(Arc::clone(base)),
+            _ => Carrier::Guarded(Arc::clone(self)),
+        };
+        Arc::new(Self { carrier, settings, name, guards: self.guards.and(guard) })
+    }
+
+    /// The same backend without the client's limits, for the few requests of an election: a rate that others have used up
+    /// would let its lease run out.
+    pub fn without_limits(&self) -> Arc<Self> {
+        let (carrier, name, guards) = (self.carrier.clone(), self.name.clone(), self.guards.clone());
+        Arc::new(Self { carrier, settings: Arc::new(self.settings.without_limits()), name, guards })
+    }
+
+    /// A caller begins this request: with guards it belongs to the terms that last now.
+    ///
+    /// # Errors
+    /// When a lease is not held.
+    pub(crate) fn begin(&self, request: &mut Request<Bytes>) -> Result<(), TransportError> {
+        self.guards.begin(request)
+    }
+
+    /// A backend over a client of kube-rs, which authenticates by itself.
+    #[cfg(feature = "kube")]
+    pub(crate) fn kube(transport: KubeTransport) -> Arc<Self> {
+        Self::without_configuration(Carrier::Kube(transport), kube::SERVER)
+    }
+
+    /// A backend over a function of this process.
+    #[cfg(feature = "testing")]
+    pub(crate) fn in_process(service: Service) -> Arc<Self> {
+        Self::without_configuration(Carrier::InProcess(service), in_process::SERVER)
+    }
+
+    /// With each layer as it is by default.
+    #[cfg(any(feature = "kube", feature = "testing"))]
+    fn without_configuration(carrier: Carrier, name: &str) -> Arc<Self> {
+        let config = Config::new("http://localhost").expect("a URL");
+        let settings = Arc::new(LayerSettings::new(&config).expect("the defaults are valid"));
+        Arc::new(Self { carrier, settings, name: name.to_owned(), guards: Guards::default() })
+    }
+
+    /// The URL of the server, if it is reached by connections of this crate to a host.
+    #[cfg(feature = "disk-cache")]
+    pub(crate) fn url(&self) -> Option<String> {
+        match &self.carrier {
+            Carrier::Awc(connections) => connections.endpoint.url(),
+            Carrier::Guarded(base) => base.url(),
+            #[cfg(feature = "kube")]
+            Carrier::Kube(_) => None,
+            #[cfg(feature = "testing")]
+            Carrier::InProcess(_) => None,
+        }
+    }
+
+    /// How the server is called in Debug and logs.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The layered transport of this thread, which is made now if no other source here uses it. Connects to nothing.
+    pub fn transport(self: &Arc<Self>) -> Rc<dyn Transport> {
+        self.layers_here()
+    }
+
+    fn layers_here(self: &Arc<Self>) -> Rc<Layers> {
+        let this = Arc::downgrade(self);
+        let known = IN_USE.with_borrow_mut(|in_use| {
+            in_use.retain(|(_, layers)| layers.strong_count() > 0);
+            let known = in_use.iter().find(|(backend, _)| backend.ptr_eq(&this));
+            known.and_then(|(_, layers)| layers.upgrade())
+        });
+        known.unwrap_or_else(|| {
+            // Those of a guarded backend are made of those of another one, which are looked up, too.
+            let layers = Rc::new(self.layers());
+            IN_USE.with_borrow_mut(|in_use| in_use.push((this, Rc::downgrade(&layers))));
+            layers
+        })
+    }
+
+    fn layers(&self) -> Layers {
+        let settings = Arc::clone(&self.settings);
+        match &self.carrier {
+            Carrier::Awc(connections) => {
+                let transport = Rc::new(AwcTransport::new(Arc::clone(connections)));
+                Layers::new(settings, Some(Arc::clone(&connections.identities)), transport)
+            }
+            Carrier::Guarded(base) => base.layers_here().guarded(settings, self.guards.clone()),
+            #[cfg(feature = "kube")]
+            Carrier::Kube(transport) => Layers::new(settings, None, Rc::new(transport.clone())),
+            #[cfg(feature = "testing")]
+            Carrier::InProcess(service) => {
+                Layers::new(settings, None, Rc::new(InProcessTransport::new(Arc::clone(service))))
+            }
+        }
+    }
+}
+
+informer_core::debug_as!(Backend, self, name = self.name());
+
+#[cfg(test)]
+mod tests {
+    use super::super::client::Client;
+    use super::*;
+
+    fn backend() -> Arc<Backend> {
+        let config = Config::new("http://127.0.0.1:1").expect("a URL");
+        Backend::new(&config, Client::to_issuer).expect("a configuration")
+    }
+
+    #[test]
+    fn sources_of_one_thread_and_one_backend_share_a_transport_which_ends_with_the_last() {
+        let (one, other) = (backend(), backend());
+        let first = one.transport();
+        assert!(Rc::ptr_eq(&first, &one.transport()), "the same");
+        assert!(!Rc::ptr_eq(&first, &other.transport()), "another backend");
+        let watched = Rc::downgrade(&first);
+        drop(first);
+        assert!(watched.upgrade().is_none(), "nobody uses it any more");
+        let _again = one.transport();
+        assert_eq!(IN_USE.with_borrow(Vec::len), 1, "what is not in use is forgotten");
+    }
+
+    #[test]
+    fn a_guarded_backend_that_comes_first_shares_its_connections_with_those_that_come_later() {
+        let base = backend();
+        let guarded = Backend {
+            carrier: Carrier::Guarded(Arc::clone(&base)),
+            settings: Arc::clone(&base.settings),
+            name: base.name.clone(),
+            guards: Guards::default(),
+        };
+        let _used = Arc::new(guarded).transport();
+        let of_base = |(known, layers): &(Weak<Backend>, rc::Weak<Layers>)| {
+            known.ptr_eq(&Arc::downgrade(&base)) && layers.strong_count() > 0
+        };
+        assert!(IN_USE.with_borrow(|in_use| in_use.iter().any(of_base)));
+    }
+}

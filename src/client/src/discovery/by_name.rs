@@ -1,0 +1,152 @@
+//! Kinds that are followed by name, whether or not the server has them yet.
+//!
+//! Answers "how do I follow a kind that may come later, or come back with another version?" The name is looked up when
+//! a source needs it. Invariants:
+//! 1. Making a description sends nothing.
+//! 2. A name that means nothing is a missing kind (`Gone`), which the reflector asks for again; so are a category, and a
+//!    resource that cannot be watched.
+//!
+//! Read next: `../resource/named.rs`, the source; `../discovery.rs`, the look-up.
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use informer_core::list_watch_error::ListWatchError;
+use kube_core::DynamicObject;
+
+use super::error::DiscoveryError;
+use super::named::NamedResource;
+use crate::client::Client;
+use crate::error::Error;
+use crate::representation::{Dynamic, MetadataOnly, Representation};
+use crate::resource::{FindResource, FoundResource, ResourceSource};
+
+impl Client {
+    /// Objects of the kind that this name means, as kubectl takes it, in all namespaces: `websites.example.org`,
+    /// `deploy`. Sends nothing: the name is looked up before the first list, and again whenever the kind is gone. So the
+    /// kind may be defined later, go away, and come back with another version or scope: meanwhile the state is
+    /// [`Gone`](informer_core::reflector::SourceState::Gone), what was cached stays, and subscribers are then told the
+    /// difference. A name with a version (`websites.v1.example.org`) means that version only.
+    ///
+    /// ```
+    /// use actix_informer::prelude::*;
+    /// use actix_informer::testing::ApiServer;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
+    /// let client = Client::new(Config::new(server.url())?)?;
+    /// let runtime = Runtime::threads().start()?;
+    ///
+    /// let deployments = client.named("deploy").namespace("default").informer(&runtime)?.start()?;
+    /// deployments.synced_within(Duration::from_secs(30)).await?;
+    /// let websites = client.named("websites.example.org").informer(&runtime)?.start()?; // synced when it is defined
+    /// let status = websites.wait_until(|status| status.last_error().is_some()).await?;
+    /// let error = status.last_error().expect("it waited for one").to_string();
+    /// assert_eq!(error, r#"no such resource: the server has no resource named "websites.example.org""#);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// Of a kind that is cluster-scoped, a namespace is too much: its state is `Gone` and says so. An object that is the
+    /// same in the old and the new version of its kind (its uid and resource version are) is read in the new one, and
+    /// delivered as updated.
+    pub fn named(&self, name: impl Into<String>) -> ResourceSource<DynamicObject, Dynamic> {
+        self.followed_by_name(name.into(), Dynamic::new)
+    }
+
+    /// As [`Self::named`], only the metadata of the objects.
+    pub fn metadata_named(
+        &self,
+        name: impl Into<String>,
+    ) -> ResourceSource<DynamicObject, MetadataOnly<DynamicObject>> {
+        self.followed_by_name(name.into(), |_| MetadataOnly::new())
+    }
+
+    fn followed_by_name<R: Representation>(
+        &self,
+        name: String,
+        represent: fn(&kube_core::discovery::ApiResource) -> R,
+    ) -> ResourceSource<DynamicObject, R> {
+        ResourceSource::by_name(self.backend(), self.finder(&name), Arc::new(represent))
+    }
+
+    /// Looks this name up on the server of this client.
+    #[doc(hidden)]
+    pub fn finder(&self, name: &str) -> Arc<dyn FindResource> {
+        Arc::new(ByName { client: self.clone(), name: name.to_owned() })
+    }
+
+    /// The name by which all names of one resource are one: `deployments.apps` for `deploy`. A name with a version stays
+    /// as it is, and so does one that means nothing, or that cannot be looked up.
+    #[doc(hidden)]
+    pub async fn common_name(&self, name: &str) -> Result<CommonName, DiscoveryError> {
+        match self.resource_named(name).await {
+            Ok(found) => {
+                found.check_watchable()?;
+                let is_namespaced = Some(found.is_namespaced());
+                let has_version = name.split('.').nth(1) == Some(&*found.api_resource().version);
+                let name = if has_version { name.to_owned() } else { found.name() };
+                Ok(CommonName { name, is_namespaced })
+            }
+            Err(error @ (DiscoveryError::Category { .. } | DiscoveryError::NotWatchable { .. })) => {
+                Err(error)
+            }
+            Err(_) => Ok(CommonName { name: name.to_owned(), is_namespaced: None }),
+        }
+    }
+}
+
+/// A name, and whether its objects are in namespaces, if that is known.
+#[derive(Debug)]
+pub struct CommonName {
+    /// As the server writes it.
+    pub name: String,
+    /// None where that is not known.
+    pub is_namespaced: Option<bool>,
+}
+
+struct ByName {
+    client: Client,
+    name: String,
+}
+
+impl FindResource for ByName {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn find(&self, anew: bool) -> BoxFuture<'static, Result<FoundResource, ListWatchError>> {
+        let (discovery, name) = (self.client.discovery(), self.name.clone());
+        async move {
+            let found = match anew {
+                true => discovery.resource_named_anew(&name).await,
+                false => discovery.resource_named(&name).await,
+            };
+            found.and_then(followable).map_err(failure)
+        }
+        .boxed()
+    }
+}
+
+fn followable(found: NamedResource) -> Result<FoundResource, DiscoveryError> {
+    found.check_watchable()?;
+    Ok(FoundResource { api: found.api_resource().clone(), is_cluster_scoped: !found.is_namespaced() })
+}
+
+/// A failed look-up as the failure of a source.
+pub fn failure(error: DiscoveryError) -> ListWatchError {
+    let text: Arc<str> = error.to_string().into();
+    match error {
+        DiscoveryError::Unknown(_)
+        | DiscoveryError::Category { .. }
+        | DiscoveryError::NotWatchable { .. } => ListWatchError::NotFound(text),
+        DiscoveryError::Document { .. } => ListWatchError::Protocol(text),
+        DiscoveryError::Panicked(_) => ListWatchError::source(text),
+        DiscoveryError::Request(cause) => match &*cause {
+            Error::Refused(refused) if refused.code == 401 => ListWatchError::Unauthorized(text),
+            Error::Refused(refused) if refused.code == 403 => ListWatchError::Denied(text),
+            _ => ListWatchError::Connection { message: text, source: Some(cause) },
+        },
+    }
+}

@@ -1,0 +1,338 @@
+//! Credential plugins: programs named by a kubeconfig that print credentials, as most cloud providers use them.
+//!
+//! Answers "what is asked of the plugin, and what does its answer mean?" `exec/process.rs` runs the program. The rules
+//! are client-go's (`plugin/pkg/client/auth/exec`, KEP-541, KEP-3331), and so are the names of the fields
+//! (`clientcmd/api/v1.ExecConfig`, `pkg/apis/clientauthentication.Cluster`). Invariants:
+//! 1. A plugin whose policy, terminal or version is refused never starts. What runs is the file that the policy allows.
+//! 2. Token and key stand in no Debug, error or log; an error quotes only what the plugin printed to stderr, shortened.
+//! 3. Reading never fails because of a missing field; what is missing is empty.
+//! 4. [`Plugin::run`] blocks no longer than the plugin's limit and the second that its pipes may outlive it.
+//!
+//! Read next: `exec/process.rs`, then `identity.rs`, which calls this.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use informer_core::words::quoted;
+use jiff::Timestamp;
+use secrecy::{SecretSlice, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
+
+use crate::error::PluginError;
+
+mod process;
+
+/// How long a plugin may run unless configured: a person may have to answer it in a browser.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The variable in which a plugin finds what it is asked.
+const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";
+const V1: &str = "client.authentication.k8s.io/v1";
+const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
+
+/// Which credential plugins may be started.
+///
+/// A kubeconfig names programs that run with the rights of this process. The rule is kubectl's `credentialPluginPolicy`
+/// (KEP-3331).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PluginPolicy {
+    /// Any plugin, as kubectl does unless configured.
+    #[default]
+    AllowAll,
+    /// None.
+    DenyAll,
+    /// Only these files: a name without a slash is the file that `PATH` finds for it, a path is that file. The command of
+    /// the kubeconfig is found in the same way, and must be the same file.
+    Allow(Vec<String>),
+}
+
+impl PluginPolicy {
+    /// The program that runs for this command of a kubeconfig, if it may: of a list, the file itself, since a link may
+    /// lead elsewhere later. Blocking: looks for files.
+    fn program(&self, command: &str) -> Option<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        match self {
+            Self::AllowAll => Some(command.into()),
+            Self::DenyAll => None,
+            Self::Allow(list) => {
+                let file = looked_up(command, &path)?.canonicalize().ok()?;
+                let is_it = |allowed: &String| {
+                    looked_up(allowed, &path).and_then(|allowed| allowed.canonicalize().ok()).as_ref()
+                        == Some(&file)
+                };
+                list.iter().any(is_it).then_some(file)
+            }
+        }
+    }
+}
+
+/// The file that runs for this name: the file of a path, or the first one in a folder of `path`. Folders that are not
+/// absolute are left out, as in Go's `exec.LookPath`: whose they are depends on where the process was started.
+fn looked_up(name: &str, path: &OsStr) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|file| is_program(file));
+    }
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|file| !name.is_empty() && is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    #[cfg(unix)]
+    let may_run =
+        |file: &std::fs::Metadata| std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may_run = |_: &std::fs::Metadata| true;
+    std::fs::metadata(file).is_ok_and(|found| found.is_file() && may_run(&found))
+}
+
+/// The `exec` of a kubeconfig's user.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct PluginConfig {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<Variable>,
+    pub(crate) api_version: String,
+    pub(crate) install_hint: String,
+    pub(crate) provide_cluster_info: bool,
+    pub(crate) interactive_mode: String,
+}
+
+/// A variable for the environment of a plugin.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+/// What a plugin that asks for it receives about the cluster.
+#[derive(Clone, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ClusterInfo {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) server: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) tls_server_name: String,
+    /// With user and password, if it has them: the plugin has to use it, too.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) proxy_url: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) insecure_skip_tls_verify: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_base64")]
+    pub(crate) certificate_authority_data: Vec<u8>,
+    /// The cluster's extension for plugins, as it is; null if there is none.
+    pub(crate) config: serde_json::Value,
+}
+
+/// A credential plugin as a kubeconfig describes it, checked.
+#[derive(Clone)]
+pub(crate) struct Plugin {
+    command: String,
+    /// What runs for it.
+    program: PathBuf,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    api_version: &'static str,
+    install_hint: Option<String>,
+    mode: InteractiveMode,
+    cluster: Option<serde_json::Value>,
+    limit: Duration,
+}
+
+/// Whether a plugin may ask a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InteractiveMode {
+    Never,
+    IfAvailable,
+    Always,
+}
+
+/// What a plugin printed.
+#[derive(Clone)]
+pub(crate) struct PluginCredentials {
+    pub(crate) token: Option<SecretString>,
+    /// Certificates and key, both PEM.
+    pub(crate) certificate: Option<(Vec<u8>, SecretSlice<u8>)>,
+    pub(crate) expires: Option<Timestamp>,
+}
+
+impl Plugin {
+    /// Checks a kubeconfig's description; `cluster` is given to a plugin that asks for it.
+    ///
+    /// # Errors
+    /// When the policy does not allow the plugin, or its description is incomplete.
+    pub(crate) fn new(
+        config: &PluginConfig,
+        cluster: &ClusterInfo,
+        policy: &PluginPolicy,
+        limit: Duration,
+    ) -> Result<Self, PluginError> {
+        let invalid = |reason: &str| PluginError::Invalid(reason.to_owned());
+        if config.command.is_empty() {
+            return Err(invalid("it has no command"));
+        }
+        let program = policy.program(&config.command).ok_or(PluginError::NotAllowed)?;
+        let api_version = match &*config.api_version {
+            V1 => V1,
+            V1BETA1 => V1BETA1,
+            "" => return Err(invalid("it has no apiVersion")),
+            other => {
+                return Err(invalid(&format!("apiVersion {} is not {V1} or {V1BETA1}", quoted(other))));
+            }
+        };
+        let mode = match (&*config.interactive_mode, api_version) {
+            ("Never", _) => InteractiveMode::Never,
+            ("IfAvailable", _) | ("", V1BETA1) => InteractiveMode::IfAvailable,
+            ("Always", _) => InteractiveMode::Always,
+            ("", _) => {
+                return Err(invalid("interactiveMode is required with client.authentication.k8s.io/v1"));
+            }
+            _ => return Err(invalid("interactiveMode is not Never, IfAvailable or Always")),
+        };
+        if config.env.iter().any(|variable| variable.name.is_empty()) {
+            return Err(invalid("an entry of env has no name"));
+        }
+        let cluster = config.provide_cluster_info.then(|| serde_json::to_value(cluster)).transpose();
+        Ok(Self {
+            command: config.command.clone(),
+            program,
+            args: config.args.clone(),
+            env: config.env.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect(),
+            api_version,
+            install_hint: Some(config.install_hint.clone()).filter(|hint| !hint.is_empty()),
+            mode,
+            cluster: cluster
+                .map_err(|_| invalid("the description of the cluster cannot be written as JSON"))?,
+            limit,
+        })
+    }
+
+    pub(crate) fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Runs the plugin and reads its answer. Blocks until it ends, at most its limit.
+    pub(crate) fn run(&self) -> Result<PluginCredentials, PluginError> {
+        let interactive = self.is_interactive(std::io::stdin().is_terminal())?;
+        let mut command = Command::new(&self.program);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::arg0(&mut command, &self.command);
+        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.env(EXEC_INFO, self.request(interactive).to_string());
+        let output = process::output(command, interactive, self.limit).map_err(|error| match error {
+            PluginError::NotStarted { reason, .. } => {
+                PluginError::NotStarted { reason, hint: self.install_hint.clone() }
+            }
+            error => error,
+        })?;
+        parse(&output, self.api_version)
+    }
+
+    fn is_interactive(&self, has_terminal: bool) -> Result<bool, PluginError> {
+        match self.mode {
+            InteractiveMode::Never => Ok(false),
+            InteractiveMode::IfAvailable => Ok(has_terminal),
+            InteractiveMode::Always if has_terminal => Ok(true),
+            InteractiveMode::Always => Err(PluginError::NotATerminal),
+        }
+    }
+
+    fn request(&self, interactive: bool) -> serde_json::Value {
+        let mut spec = json!({ "interactive": interactive });
+        if let Some(cluster) = &self.cluster {
+            spec["cluster"] = cluster.clone();
+        }
+        json!({ "apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec })
+    }
+}
+
+fn as_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&STANDARD.encode(bytes))
+}
+
+impl fmt::Debug for PluginConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments and variables may be secrets.
+        f.debug_struct("PluginConfig").field("command", &self.command).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Arguments and variables may be secrets.
+        f.debug_struct("Plugin").field("command", &self.command).finish_non_exhaustive()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    status: Option<AnswerStatus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnswerStatus {
+    expiration_timestamp: Option<Timestamp>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+/// Reads what a plugin printed: an `ExecCredential` of `api_version`, in JSON or YAML. Nothing of the text stands in an
+/// error.
+pub(crate) fn parse(output: &[u8], api_version: &str) -> Result<PluginCredentials, PluginError> {
+    let malformed = |what: &str| PluginError::Malformed(what.to_owned());
+    let answer: Answer = serde_json::from_slice(output).or_else(|error| {
+        // client-go's decoder takes YAML too. What JSON's parser says of JSON is more exact; its own words may quote a
+        // value.
+        std::str::from_utf8(output)
+            .ok()
+            .filter(|text| !text.trim().is_empty())
+            .and_then(|text| serde_saphyr::from_str(text).ok())
+            .ok_or_else(|| {
+                let (line, column) = (error.line(), error.column());
+                PluginError::Malformed(format!(
+                    "it is not an ExecCredential in JSON or YAML (line {line}, column {column})"
+                ))
+            })
+    })?;
+    if answer.kind != "ExecCredential" {
+        return Err(malformed("its kind is not ExecCredential"));
+    }
+    if answer.api_version != api_version {
+        return Err(PluginError::Malformed(format!("its apiVersion is not {api_version}, as was asked for")));
+    }
+    let status = answer.status.ok_or_else(|| malformed("it has no status"))?;
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let token = given(status.token).map(SecretString::from);
+    let key = given(status.client_key_data).map(|key| SecretSlice::from(key.into_bytes()));
+    let certificate = match (given(status.client_certificate_data), key) {
+        (Some(certificate), Some(key)) => Some((certificate.into_bytes(), key)),
+        (None, None) => None,
+        (Some(_), None) => return Err(malformed("it has a clientCertificateData and no clientKeyData")),
+        (None, Some(_)) => return Err(malformed("it has a clientKeyData and no clientCertificateData")),
+    };
+    if token.is_none() && certificate.is_none() {
+        return Err(malformed("it has neither a token nor a client certificate"));
+    }
+    Ok(PluginCredentials { token, certificate, expires: status.expiration_timestamp })
+}
+
+informer_core::debug_as!(PluginCredentials, self, expires = self.expires);
+
+#[cfg(test)]
+mod tests;

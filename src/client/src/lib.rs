@@ -1,0 +1,90 @@
+//! The Kubernetes API client: configuration, connections, and sources for informers.
+//!
+//! Answers "how does this process communicate with an API server?" It caches nothing and retries almost nothing: the
+//! reflector decides what to request next. Programs use `actix-informer`, which names what they need of this crate and
+//! promises it. Invariants:
+//! 1. A [`Client`] is a checked configuration, cheap to clone and usable from any thread; connections belong to the
+//!    thread that uses them and are made there.
+//! 2. Only the files of `transport/` know which HTTP client is used.
+//! 3. An answer that is cut off is never taken for a complete one.
+//!
+//! Read next: `resource.rs` for the description of a source, `list_watch.rs` for its requests, `api.rs` for reads and
+//! writes, `representation/mod.rs` for what is kept of an object, `wire.rs` for how it comes.
+
+pub mod api;
+mod backend;
+mod body;
+mod body_channel;
+mod client;
+mod cluster_scoped;
+pub mod clusters;
+mod config;
+mod connection_settings;
+mod credentials;
+pub mod discovery;
+mod endpoint;
+mod environment;
+mod error;
+mod identity;
+mod informer_key;
+mod layers;
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+mod list_watch;
+mod namespaces;
+mod negotiation;
+pub mod object;
+mod once_in_a_while;
+pub mod overlay;
+mod proxy;
+pub mod representation;
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+mod request;
+mod resource;
+mod retry_after;
+mod scope;
+pub mod select;
+mod selector;
+pub mod streams;
+mod tls;
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+mod transport;
+#[cfg(feature = "unstable")]
+#[doc(hidden)]
+pub mod unstable;
+mod warning;
+mod way;
+#[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
+mod wire;
+mod worker;
+
+pub use api::Api;
+pub use client::Client;
+pub use config::Config;
+pub use discovery::{Discovery, DiscoveryError, NamedResource};
+pub use error::{Error, OidcError, PluginError, ProxyError, Refused, TransportError};
+pub use identity::exec::PluginPolicy;
+pub use informer_key::InformerKey;
+pub use kube_core::response::Status;
+pub use request::RequestOptions;
+pub use resource::ResourceSource;
+pub use selector::{LabelSelector, SelectorError};
+pub use warning::Warning;
+pub use wire::{FieldPath, FieldPathError};
+pub use worker::BodyStream;
+
+/// What the other crates of `actix-informer` use, and no program: nothing here is promised.
+#[doc(hidden)]
+pub mod inner {
+    pub use crate::api::retry::{ConflictPolicy, Conflicts, chance};
+    pub use crate::backend::Backend;
+    pub use crate::discovery::by_name::{CommonName, failure};
+    pub use crate::discovery::mapper::Found;
+    pub use crate::layers::SendGuard;
+    pub use crate::namespaces::Sources;
+    pub use crate::object::key_of;
+    pub use crate::request::RequestKind;
+    pub use crate::resource::{FindResource, FoundResource, OutsideKey, Represent};
+    pub use crate::scope::{encoded_name, segment};
+    pub use crate::transport::{Body, Transport};
+    pub use crate::worker::send;
+}

@@ -1,0 +1,133 @@
+//! Decides what one event of a watch means.
+//!
+//! Answers "what happened to which object?" An event is split into type and object without reading the object where that
+//! is possible; an object that decodes then proves the split right. An object that is already known is not decoded;
+//! `decode.rs` says why its length proves the split right. Only when an event gives neither an object nor a bookmark is
+//! it split again by a parser. If the parser finds an object of another length, its split is used. Invariants:
+//! 1. Bookmarks and errors are read without decoding the kind.
+//! 2. The object of an event of an unknown type, or of one that is too long to be read, counts as undecodable: a GET of
+//!    the object follows.
+//! 3. Only an event that names no object, or is not JSON, ends the watch: a line that has lost its newline holds two
+//!    events, and only a list brings the second one back.
+//!
+//! Read next: `decode.rs`; `wire/json/event.rs`, the two ways of splitting.
+
+use std::sync::Arc;
+
+use informer_core::delta::{Undecodable, WatchPart};
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::ResourceVersion;
+use informer_core::words::shortened;
+
+use super::decode::{Decoding, Observed, unreadable};
+use crate::error::status;
+use crate::representation::{Encoded, Representation};
+use crate::wire::{Event, EventType, Frame};
+
+/// At most this many characters of an unknown event type are shown in an error.
+const MAX_EVENT_TYPE_CHARS: usize = 40;
+
+type Part<S> = Result<WatchPart<S>, ListWatchError>;
+
+impl<R: Representation> Decoding<'_, R> {
+    /// Reads one event; an error ends the watch.
+    pub(crate) fn event(&self, frame: &Frame) -> Part<R::Body> {
+        let bytes = match frame {
+            Frame::Whole(bytes) => bytes,
+            Frame::Oversize { head, size } => return self.oversize_event(head, *size),
+        };
+        let unreadable = |error| ListWatchError::Unreadable(unreadable(&error, bytes));
+        let event = self.wire.event(bytes).map_err(unreadable)?;
+        let part = self.part(&event);
+        if event.is_certain || proves_split(&part) {
+            return part;
+        }
+        match self.wire.parsed_event(bytes) {
+            Ok(parsed) if parsed.object.len() != event.object.len() => self.part(&parsed),
+            _ => part,
+        }
+    }
+
+    fn part(&self, event: &Event<'_>) -> Part<R::Body> {
+        let object = event.object;
+        match &event.event_type {
+            EventType::Added | EventType::Modified => match self.scanned(object)? {
+                Observed::Object(object) => Ok(WatchPart::Applied(object)),
+                Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
+                Observed::Passed(version) => Ok(passing(version)),
+                Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
+            },
+            // Also an object that is known in this version is decoded: the event brings its last state.
+            EventType::Deleted => {
+                match self.decoder.decoding(self.wire, &self.known.anew()).scanned(object)? {
+                    Observed::Object(object) => Ok(WatchPart::Deleted(object)),
+                    Observed::Undecodable(undecodable) => Ok(WatchPart::DeletedUndecodable(undecodable)),
+                    Observed::Passed(version) => Ok(passing(version)),
+                    Observed::Unreadable(why) | Observed::NotJson(why) => {
+                        Err(ListWatchError::Unreadable(why))
+                    }
+                }
+            }
+            EventType::Bookmark => self.bookmark(object),
+            EventType::Error => {
+                Err(status::into_error(status::of_frame(&String::from_utf8_lossy(object)), false))
+            }
+            EventType::Other(other) => match self.named(&self.wire.identify(object)) {
+                Ok((key, version)) if self.wire.is_document(object) => {
+                    let event_type = shortened(other, MAX_EVENT_TYPE_CHARS);
+                    let error = format!("unknown event type {event_type:?}").into();
+                    Ok(WatchPart::Undecodable(Undecodable { key, version, error }))
+                }
+                Ok(_) => Err(ListWatchError::Unreadable(unreadable(&"not JSON", object))),
+                Err(error) => Err(ListWatchError::Unreadable(unreadable(&error, object))),
+            },
+        }
+    }
+
+    fn scanned(&self, object: &[u8]) -> Result<Observed<R::Body>, ListWatchError> {
+        let object = Encoded::new(self.wire, object);
+        let scan = object.meta();
+        let is_table = scan.kind.as_deref() == Some("Table")
+            && scan.api_version.as_deref().is_some_and(|version| version.starts_with("meta.k8s.io/"));
+        if is_table {
+            return Err(ListWatchError::Protocol(
+                "a Table is not supported: the server must send objects".into(),
+            ));
+        }
+        Ok(self.observe(&object))
+    }
+
+    fn oversize_event(&self, head: &[u8], size: usize) -> Part<R::Body> {
+        let event = self.wire.event_head(head);
+        let is_deleted = event.as_ref().is_some_and(|event| event.event_type == EventType::Deleted);
+        match self.oversize(event.map_or(head, |event| event.object), size) {
+            Observed::Undecodable(undecodable) if is_deleted => {
+                Ok(WatchPart::DeletedUndecodable(undecodable))
+            }
+            Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
+            Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
+            Observed::Object(_) | Observed::Passed(_) => {
+                Err(ListWatchError::Unreadable("more than the limit".into()))
+            }
+        }
+    }
+
+    fn bookmark(&self, object: &[u8]) -> Part<R::Body> {
+        let broken =
+            |error: Arc<str>| ListWatchError::Protocol(format!("a bookmark cannot be read: {error}").into());
+        let read = self.wire.bookmark(object).map_err(|error| broken(unreadable(&error, object)));
+        let (version, initial_events_end) = read?;
+        let version = version.parse().map_err(|error| broken(unreadable(&error, object)))?;
+        Ok(WatchPart::Bookmark { version, initial_events_end })
+    }
+}
+
+/// What is left of an event whose object is dropped.
+fn passing<S>(version: ResourceVersion) -> WatchPart<S> {
+    WatchPart::Bookmark { version, initial_events_end: false }
+}
+
+/// Whether this part can only come from bytes that are one document, so that the split was right.
+fn proves_split<S>(part: &Part<S>) -> bool {
+    matches!(part, Ok(WatchPart::Applied(_) | WatchPart::Deleted(_) | WatchPart::Bookmark { .. }))
+}

@@ -1,0 +1,159 @@
+//! What is said of a list, watch or get that the server refuses: the path, the resource and what to do.
+//!
+//! Answers "what does a stranger read who has to mend this?" The class of the error, which decides what is requested
+//! next, is `../error/status.rs`'s. Invariants:
+//! 1. Every text names the path of the request, never its query, except for the selectors that the server rejects.
+//! 2. The server's words come first and are bounded, so that what to do is never cut off.
+//! 3. No text holds a secret: of credentials their kind is named, and their file or program.
+//!
+//! Read next: `informer_core::list_watch_error`, the errors.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::words::shortened;
+use kube_core::response::Status;
+
+use crate::error::{advice, status};
+use crate::scope::Scope;
+use crate::wire::RequestedContent;
+
+/// At most this many characters of the server's words are kept beside ours.
+const MAX_SERVER_CHARS: usize = 300;
+
+/// What the server refused.
+pub(super) struct Refusal {
+    pub(super) status: Status,
+    /// The kind of the credentials, known of a 401.
+    pub(super) credentials: Option<Arc<str>>,
+    /// The name of the request in the server's audit log.
+    pub(super) audit_id: Option<String>,
+}
+
+/// The request that may be refused.
+#[derive(Clone)]
+pub(super) struct Requested {
+    pub(super) scope: Rc<Scope>,
+    pub(super) content: RequestedContent,
+    /// The path, without the query.
+    pub(super) path: String,
+    /// Whether it asks for initial events, which older servers and proxies refuse as invalid.
+    pub(super) initial_events: bool,
+    /// Whether what the server finds invalid can only be the selectors. A page with a token has more that may be.
+    pub(super) has_selectors_alone: bool,
+    /// The Audit-ID of its answer, once that has come.
+    pub(super) audit_id: Option<String>,
+}
+
+impl Requested {
+    /// The error for an answer that is not a success.
+    pub(super) fn refused(&self, refusal: Refusal) -> ListWatchError {
+        let Refusal { status, credentials, audit_id } = refusal;
+        let this = Self { audit_id, ..self.clone() };
+        this.worded(status, credentials.as_deref())
+    }
+
+    fn worded(&self, status: Status, credentials: Option<&str>) -> ListWatchError {
+        // A proxy that answers 400 without a Status has not read the selectors.
+        let is_status = !status.reason.is_empty();
+        let is_judged = is_status && matches!(status.code, 400 | 422);
+        let error = status::into_error(status, self.initial_events);
+        match error {
+            ListWatchError::Status { message, .. } if is_judged && self.has_selectors_alone => {
+                ListWatchError::SelectorRejected {
+                    selectors: self.scope.written_selectors().into(),
+                    message: self.words(&message, &self.rejected_selector()),
+                }
+            }
+            ListWatchError::Denied(message) if !is_status => {
+                let advice = "the API server words it otherwise: a proxy before it may have refused";
+                ListWatchError::Denied(self.words(&message, advice))
+            }
+            error => self.explained(error, credentials),
+        }
+    }
+
+    /// An error that came within a stream, with the same words.
+    pub(super) fn failed(&self, error: ListWatchError) -> ListWatchError {
+        self.explained(error, None)
+    }
+
+    fn explained(&self, error: ListWatchError, credentials: Option<&str>) -> ListWatchError {
+        match error {
+            ListWatchError::Unauthorized(message) => {
+                ListWatchError::Unauthorized(self.words(&message, &advice::unauthorized(credentials)))
+            }
+            ListWatchError::Denied(message) => {
+                let advice = self.denied(&message);
+                ListWatchError::Denied(self.words(&message, &advice))
+            }
+            ListWatchError::NotFound(message) => {
+                ListWatchError::NotFound(self.words(&message, &self.not_found()))
+            }
+            ListWatchError::Overloaded { message, retry_after } => {
+                ListWatchError::Overloaded { message: self.words(&message, advice::OVERLOADED), retry_after }
+            }
+            ListWatchError::Expired(message) => ListWatchError::Expired(self.words(&message, "")),
+            ListWatchError::Status { code, reason, message } => {
+                let known = advice::of_words(code, &message);
+                let message = self.words(&message, known.unwrap_or_else(|| self.of_code(code)));
+                ListWatchError::Status { code, reason, message }
+            }
+            other => other,
+        }
+    }
+
+    /// The server's words, the path, what to do, and where to look in the server's audit log.
+    fn words(&self, server: &str, advice: &str) -> Arc<str> {
+        let server = shortened(server, MAX_SERVER_CHARS);
+        let joint = if advice.is_empty() { "" } else { "; " };
+        let audit = self.audit_id.as_ref().map(|id| format!(" (Audit-ID {id})")).unwrap_or_default();
+        format!("{server}, requested at {}{joint}{advice}{audit}", self.path).into()
+    }
+
+    /// The rule that RBAC lacks, as it is written in a role. Servers name one verb; an informer needs three.
+    fn denied(&self, message: &str) -> String {
+        if message.contains("system:anonymous") {
+            return advice::ANONYMOUS.to_owned();
+        }
+        let resource = &self.scope.resource;
+        let verbs = r#""get", "list", "watch""#;
+        advice::rule((&resource.group, &resource.plural), self.scope.namespace.as_deref(), verbs)
+    }
+
+    fn not_found(&self) -> String {
+        let resource = &self.scope.resource;
+        let (name, version) = (self.scope.name(), &resource.api_version);
+        let install = advice::install(&resource.group);
+        let namespace = match &self.scope.namespace {
+            Some(_) => "; if it is cluster-scoped, leave out the namespace",
+            None => "",
+        };
+        format!("the server does not serve {name} in {version}: {install}{namespace}")
+    }
+
+    fn rejected_selector(&self) -> String {
+        let name = self.scope.name();
+        match self.scope.fields {
+            Some(_) => format!("select {name} by fields that the server knows for them, or by labels"),
+            None => format!("correct the label selector of {name}"),
+        }
+    }
+
+    fn of_code(&self, code: u16) -> &'static str {
+        match (code, self.content) {
+            (300..400, _) => advice::REDIRECTED,
+            (405, _) => "this resource can be neither listed nor watched",
+            (406, RequestedContent::Metadata) => {
+                "this API cannot send the metadata of objects alone: follow the objects themselves"
+            }
+            (406 | 415, _) => advice::NO_JSON,
+            (500.., _) => advice::SERVER_FAULT,
+            _ => "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

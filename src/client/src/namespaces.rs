@@ -1,0 +1,258 @@
+//! From a description to the builder of an informer: with one source, or one for each of its namespaces, which come and go.
+//!
+//! Answers "how does a `ResourceSource` become an informer, which namespaces does that follow, and how is a source for each
+//! made?". Invariants:
+//! 1. An informer over several namespaces is one store and several sources; if one of them fails, the others are still
+//!    followed.
+//! 2. Each namespace has a source that is named after it; in an informer of several clusters also after its cluster. The
+//!    cluster-wide source is named `*`, the one that selects namespaces `namespaces/`: no namespace has such a name.
+//! 3. What cannot be requested is refused when the informer is built, before any request; a namespace that is added
+//!    later is refused when it is added.
+//!
+//! Read next: `resource.rs`, the description; `informer_actors`' `Informer::set_namespaces`, which changes them.
+
+use std::sync::Arc;
+
+use informer_actors::informer::{
+    Body, ClusterWide, Informer, InformerBuilder, NamespaceSources, OfCluster, OfNamespace, Selection,
+};
+use informer_actors::list_watch::SourceSpec;
+use informer_actors::runtime::Runtime;
+use informer_core::meta::{ClusterName, Object, SourceId};
+use kube_core::discovery::ApiResource;
+use kube_core::metadata::PartialObjectMeta;
+use kube_core::{NamespaceScope, Resource};
+
+use super::error::Error;
+use super::resource::{ResourceSource, SelectedBy};
+use super::scope::Scope;
+use crate::representation::{MetadataOnly, Representation};
+
+impl<K, R: Representation> ResourceSource<K, R> {
+    /// The builder of an informer of this description on `runtime`. Indices and settings can be added before its
+    /// start.
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let pods = client
+    ///     .resource::<Pod>()
+    ///     .namespaces(["shop", "web"])
+    ///     .labels("app in (cart, pay)")
+    ///     .informer(&runtime)?
+    ///     .index("node", |pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone()))
+    ///     .start()?;
+    /// # drop(pods); Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Name`] when no path can be made of the resource or a namespace, such as an empty namespace;
+    /// [`Error::Selector`] when a selector cannot be parsed. Nothing has been sent then.
+    pub fn informer(self, runtime: &Runtime) -> Result<InformerBuilder<R::Body>, Error> {
+        let builder = Informer::builder(runtime, self.informer_name());
+        self.join(builder, runtime)
+    }
+
+    /// This description as one source of an informer: to be joined with others by
+    /// [`InformerBuilder::source_with`], or to a running informer by [`Informer::add_source`]. One that certainly
+    /// has objects in common with another source of the informer is refused there: the same namespace twice, or all
+    /// namespaces and one of them.
+    ///
+    /// # Errors
+    /// As [`Self::informer`]; and [`Error::Unsupported`] when it describes several namespaces, which are several
+    /// sources.
+    pub fn source(self, runtime: &Runtime) -> Result<SourceSpec<R::Body>, Error> {
+        self.spec(runtime.decode_pool())
+    }
+
+    /// Only objects of the namespaces that this label selector matches, as they come and go: a namespace that begins to
+    /// match is listed and followed, and the objects of one that ceases to match leave the cache. It is a selector as
+    /// `kubectl get namespaces -l` takes it; an empty one matches all.
+    ///
+    /// The informer watches the metadata of the Namespaces itself, as a source of its own that is named
+    /// `namespaces/` and the selector; it needs the right to list and watch them.
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let pods = client.resource::<Pod>().namespaces_with_labels("team=shop").informer(&runtime)?.start()?;
+    /// println!("{:?}", pods.namespaces());
+    /// # Ok(()) }
+    /// ```
+    pub fn namespaces_with_labels(mut self, selector: impl Into<String>) -> Self
+    where
+        K: Resource,
+        K::Scope: NamespaceScope,
+    {
+        self.restrict(None, None, Some(SelectedBy::Labels(selector.into())));
+        self
+    }
+
+    /// Only objects of the namespaces that are objects of this informer and for which `selects` gives true, as they come
+    /// and go. The informer is one of Namespaces, or of anything whose objects are named after namespaces; it is kept
+    /// running. A panic of `selects` restarts the source that calls it.
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::core::v1::{Namespace, Pod};
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let namespaces = client.resource::<Namespace>().informer(&runtime)?.start()?;
+    /// let pods = client.resource::<Pod>().namespaces_of(&namespaces, |namespace| {
+    ///     namespace.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Active"))
+    /// });
+    /// let pods = pods.informer(&runtime)?.start()?;
+    /// # drop(pods); Ok(()) }
+    /// ```
+    pub fn namespaces_of<M: Send + Sync + 'static>(
+        mut self,
+        namespaces: &Informer<M>,
+        selects: impl Fn(&Object<M>) -> bool + Send + Sync + 'static,
+    ) -> Self
+    where
+        K: Resource,
+        K::Scope: NamespaceScope,
+    {
+        let (namespaces, selects) = (namespaces.clone(), Arc::new(selects));
+        let names = move |id| {
+            let selects = Arc::clone(&selects);
+            Selection::<()>::names(id, &namespaces, move |namespace| selects(namespace))
+        };
+        self.restrict(None, None, Some(SelectedBy::Informer(Arc::new(names))));
+        self
+    }
+
+    /// Above this number of namespaces, one cluster-wide list and watch instead of one for each; the objects of other
+    /// namespaces are dropped here, before they are decoded. At a quarter less it is one for each again. Subscribers
+    /// notice neither. If the server forbids it, the namespaces are followed one by one, the status says why
+    /// (`InformerStatus::namespaces`), and it is asked for again after 10 minutes. Default: never.
+    ///
+    /// For descriptions of several namespaces, or of selected ones; [`ClusterWide`] sets more than the number.
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::informer::ClusterWide;
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let pods = client.resource::<Pod>().namespaces(["shop", "web"]).cluster_wide(ClusterWide::above(100));
+    /// let pods = pods.informer(&runtime)?.start()?;
+    /// pods.set_namespaces((0..1_000).map(|number| format!("tenant-{number}")))?; // one watch
+    /// # Ok(()) }
+    /// ```
+    pub fn cluster_wide(mut self, policy: ClusterWide) -> Self
+    where
+        K: Resource,
+        K::Scope: NamespaceScope,
+    {
+        *self.cluster_wide_policy() = Some(policy);
+        self
+    }
+
+    /// Adds the sources of this description to an informer: one, or one for each of its namespaces.
+    pub(crate) fn join(
+        self,
+        builder: InformerBuilder<R::Body>,
+        runtime: &Runtime,
+    ) -> Result<InformerBuilder<R::Body>, Error> {
+        Ok(match self.sources(runtime)? {
+            Sources::One(source) => builder.source_with(*source),
+            Sources::Namespaces(sources) => builder.namespaces(sources),
+        })
+    }
+
+    #[doc(hidden)]
+    pub fn sources(self, runtime: &Runtime) -> Result<Sources<R::Body>, Error> {
+        let cluster = self.cluster_name().cloned();
+        let each = self.each(runtime);
+        let sources = match self.several() {
+            (Some(names), _) => {
+                names.iter().try_for_each(|name| self.of_namespace(name).source(runtime).map(drop))?;
+                NamespaceSources::given(each, names.iter().map(String::as_str))
+            }
+            (None, Some(SelectedBy::Labels(selector))) => {
+                let spec = self.namespaces_source(selector, runtime)?;
+                NamespaceSources::selected(each, Selection::watching(spec))
+            }
+            (None, Some(SelectedBy::Informer(names))) => {
+                let spec = names(named(cluster.as_ref(), "namespaces/"));
+                let spec = cluster.iter().cloned().fold(spec, SourceSpec::in_cluster);
+                NamespaceSources::selected(each, Selection::watching(spec))
+            }
+            (None, None) => return Ok(Sources::One(Box::new(self.source(runtime)?))),
+        };
+        let sources = cluster.into_iter().fold(sources, NamespaceSources::in_cluster);
+        let (policy, all) = (*self.clone().cluster_wide_policy(), self.all(runtime));
+        let sources = policy
+            .into_iter()
+            .fold(sources, |sources, policy| sources.cluster_wide(policy, Arc::clone(&all)));
+        Ok(Sources::Namespaces(sources))
+    }
+
+    /// This description of one namespace, or of all.
+    fn of(&self, namespace: Option<&str>) -> Self {
+        let mut one = self.clone();
+        one.restrict(namespace.map(str::to_owned), None, None);
+        let source = named(self.cluster_name(), namespace.unwrap_or("*"));
+        one.source_id(source)
+    }
+
+    fn of_namespace(&self, namespace: &str) -> Self {
+        self.of(Some(namespace))
+    }
+
+    fn each(&self, runtime: &Runtime) -> OfNamespace<R::Body> {
+        let (description, runtime) = (self.clone().erased(), runtime.clone());
+        Arc::new(move |namespace| {
+            let source = description.of_namespace(namespace).source(&runtime);
+            source.map_err(|error| error.to_string().into())
+        })
+    }
+
+    fn all(&self, runtime: &Runtime) -> OfCluster<R::Body> {
+        let (description, runtime) = (self.of(None).erased(), runtime.clone());
+        Arc::new(move || description.clone().source(&runtime).map_err(|error| error.to_string().into()))
+    }
+
+    /// The source of the metadata of the Namespaces that this selector matches.
+    fn namespaces_source(
+        &self,
+        selector: &str,
+        runtime: &Runtime,
+    ) -> Result<SourceSpec<PartialObjectMeta<()>>, Error> {
+        let resource = ApiResource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            api_version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            plural: "namespaces".to_owned(),
+        };
+        let id = named(self.cluster_name(), &format!("namespaces/{selector}"));
+        let namespaces: ResourceSource<(), MetadataOnly<()>> =
+            ResourceSource::new(Arc::clone(self.backend()), Scope::new(resource), MetadataOnly::new());
+        let namespaces = namespaces.labels(selector).source_id(id);
+        self.cluster_name().cloned().into_iter().fold(namespaces, ResourceSource::cluster).source(runtime)
+    }
+}
+
+/// The sources of a description.
+#[derive(Debug)]
+pub enum Sources<S: Body> {
+    /// One, cluster-wide or of one namespace.
+    One(Box<SourceSpec<S>>),
+    /// One of each namespace.
+    Namespaces(NamespaceSources<S>),
+}
+
+/// The name of a source; in an informer of several clusters it begins with the cluster's.
+fn named(cluster: Option<&ClusterName>, name: &str) -> SourceId {
+    SourceId::new(cluster.map_or_else(|| name.to_owned(), |cluster| format!("{cluster}|{name}")))
+}

@@ -1,0 +1,174 @@
+//! A client of SOCKS version 5 (RFC 1928) with user and password (RFC 1929), as a machine without a socket.
+//!
+//! Answers "what is sent next, how many bytes are read, and is the tunnel open?" `transport/awc/tunnel.rs` reads and
+//! writes.
+//!
+//! ```text
+//!  Method --> Login --> Reply --> Address --> Open
+//!       \_______________^  (a proxy that asks for no login)
+//! ```
+//!
+//! Invariants:
+//! 1. It reads exactly the bytes of each answer, at most 260 altogether: what comes behind them is the API server's.
+//! 2. A name is sent as a name, so that the proxy resolves it; an address is sent as an address.
+//! 3. A login is offered only if the URL of the proxy has one, and is sent only if the proxy chooses it.
+//!
+//! Read next: `connect.rs`, the other protocol.
+
+use std::net::IpAddr;
+
+use secrecy::{ExposeSecret as _, SecretSlice};
+
+use super::ProxyLogin;
+use crate::endpoint::host_and_port;
+use crate::error::ProxyError;
+
+const VERSION: u8 = 5;
+const LOGIN_VERSION: u8 = 1;
+const NO_LOGIN: u8 = 0;
+const LOGIN: u8 = 2;
+const NO_METHOD: u8 = 0xff;
+const CONNECT: u8 = 1;
+const IPV4: u8 = 1;
+const NAME: u8 = 3;
+const IPV6: u8 = 4;
+
+/// What to do next.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Send these bytes, and then ask again.
+    Send(SecretSlice<u8>),
+    /// Read exactly so many bytes, and give them to [`Socks5::handle_bytes`].
+    Read(usize),
+    /// The tunnel is open: the next byte comes from the API server.
+    Open,
+}
+
+/// What is read next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Method,
+    Login,
+    /// The first five bytes: the reply, and how long its address is.
+    Reply,
+    /// So many bytes more of the reply.
+    Address(usize),
+    Open,
+}
+
+/// One handshake.
+pub(crate) struct Socks5<'a> {
+    host: &'a str,
+    port: u16,
+    login: Option<&'a ProxyLogin>,
+    state: State,
+    to_send: Option<SecretSlice<u8>>,
+}
+
+impl<'a> Socks5<'a> {
+    /// Begins the handshake for a tunnel to this host, a name or an address without brackets.
+    ///
+    /// # Errors
+    /// [`ProxyError::LongHost`].
+    pub(crate) fn new(host: &'a str, port: u16, login: Option<&'a ProxyLogin>) -> Result<Self, ProxyError> {
+        if host.len() > usize::from(u8::MAX) {
+            return Err(ProxyError::LongHost);
+        }
+        let greeting = match login {
+            Some(_) => vec![VERSION, 2, NO_LOGIN, LOGIN],
+            None => vec![VERSION, 1, NO_LOGIN],
+        };
+        Ok(Self { host, port, login, state: State::Method, to_send: Some(greeting.into()) })
+    }
+
+    /// What to do next.
+    pub(crate) fn poll_step(&mut self) -> Step {
+        if let Some(bytes) = self.to_send.take() {
+            return Step::Send(bytes);
+        }
+        match self.state {
+            State::Method | State::Login => Step::Read(2),
+            State::Reply => Step::Read(5),
+            State::Address(length) => Step::Read(length),
+            State::Open => Step::Open,
+        }
+    }
+
+    /// Takes the bytes that were asked for.
+    ///
+    /// # Errors
+    /// When the proxy refuses, or when these are no bytes of SOCKS5.
+    pub(crate) fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), ProxyError> {
+        let malformed = |why| Err(ProxyError::Malformed(why));
+        match (self.state, bytes) {
+            (State::Method, [VERSION, NO_LOGIN]) => self.request(),
+            (State::Method, [VERSION, LOGIN]) => match self.login {
+                Some(login) => {
+                    self.to_send = Some(sent(login));
+                    self.state = State::Login;
+                }
+                None => return Err(ProxyError::Login { is_given: false }),
+            },
+            (State::Method, [VERSION, NO_METHOD]) => {
+                return Err(ProxyError::Login { is_given: self.login.is_some() });
+            }
+            (State::Method, [VERSION, _]) => return malformed("it chooses a login that was not offered"),
+            (State::Method, _) => return malformed("it is not SOCKS5; is this the port of a SOCKS5 proxy?"),
+            (State::Login, [LOGIN_VERSION, 0]) => self.request(),
+            (State::Login, [LOGIN_VERSION, _]) => return Err(ProxyError::Login { is_given: true }),
+            (State::Reply, [VERSION, 0, _, kind, first]) => {
+                // One byte of the address has been read: of a name, its length.
+                self.state = State::Address(match *kind {
+                    IPV4 => 4 + 2 - 1,
+                    IPV6 => 16 + 2 - 1,
+                    NAME => usize::from(*first) + 2,
+                    _ => return malformed("its reply has an address of an unknown type"),
+                });
+            }
+            (State::Reply, [VERSION, reply, ..]) => {
+                return Err(ProxyError::SocksRefused {
+                    reply: *reply,
+                    target: host_and_port(self.host, self.port),
+                });
+            }
+            (State::Address(_), _) => self.state = State::Open,
+            _ => return malformed("it is not the answer of SOCKS5 that follows here"),
+        }
+        Ok(())
+    }
+
+    fn request(&mut self) {
+        let mut bytes = vec![VERSION, CONNECT, 0];
+        match self.host.parse() {
+            Ok(IpAddr::V4(address)) => {
+                bytes.push(IPV4);
+                bytes.extend(address.octets());
+            }
+            Ok(IpAddr::V6(address)) => {
+                bytes.push(IPV6);
+                bytes.extend(address.octets());
+            }
+            Err(_) => {
+                // `new` has checked the length.
+                bytes.extend([NAME, u8::try_from(self.host.len()).unwrap_or(u8::MAX)]);
+                bytes.extend(self.host.as_bytes());
+            }
+        }
+        bytes.extend(self.port.to_be_bytes());
+        self.to_send = Some(bytes.into());
+        self.state = State::Reply;
+    }
+}
+
+/// The message of RFC 1929. The parser of the URL has checked the lengths.
+fn sent(login: &ProxyLogin) -> SecretSlice<u8> {
+    let mut bytes = vec![LOGIN_VERSION];
+    for text in [login.user.expose_secret(), login.password.expose_secret()] {
+        bytes.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
+        bytes.extend(text);
+    }
+    bytes.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! A source that follows a kind by name: the resource is looked up when it is needed, and again when it is gone.
+//!
+//! Answers "how is a kind followed whose definition comes later, goes away, or comes back with another version or
+//! scope?". Each request goes to the resource that the name means then. Invariants:
+//! 1. One call is one request, and at most one look-up before it. Waits are the reflector's.
+//! 2. What cannot be looked up is a failure of the request, with the class of the server's answer: a name that means
+//!    nothing is `Gone`.
+//! 3. When the name means another resource, a list comes next, whose bodies have another form: also an object whose
+//!    version is the same is read anew. The store tells subscribers the difference between both, and nothing else.
+//!
+//! Read next: `followed_name.rs`, the decisions; `../discovery/by_name.rs`, which looks up.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt, LocalBoxFuture};
+use futures_util::stream::{self, LocalBoxStream, StreamExt, TryStreamExt};
+use informer_actors::list_watch::{Connect, KnownObjects, ListStream, ListWatch, SourceSpec, WatchStream};
+use informer_actors::runtime::DecodePool;
+use informer_core::list_watch_error::{ErrorClass, ListWatchError};
+use informer_core::meta::{ClusterName, Object, ObjectKey, SourceId};
+use informer_core::request::{ListRequest, WatchRequest};
+use kube_core::discovery::ApiResource;
+
+use super::followed_name::{Asking, FollowedName, LookUp};
+use super::{ResourceSource, several_sources};
+use crate::backend::Backend;
+use crate::error::Error;
+use crate::list_watch::decode::Decoder;
+use crate::list_watch::scopes::Scopes;
+use crate::list_watch::{KubeListWatch, Parts};
+use crate::representation::{Prune, Representation};
+use crate::scope::{Scope, check_selectors};
+use crate::transport::Transport;
+
+/// Looks up what a name means.
+pub trait FindResource: Send + Sync {
+    /// The name.
+    fn name(&self) -> &str;
+
+    /// What it means; `anew`: after the server was asked again.
+    fn find(&self, anew: bool) -> BoxFuture<'static, Result<FoundResource, ListWatchError>>;
+}
+
+/// What a name means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundResource {
+    /// Its group, version, kind and plural.
+    pub api: ApiResource,
+    /// Whether it has no namespaces.
+    pub is_cluster_scoped: bool,
+}
+
+/// A description's resource, if it is known by its name alone.
+pub(super) struct Named<R> {
+    finder: Arc<dyn FindResource>,
+    /// Makes the representation of the resource that was found; `None` if it was given.
+    represent: Option<Represent<R>>,
+}
+
+/// Makes the representation of a resource.
+pub type Represent<R> = Arc<dyn Fn(&ApiResource) -> R + Send + Sync>;
+
+impl<R> Named<R> {
+    /// The same name, whose objects are kept in another way.
+    pub(super) fn kept_otherwise<T>(self) -> Named<T> {
+        Named { finder: self.finder, represent: None }
+    }
+}
+
+informer_core::clone_of!([R] Named<R> { finder, represent });
+
+impl<K, R: Representation> ResourceSource<K, R> {
+    /// The same selectors, settings and so on of the resource that a name means, which may be another one later.
+    #[doc(hidden)]
+    pub fn followed_as(self, finder: Arc<dyn FindResource>, represent: Represent<R>) -> Self {
+        Self { named: Some(Named { finder, represent: Some(represent) }), ..self }
+    }
+
+    /// Describes the resource that a name means.
+    pub(crate) fn by_name(
+        backend: Arc<Backend>,
+        finder: Arc<dyn FindResource>,
+        represent: Represent<R>,
+    ) -> Self {
+        let unknown = ApiResource {
+            group: String::new(),
+            version: String::new(),
+            api_version: String::new(),
+            kind: String::new(),
+            plural: finder.name().to_owned(),
+        };
+        let representation = represent(&unknown);
+        let named = Some(Named { finder, represent: Some(represent) });
+        Self { named, ..Self::new(backend, Scope::new(unknown), representation) }
+    }
+
+    /// The same, whose name, if it has one, is looked up by another client's finder.
+    pub(crate) fn looked_up_by(mut self, finder: impl FnOnce(&str) -> Arc<dyn FindResource>) -> Self {
+        if let Some(named) = &mut self.named {
+            named.finder = finder(named.finder.name());
+        }
+        self
+    }
+
+    /// The source of a description by name.
+    pub(super) fn spec_by_name(
+        self,
+        named: Named<R>,
+        pool: DecodePool,
+    ) -> Result<SourceSpec<R::Body>, Error> {
+        check_selectors(self.scope.labels.as_deref(), self.scope.fields.as_deref())?;
+        if self.is_of_several() {
+            return Err(several_sources());
+        }
+        let Self { scope, representation, prune, source, cluster, frame_limit, backend, settings, .. } = self;
+        let (id, coverage, in_cluster) = (source.clone(), scope.coverage(), cluster.clone());
+        let template = Template { named, scope, representation, prune, source, cluster, frame_limit, pool };
+        let template = Arc::new(template);
+        let connect: Connect<R::Body> = Arc::new(move || {
+            Box::new(NamedListWatch(Rc::new(Followed {
+                template: Arc::clone(&template),
+                transport: backend.transport(),
+                name: RefCell::new(FollowedName::new()),
+                source: RefCell::new(None),
+            })))
+        });
+        let spec = SourceSpec::new(id, connect, settings).covering(coverage);
+        Ok(in_cluster.into_iter().fold(spec, SourceSpec::in_cluster))
+    }
+}
+
+/// What every resource that the name may mean has in common.
+struct Template<R> {
+    named: Named<R>,
+    scope: Scope,
+    representation: Arc<R>,
+    prune: Prune,
+    source: SourceId,
+    cluster: Option<ClusterName>,
+    frame_limit: usize,
+    pool: DecodePool,
+}
+
+impl<R: Representation> Template<R> {
+    fn list_watch(
+        &self,
+        found: &FoundResource,
+        transport: Rc<dyn Transport>,
+    ) -> Result<KubeListWatch<R>, ListWatchError> {
+        let resource = found.api.clone();
+        let scope = Scope { resource, is_cluster_scoped: found.is_cluster_scoped, ..self.scope.clone() };
+        scope.check().map_err(|error| ListWatchError::NotFound(error.to_string().into()))?;
+        let representation = match &self.named.represent {
+            Some(represent) => Arc::new(represent(&found.api)),
+            None => Arc::clone(&self.representation),
+        };
+        let decoder = Decoder {
+            representation,
+            prune: self.prune.clone(),
+            source: self.source.clone(),
+            form: form_of(&found.api),
+            cluster: self.cluster.clone(),
+            scopes: Scopes::default(),
+        };
+        let (decoder, pool) = (Arc::new(decoder), self.pool.clone());
+        Ok(KubeListWatch::new(transport, Parts { scope, decoder, pool, frame_limit: self.frame_limit }))
+    }
+}
+
+/// Lists, watches and gets the resource that a name means.
+struct NamedListWatch<R: Representation>(Rc<Followed<R>>);
+
+struct Followed<R: Representation> {
+    template: Arc<Template<R>>,
+    transport: Rc<dyn Transport>,
+    name: RefCell<FollowedName<FoundResource>>,
+    source: RefCell<Option<Rc<KubeListWatch<R>>>>,
+}
+
+impl<R: Representation> Followed<R> {
+    /// The source of the resource that the name means.
+    async fn source(&self) -> Result<Rc<KubeListWatch<R>>, ListWatchError> {
+        let look_up = self.name.borrow().look_up();
+        let known = self.source.borrow().clone();
+        match known.filter(|_| look_up == LookUp::No) {
+            Some(source) => Ok(source),
+            None => self.look_up(look_up == LookUp::Anew).await.inspect_err(|error| self.note(error.class())),
+        }
+    }
+
+    async fn look_up(&self, anew: bool) -> Result<Rc<KubeListWatch<R>>, ListWatchError> {
+        let finder = &self.template.named.finder;
+        let found = finder.find(anew).await?;
+        let source = Rc::new(self.template.list_watch(&found, Rc::clone(&self.transport))?);
+        let (name, api_version) = (finder.name(), found.api.api_version.clone());
+        if self.name.borrow_mut().handle_found(found) {
+            let source = &self.template.source;
+            tracing::info!(target: "actix_informer::client", name, %source, "{name} is another resource than before: it is of {api_version}; a list follows");
+        }
+        *self.source.borrow_mut() = Some(Rc::clone(&source));
+        Ok(source)
+    }
+
+    fn note(&self, class: ErrorClass) {
+        self.name.borrow_mut().handle_failed(class);
+    }
+
+    /// The answer to a request that `ask` sends, whose failure is noted.
+    fn answer<T: 'static>(
+        self: &Rc<Self>,
+        asking: Asking,
+        ask: impl FnOnce(&KubeListWatch<R>) -> LocalBoxStream<'static, Result<T, ListWatchError>> + 'static,
+    ) -> LocalBoxStream<'static, Result<T, ListWatchError>> {
+        let (this, noting) = (Rc::clone(self), Rc::clone(self));
+        let opened = async move {
+            let source = this.source().await?;
+            if this.name.borrow_mut().must_list_before(asking) {
+                let name = this.template.named.finder.name();
+                let why = format!("{name} is another resource than the one that was listed");
+                return Err(ListWatchError::Expired(why.into()));
+            }
+            Ok(ask(&source))
+        };
+        stream::once(opened).try_flatten().inspect_err(move |error| noting.note(error.class())).boxed_local()
+    }
+}
+
+/// The form of bodies of this resource: equal for equal resources, also after a restart, and hardly ever for others.
+fn form_of(resource: &ApiResource) -> u32 {
+    let texts = [&resource.api_version, "/", &resource.kind, "/", &resource.plural];
+    let bytes = texts.iter().flat_map(|text| text.bytes());
+    // FNV-1a.
+    bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+impl<R: Representation> ListWatch<R::Body> for NamedListWatch<R> {
+    fn list(&self, request: ListRequest, known: KnownObjects<R::Body>) -> ListStream<R::Body> {
+        self.0.answer(Asking::Objects, |source| source.list(request, known))
+    }
+
+    fn watch(&self, request: WatchRequest, known: KnownObjects<R::Body>) -> WatchStream<R::Body> {
+        let asking = if request.initial_events { Asking::Objects } else { Asking::Changes };
+        self.0.answer(asking, |source| source.watch(request, known))
+    }
+
+    fn get(
+        &self,
+        key: ObjectKey,
+    ) -> LocalBoxFuture<'static, Result<Option<Object<R::Body>>, ListWatchError>> {
+        let this = Rc::clone(&self.0);
+        async move { this.source().await?.get(key).await }.boxed_local()
+    }
+
+    fn explain_nothing(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
+        let source = self.0.source.borrow().clone();
+        source.map_or_else(|| std::future::ready(None).boxed_local(), |source| source.explain_nothing())
+    }
+}

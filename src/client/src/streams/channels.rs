@@ -1,0 +1,251 @@
+//! The channels of a websocket to a pod: which bytes belong to which stream. No I/O.
+//!
+//! Answers "what does this frame mean, and which frame says this?" Each binary message begins with the number of its
+//! channel; of a message in fragments only the first does. Protocol v4 has no message for the end of one channel, v5 has:
+//! 255 and the channel's number. Frame → at most one [`Event`]. Invariants:
+//! 1. A frame that the protocol does not allow is an error, after which nothing is handled: no byte reaches a wrong
+//!    stream.
+//! 2. The frames that wait for their last byte take at most [`MAX_FRAME`] and a header; a longer one is an error.
+//! 3. Every way of cutting the same bytes into chunks gives the same events.
+//!
+//! Read next: `engine.rs`, which reads and writes.
+
+use actix_codec::{Decoder, Encoder};
+use actix_http::ws::{CloseCode, Codec, Frame, Item, Message, ProtocolError};
+use bytes::{Buf, Bytes, BytesMut};
+
+use crate::error::StreamError;
+
+/// The longest frame that is read. Kubelets send at most 32 KiB.
+pub const MAX_FRAME: usize = 256 << 10;
+/// The longest head of a frame.
+const MAX_HEAD: usize = 14;
+/// The channel on which v5 says that another one has ended.
+const CLOSE: u8 = 255;
+/// So many characters of the reason for a close are kept.
+const MAX_REASON: usize = 200;
+
+/// The version of the channels, without the older ones, which have no typed status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// `v4.channel.k8s.io`: the error channel carries a `Status`.
+    V4,
+    /// `v5.channel.k8s.io`: as v4, and single channels can end.
+    V5,
+}
+
+impl Protocol {
+    /// How it is called in the handshake.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "v4.channel.k8s.io",
+            Self::V5 => "v5.channel.k8s.io",
+        }
+    }
+
+    /// Whether the end of one channel can be said while the others go on.
+    pub fn ends_channels(self) -> bool {
+        self == Self::V5
+    }
+}
+
+/// What a frame means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Bytes of a stream, never none.
+    Data {
+        /// The channel of the stream.
+        channel: u8,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// The stream of this channel has ended.
+    Ended(u8),
+    /// A ping, to be answered with these bytes.
+    Ping(Bytes),
+    /// The websocket was closed in order.
+    Closed,
+}
+
+/// What the server may send on a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Incoming {
+    Nothing,
+    Bytes,
+    /// The number of a port comes first, in two bytes, the lower one first; the first may have come.
+    Port(u16, Option<u8>),
+    Ended,
+}
+
+/// The channels of one websocket, as the client sees them.
+#[derive(Debug)]
+pub struct Channels {
+    protocol: Protocol,
+    channels: Vec<Incoming>,
+    /// The channel of the message whose fragments arrive; `Some(None)` before its first byte.
+    message: Option<Option<u8>>,
+}
+
+impl Channels {
+    /// Those of a command: 0 stdin, 1 stdout, 2 stderr, 3 the status, 4 the size of the terminal.
+    pub fn of_command(protocol: Protocol) -> Self {
+        use Incoming::{Bytes, Nothing};
+        Self { protocol, channels: vec![Nothing, Bytes, Bytes, Bytes, Nothing], message: None }
+    }
+
+    /// Those of ports: for each port one of its bytes and one of its error.
+    pub fn of_ports(protocol: Protocol, ports: &[u16]) -> Self {
+        let channels = ports.iter().flat_map(|port| [Incoming::Port(*port, None); 2]).collect();
+        Self { protocol, channels, message: None }
+    }
+
+    /// What a frame of the server means.
+    ///
+    /// # Errors
+    /// What the protocol does not allow; nothing may be handled after it.
+    pub fn handle_frame(&mut self, frame: Frame) -> Result<Option<Event>, StreamError> {
+        match frame {
+            Frame::Binary(message) => self.message(message, true, true),
+            Frame::Continuation(Item::FirstBinary(piece)) => self.message(piece, true, false),
+            Frame::Continuation(Item::Continue(piece)) => self.message(piece, false, false),
+            Frame::Continuation(Item::Last(piece)) => self.message(piece, false, true),
+            Frame::Text(_) | Frame::Continuation(Item::FirstText(_)) => {
+                Err(broken("a text message, where all are binary"))
+            }
+            Frame::Ping(bytes) => Ok(Some(Event::Ping(bytes))),
+            Frame::Pong(_) => Ok(None),
+            Frame::Close(None) => Ok(Some(Event::Closed)),
+            Frame::Close(Some(reason)) if reason.code == CloseCode::Normal => Ok(Some(Event::Closed)),
+            Frame::Close(Some(reason)) => {
+                let text = shown(&reason.description.unwrap_or_default(), MAX_REASON);
+                Err(StreamError::Closed { code: reason.code.into(), reason: text })
+            }
+        }
+    }
+
+    fn message(
+        &mut self,
+        mut piece: Bytes,
+        is_first: bool,
+        is_last: bool,
+    ) -> Result<Option<Event>, StreamError> {
+        let channel = match self.message.take() {
+            Some(Some(channel)) if !is_first => Some(channel),
+            _ => (!piece.is_empty()).then(|| piece.get_u8()),
+        };
+        self.message = (!is_last).then_some(channel);
+        let Some(channel) = channel else { return Ok(None) };
+        if channel == CLOSE && self.protocol.ends_channels() {
+            if piece.is_empty() && !is_last {
+                return Ok(None);
+            }
+            return self.ended(&piece).map(Some);
+        }
+        self.data(channel, piece)
+    }
+
+    fn ended(&mut self, piece: &[u8]) -> Result<Event, StreamError> {
+        let ([number], Some(known)) =
+            (piece, piece.first().and_then(|n| self.channels.get_mut(usize::from(*n))))
+        else {
+            return Err(broken("the end of a channel that does not exist"));
+        };
+        *known = Incoming::Ended;
+        Ok(Event::Ended(*number))
+    }
+
+    fn data(&mut self, channel: u8, mut bytes: Bytes) -> Result<Option<Event>, StreamError> {
+        let Some(incoming) = self.channels.get_mut(usize::from(channel)) else {
+            return Err(StreamError::Protocol(format!("channel {channel}, which does not exist")));
+        };
+        while let (Incoming::Port(port, first), false) = (&mut *incoming, bytes.is_empty()) {
+            match (first.take(), bytes.get_u8()) {
+                (None, byte) => *first = Some(byte),
+                (Some(lower), upper) if u16::from_le_bytes([lower, upper]) == *port => {
+                    *incoming = Incoming::Bytes;
+                }
+                _ => return Err(broken("another port than the one that was asked for")),
+            }
+        }
+        match incoming {
+            // Servers announce channels with empty messages.
+            _ if bytes.is_empty() => Ok(None),
+            Incoming::Bytes => Ok(Some(Event::Data { channel, bytes })),
+            Incoming::Ended => {
+                Err(StreamError::Protocol(format!("bytes on channel {channel} after its end")))
+            }
+            _ => Err(StreamError::Protocol(format!("bytes on channel {channel}, which is the client's"))),
+        }
+    }
+
+    /// The message that carries bytes to the server.
+    pub fn data_message(&self, channel: u8, bytes: &[u8]) -> Message {
+        Message::Binary([&[channel], bytes].concat().into())
+    }
+
+    /// The message that ends a channel; `None` if the protocol has none.
+    pub fn end_message(&self, channel: u8) -> Option<Message> {
+        self.protocol.ends_channels().then(|| Message::Binary(vec![CLOSE, channel].into()))
+    }
+}
+
+/// The beginning of what a server says, without control characters, which a terminal would obey.
+pub(super) fn shown(text: &str, characters: usize) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(characters).collect()
+}
+
+fn broken(what: &str) -> StreamError {
+    StreamError::Protocol(what.to_owned())
+}
+
+/// The bytes of a connection as frames.
+#[derive(Debug)]
+pub struct Frames {
+    codec: Codec,
+    bytes: BytesMut,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self { codec: Codec::new().client_mode().max_size(MAX_FRAME), bytes: BytesMut::new() }
+    }
+}
+
+impl Frames {
+    /// Takes what has arrived. Every frame must be taken out before more is put in.
+    pub fn push(&mut self, chunk: &[u8]) {
+        self.bytes.extend_from_slice(chunk);
+    }
+
+    /// The next frame; `None` until more has arrived.
+    ///
+    /// # Errors
+    /// What is not a frame of a websocket, or too long.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, StreamError> {
+        match self.codec.decode(&mut self.bytes) {
+            // The codec waits for the whole frame, however long it says that it is.
+            Ok(None) if self.bytes.len() > MAX_FRAME + MAX_HEAD => Err(StreamError::TooLarge(MAX_FRAME)),
+            Ok(frame) => Ok(frame),
+            Err(ProtocolError::Overflow) => Err(StreamError::TooLarge(MAX_FRAME)),
+            Err(error) => Err(StreamError::Protocol(error.to_string())),
+        }
+    }
+
+    /// Appends a message of the client to `out`.
+    ///
+    /// # Errors
+    /// None in practice: the messages made here are whole.
+    pub fn encode(&mut self, message: Message, out: &mut BytesMut) -> Result<(), StreamError> {
+        self.codec.encode(message, out).map_err(|error| StreamError::Protocol(error.to_string()))
+    }
+
+    /// How many bytes wait for the rest of their frame.
+    pub fn unfinished(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! Sends requests with awc: HTTP/1.1 over connections made by `connector.rs`, without a deadline for the answer: the layers have it.
+//!
+//! Answers "how is a request sent?" Only this module and its children know awc. Invariants:
+//! 1. One awc client is for watches and streams, one for everything else. Neither limits the number of connections, follows
+//!    redirects or has a deadline of its own.
+//! 2. A GET is sent a second time, at once, only when it failed on a connection that had been used before.
+//! 3. After two timeouts in a row of requests that are neither, their client is replaced and its pooled
+//!    connections are closed.
+//! 4. A request that asks for another protocol has a connection of its own (`upgrade.rs`).
+//! 5. A TLS configuration that has changed makes new awc clients: idle connections close, open watches move to the new
+//!    one; streams go on, because their end would say that they are complete.
+//!
+//! awc needs a `LocalSet`, and no actix `System`. Read next: `awc/connector.rs`.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_http::error::ParseError;
+use actix_http::header::{HeaderName, HeaderValue};
+use awc::error::{ConnectError, SendRequestError};
+use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
+use http::{Method, Request, Response, header};
+
+use super::{Body, SendCheck, Transport};
+use crate::connection_settings::ConnectionSettings;
+use crate::error::TransportError;
+use crate::identity::Identity;
+use crate::request::RequestKind;
+use answer::Answer;
+use attempt::Attempt;
+use connector::Connect;
+use renewal::Renewal;
+use target::Target;
+
+mod answer;
+mod attempt;
+mod connector;
+mod heads;
+mod read_ahead;
+mod renewal;
+mod socket;
+mod target;
+mod tcp;
+mod tunnel;
+mod upgrade;
+
+/// Timeouts in a row after which the client with its pooled connections is replaced.
+const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
+
+/// Of an answer to plain HTTP that is none: a server that wants TLS answers with an alert.
+const MAYBE_TLS: &str = "if the server speaks TLS on this port, its URL begins with https://";
+
+/// Whether a failed attempt used a connection that had been used before.
+struct Reused(bool);
+
+/// Sends requests with awc.
+#[derive(Clone)]
+pub(crate) struct AwcTransport(Rc<Inner>);
+
+struct Inner {
+    settings: Arc<ConnectionSettings>,
+    target: Result<Target, String>,
+    /// Made at the first request.
+    clients: RefCell<Option<Clients>>,
+    /// Timeouts in a row of requests that are not watches.
+    timeouts: Cell<u8>,
+}
+
+/// The awc clients of one TLS configuration. Dropping them closes idle connections; those in use go on.
+struct Clients {
+    identity: Arc<Identity>,
+    watches: awc::Client,
+    unary: awc::Client,
+}
+
+impl Clients {
+    fn new(settings: &Arc<ConnectionSettings>, identity: &Arc<Identity>) -> Self {
+        let client = || client(settings, identity);
+        Self { identity: Arc::clone(identity), watches: client(), unary: client() }
+    }
+}
+
+impl AwcTransport {
+    pub(crate) fn new(settings: Arc<ConnectionSettings>) -> Self {
+        let target = Target::new(&settings.endpoint);
+        Self(Rc::new(Inner { settings, target, clients: RefCell::new(None), timeouts: Cell::new(0) }))
+    }
+}
+
+fn client(settings: &Arc<ConnectionSettings>, identity: &Arc<Identity>) -> awc::Client {
+    let connector = awc::Connector::new()
+        .connector(Connect::new(Arc::clone(settings), Arc::clone(identity)))
+        .limit(0)
+        .timeout(settings.limits.whole_connection());
+    awc::Client::builder()
+        .connector(connector)
+        .disable_timeout()
+        .disable_redirects()
+        .no_default_headers()
+        .finish()
+}
+
+impl Transport for AwcTransport {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        kind: RequestKind,
+    ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
+        let inner = Rc::clone(&self.0);
+        Box::pin(async move { inner.send(request, kind).await })
+    }
+
+    fn timed_out(&self, kind: RequestKind) {
+        self.0.count_timeouts(kind, true);
+    }
+
+    fn distrust(&self) {
+        self.0.close_pooled();
+    }
+}
+
+impl Inner {
+    async fn send(
+        &self,
+        request: Request<Bytes>,
+        kind: RequestKind,
+    ) -> Result<Response<Body>, TransportError> {
+        let identity = match request.extensions().get::<Arc<Identity>>() {
+            Some(identity) => Arc::clone(identity),
+            None => self.settings.identities.current().await?,
+        };
+        if kind == RequestKind::Upgrade {
+            return upgrade::send(&self.settings, &identity, &request).await;
+        }
+        let answer = self.send_with_retry(&request, kind, &identity).await;
+        self.count_timeouts(kind, matches!(answer, Err(TransportError::Timeout { .. })));
+        let mut answer = answer?;
+        if !kind.may_be_silent() {
+            return Ok(answer.with_body(None));
+        }
+        if answer.is_encoded() {
+            if answer.is_success() {
+                let why = "the server encoded a stream although the request accepts no encoding";
+                return Err(TransportError::Malformed(why.to_owned()));
+            }
+            answer = answer.decoded();
+        }
+        let is_watch = matches!(kind, RequestKind::Watch { .. });
+        let renewal =
+            is_watch.then(|| Renewal::new(&self.settings.identities, identity.connections)).flatten();
+        Ok(answer.with_body(renewal))
+    }
+
+    async fn send_with_retry(
+        &self,
+        request: &Request<Bytes>,
+        kind: RequestKind,
+        identity: &Arc<Identity>,
+    ) -> Result<Answer, TransportError> {
+        match self.send_once(request, kind, identity).await {
+            Err((broken @ TransportError::Broken { .. }, Reused(true)))
+                if request.method() == Method::GET =>
+            {
+                tracing::debug!(
+                    target: "actix_informer::client",
+                    endpoint = %self.settings.endpoint.name(),
+                    path = request.uri().path(),
+                    "a pooled connection was closed by the server; sending the request again"
+                );
+                self.send_once(request, kind, identity).await.map_err(|(error, _)| match error {
+                    // The first sending may have arrived: nobody may be told that nothing was sent.
+                    TransportError::NotLeading { .. } => broken,
+                    error => error,
+                })
+            }
+            answer => answer.map_err(|(error, _)| error),
+        }
+    }
+
+    async fn send_once(
+        &self,
+        request: &Request<Bytes>,
+        kind: RequestKind,
+        identity: &Arc<Identity>,
+    ) -> Result<Answer, (TransportError, Reused)> {
+        let client = self.client(kind, identity);
+        let built = self.build_request(&client, request, kind).map_err(|error| (error, Reused(false)))?;
+        let has_no_body =
+            request.body().is_empty() && matches!(*request.method(), Method::GET | Method::HEAD);
+        let sending = match has_no_body {
+            true => built.send_body(actix_http::body::None::new()),
+            false => built.send_body(request.body().clone()),
+        };
+        let attempt = Attempt::new(SendCheck::of(request));
+        match attempt.scope(sending).await {
+            Ok(answer) => Answer::new(answer).map_err(|error| (error, Reused(false))),
+            Err(error) => Err(match attempt.take_refusal() {
+                Some(refusal) => (refusal, Reused(false)),
+                None => match (self.transport_error(error), attempt.has_made_connection()) {
+                    (error, true) => (connector::refused_at_last(&self.settings, error), Reused(false)),
+                    (error, false) => (error, Reused(true)),
+                },
+            }),
+        }
+    }
+
+    /// The client for requests of `identity`. Requests that were begun with an older one share the newest connections.
+    fn client(&self, kind: RequestKind, identity: &Arc<Identity>) -> awc::Client {
+        let mut clients = self.clients.borrow_mut();
+        if clients.as_ref().is_none_or(|clients| clients.identity.connections < identity.connections) {
+            *clients = None;
+        }
+        let clients = clients.get_or_insert_with(|| Clients::new(&self.settings, identity));
+        match kind {
+            RequestKind::Unary | RequestKind::Upgrade => clients.unary.clone(),
+            RequestKind::Watch { .. } | RequestKind::Stream { .. } => clients.watches.clone(),
+        }
+    }
+
+    fn build_request(
+        &self,
+        client: &awc::Client,
+        request: &Request<Bytes>,
+        kind: RequestKind,
+    ) -> Result<awc::ClientRequest, TransportError> {
+        let invalid = |what: &dyn std::fmt::Display| TransportError::Request(what.to_string());
+        let method = awc::http::Method::from_bytes(request.method().as_str().as_bytes())
+            .map_err(|error| invalid(&error))?;
+        let target = self.target.as_ref().map_err(|error| TransportError::Request(error.clone()))?;
+        let mut built = client.request(method, target.uri(request.uri())?);
+        let encoding = HeaderValue::from_static(match kind {
+            RequestKind::Unary if self.settings.accepts_compression => "gzip",
+            RequestKind::Unary | RequestKind::Upgrade => "identity",
+            RequestKind::Watch { .. } | RequestKind::Stream { .. } => {
+                built = built.no_decompress();
+                "identity"
+            }
+        });
+        // A header that the caller has set replaces the default.
+        if !request.headers().contains_key(header::HOST) {
+            built = built.append_header((awc::http::header::HOST, target.host.clone()));
+        }
+        if !request.headers().contains_key(header::ACCEPT_ENCODING) {
+            built = built.append_header((awc::http::header::ACCEPT_ENCODING, encoding));
+        }
+        // The 100 that awc waits for is dropped (`awc/heads.rs`); a body is sent without it (RFC 9110, section 10.1.1).
+        for header in request.headers().iter().filter(|(name, _)| *name != header::EXPECT) {
+            built = built.append_header(header_of(header)?);
+        }
+        Ok(built)
+    }
+
+    /// Counts timeouts in a row, except of watches. A client whose connections no longer answer is replaced.
+    fn count_timeouts(&self, kind: RequestKind, is_timeout: bool) {
+        if kind != RequestKind::Unary {
+            return;
+        }
+        let timeouts = if is_timeout { self.timeouts.get() + 1 } else { 0 };
+        self.timeouts.set(timeouts % TIMEOUTS_UNTIL_REPLACED);
+        if timeouts >= TIMEOUTS_UNTIL_REPLACED {
+            tracing::debug!(
+                target: "actix_informer::client",
+                endpoint = %self.settings.endpoint.name(),
+                timeouts,
+                "several requests in a row timed out; the next one uses a new connection"
+            );
+            self.close_pooled();
+        }
+    }
+
+    /// The next request that is not a watch has a new connection.
+    fn close_pooled(&self) {
+        if let Some(clients) = self.clients.borrow_mut().as_mut() {
+            clients.unary = client(&self.settings, &clients.identity);
+        }
+    }
+
+    fn transport_error(&self, error: SendRequestError) -> TransportError {
+        let connect = |source| connector::not_connected(&self.settings, source);
+        match error {
+            SendRequestError::Connect(ConnectError::Disconnected) => {
+                broken(io::ErrorKind::UnexpectedEof.into())
+            }
+            SendRequestError::Connect(ConnectError::Timeout) => {
+                let after = self.settings.limits.whole_connection();
+                TransportError::Timeout { what: "connecting", after }
+            }
+            SendRequestError::Connect(ConnectError::Io(source)) => {
+                connector::not_connected(&self.settings, source)
+            }
+            SendRequestError::Connect(error) => connect(io::Error::other(error.to_string())),
+            SendRequestError::Send(source) | SendRequestError::Response(ParseError::Io(source)) => {
+                broken(source)
+            }
+            SendRequestError::Response(error @ ParseError::TooLarge) => {
+                TransportError::Malformed(error.to_string())
+            }
+            SendRequestError::Response(error) if self.settings.endpoint.tls => {
+                TransportError::Malformed(error.to_string())
+            }
+            SendRequestError::Response(error) => TransportError::Malformed(format!("{error}; {MAYBE_TLS}")),
+            SendRequestError::Url(error) => TransportError::Request(error.to_string()),
+            SendRequestError::Http(error) => TransportError::Request(error.to_string()),
+            error => broken(io::Error::other(error.to_string())),
+        }
+    }
+}
+
+/// A header in the types of awc.
+fn header_of(
+    (name, value): (&header::HeaderName, &header::HeaderValue),
+) -> Result<(HeaderName, HeaderValue), TransportError> {
+    let invalid = |what: &dyn std::fmt::Display| TransportError::Request(what.to_string());
+    let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|error| invalid(&error))?;
+    let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| invalid(&error))?;
+    Ok((name, value))
+}
+
+fn broken(source: io::Error) -> TransportError {
+    if let Some(why) = heads::not_an_answer(&source) {
+        return TransportError::Malformed(why);
+    }
+    TransportError::Broken { during: "before the head of the answer", source }
+}

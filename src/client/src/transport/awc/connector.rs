@@ -1,0 +1,189 @@
+//! Makes connections: TCP, the proxy's tunnel if there is one, TLS with the client's configuration.
+//!
+//! Answers "how is a connection made?" Invariants:
+//! 1. Each step has a limit of its own: the lookup and the connection (`tcp.rs`), the proxy (`tunnel.rs`), the TLS handshake.
+//! 2. When a request needs a new connection, its [`Attempt`] is told: a failure on a connection that had been used before
+//!    is retried, a failure on a new one is not.
+//! 3. Without TLS, a name that counts as this machine (`x.localhost`) is connected to on loopback addresses only.
+//!
+//! Read next: `tcp.rs`, `tunnel.rs`, `socket.rs`, `attempt.rs`.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_service::Service;
+use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
+use awc::http::Uri;
+use futures_util::future::LocalBoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::attempt::Attempt;
+use super::read_ahead::ReadAhead;
+use super::socket::Socket;
+use super::tcp::{configure, connected, look_up, passed_deadline, within};
+use super::tunnel;
+use crate::connection_settings::ConnectionSettings;
+use crate::endpoint::Endpoint;
+use crate::error::TransportError;
+use crate::identity::Identity;
+use crate::identity::material::Tls;
+use crate::tls;
+
+/// The service that awc calls for a new connection.
+#[derive(Clone)]
+pub(super) struct Connect {
+    settings: Arc<ConnectionSettings>,
+    identity: Arc<Identity>,
+}
+
+impl Connect {
+    /// Connections with the TLS configuration of this identity.
+    pub(super) fn new(settings: Arc<ConnectionSettings>, identity: Arc<Identity>) -> Self {
+        Self { settings, identity }
+    }
+}
+
+impl Service<ConnectInfo<Uri>> for Connect {
+    type Response = Connection<Uri, ReadAhead>;
+    type Error = ConnectError;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, ConnectError>>;
+
+    actix_service::always_ready!();
+
+    fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
+        let (settings, identity) = (Arc::clone(&self.settings), Arc::clone(&self.identity));
+        Box::pin(async move {
+            Attempt::makes_connection();
+            let socket = connect(&settings, &identity).await.map_err(ConnectError::Io)?;
+            Ok(Connection::new(info.request().clone(), ReadAhead::new(socket)))
+        })
+    }
+}
+
+/// Why no connection was made: what [`connect`] gave, as awc carries it.
+pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) -> TransportError {
+    if let Some((what, after)) = passed_deadline(&source) {
+        return TransportError::Timeout { what, after };
+    }
+    match (tunnel::failure(source), &settings.proxy) {
+        (Ok(source), Some(proxy)) => {
+            let endpoint = settings.endpoint.name();
+            TransportError::Proxy { endpoint, proxy: proxy.name().to_owned(), source }
+        }
+        (Ok(source), None) => {
+            TransportError::Connect { endpoint: settings.name(), source: io::Error::other(source) }
+        }
+        (Err(source), _) => TransportError::Connect { endpoint: settings.name(), source },
+    }
+}
+
+/// What is wrong with a connection that was made for this request. With TLS 1.3, a server judges the client's certificate
+/// when the handshake is over here: if it refuses that, there is no connection, and nothing of the request was read.
+pub(super) fn refused_at_last(settings: &ConnectionSettings, error: TransportError) -> TransportError {
+    match error {
+        TransportError::Broken { source, .. } if tls::is_about_certificates(&source) => {
+            not_connected(settings, tls::of_handshake(source))
+        }
+        error => error,
+    }
+}
+
+/// A connection over which HTTP is spoken with the API server.
+pub(super) async fn connect(settings: &ConnectionSettings, identity: &Identity) -> io::Result<Socket> {
+    let socket = match &settings.proxy {
+        None => connect_directly(settings).await?,
+        Some(proxy) => tunnel::open(settings, proxy, identity.proxy_tls.as_ref()).await?,
+    };
+    let limit = settings.limits.handshake;
+    Ok(match (&identity.tls, socket) {
+        (Some(tls), Socket::Plain(stream)) => Socket::Tls(Box::new(handshake(tls, stream, limit).await?)),
+        (Some(tls), Socket::Tls(stream)) => Socket::TlsInTls(Box::new(handshake(tls, *stream, limit).await?)),
+        (_, socket) => socket,
+    })
+}
+
+async fn connect_directly(settings: &ConnectionSettings) -> io::Result<Socket> {
+    let endpoint = &settings.endpoint;
+    #[cfg(unix)]
+    if let Some(path) = &endpoint.socket {
+        let connecting = UnixStream::connect(path);
+        return within(settings.limits.connect, "connecting", connecting).await.map(Socket::Unix);
+    }
+    let limits = &settings.limits;
+    let looking = async { allowed(endpoint, look_up(&endpoint.host, endpoint.port).await?) };
+    configure(connected(limits, looking, TcpStream::connect).await?).map(Socket::Plain)
+}
+
+/// The addresses of the endpoint that may be connected to. Without TLS, a name of this machine stands for this machine
+/// only, whatever the lookup says: credentials are sent there in plain text.
+fn allowed(endpoint: &Endpoint, mut found: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
+    if endpoint.tls || !endpoint.is_loopback() {
+        return Ok(found);
+    }
+    found.retain(|address| address.ip().to_canonical().is_loopback());
+    if found.is_empty() {
+        let why =
+            format!("nothing is sent: {:?} is no address of this machine, by its lookup", endpoint.host);
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(found)
+}
+
+async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+    tls: &Tls,
+    stream: S,
+    limit: Duration,
+) -> io::Result<TlsStream<S>> {
+    let handshake = TlsConnector::from(Arc::clone(&tls.config)).connect(tls.server_name.clone(), stream);
+    within(limit, "the TLS handshake", handshake).await.map_err(tls::of_handshake)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Client, Config};
+
+    #[test]
+    fn a_new_connection_is_refused_at_last_by_an_alert_about_a_certificate_and_by_no_other() {
+        let config = Config::new("https://api.example").expect("an endpoint").certificate_authority("");
+        let (settings, _) = ConnectionSettings::new(&config, Client::to_issuer).expect("settings");
+        for (alert, is_refusal) in [
+            (rustls::AlertDescription::CertificateExpired, true),
+            (rustls::AlertDescription::HandshakeFailure, false),
+            (rustls::AlertDescription::InternalError, false),
+        ] {
+            let source = io::Error::other(rustls::Error::AlertReceived(alert));
+            let broken = TransportError::Broken { during: "before the head of the answer", source };
+            let error = refused_at_last(&settings, broken);
+            assert_eq!(matches!(error, TransportError::Connect { .. }), is_refusal, "{error}");
+        }
+    }
+
+    #[test]
+    fn without_tls_a_name_of_this_machine_is_connected_to_on_loopback_addresses_only() {
+        let addresses = |texts: &[&str]| -> Vec<SocketAddr> {
+            texts.iter().map(|text| text.parse().expect("an address")).collect()
+        };
+        let (near, far) =
+            (addresses(&["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.2]:1"]), addresses(&["10.0.0.1:1"]));
+        for (url, found, expected) in [
+            ("http://x.localhost:1", [&near[..], &far].concat(), Some(&near)),
+            ("http://localhost:1", near.clone(), Some(&near)),
+            ("http://x.localhost:1", far.clone(), None),
+            ("https://x.localhost:1", far.clone(), Some(&far)),
+            ("http://api.example:1", far.clone(), Some(&far)),
+        ] {
+            let allowed = allowed(&Endpoint::parse(url).expect("an endpoint"), found);
+            assert_eq!(allowed.as_ref().ok(), expected, "{url}");
+            let said = allowed.err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(said.contains("nothing is sent"), expected.is_none(), "{said}");
+        }
+    }
+}

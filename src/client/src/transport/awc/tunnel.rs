@@ -1,0 +1,119 @@
+//! Opens a tunnel through a proxy: TCP to the proxy, TLS if it is an https proxy, then CONNECT or SOCKS5.
+//!
+//! Answers "how does a connection to the API server come through a proxy?" What is sent and what the answers mean is
+//! decided in `../../proxy/connect.rs` and `../../proxy/socks5.rs`; here it is read and written. Invariants:
+//! 1. The connection to the proxy has the limits of any connection, its TLS and its answer one of their own together: it
+//!    must reach the API server meanwhile.
+//! 2. What is wrong comes as a [`ProxyError`] inside of an `io::Error`, which is what awc can carry.
+//! 3. The credentials of the cluster are not sent here, and those of the proxy to nobody else.
+//!
+//! Read next: `connector.rs`, which speaks TLS with the API server inside of the tunnel.
+
+use std::io;
+use std::sync::Arc;
+
+use secrecy::ExposeSecret as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::socket::Socket;
+use super::tcp::{connect_tcp, passed_deadline};
+use crate::connection_settings::ConnectionSettings;
+use crate::endpoint::Endpoint;
+use crate::error::ProxyError;
+use crate::identity::material::Tls;
+use crate::proxy::socks5::{Socks5, Step};
+use crate::proxy::{Protocol, Proxy, connect};
+use crate::tls;
+
+/// How many bytes of an answer to CONNECT are read at once.
+const PIECE: usize = 512;
+
+/// Carries a [`ProxyError`] through awc.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Carried(ProxyError);
+
+/// The tunnel to this endpoint.
+pub(super) async fn open(
+    settings: &ConnectionSettings,
+    proxy: &Proxy,
+    tls: Option<&Tls>,
+) -> io::Result<Socket> {
+    opened(settings, proxy, tls).await.map_err(|error| io::Error::other(Carried(error)))
+}
+
+/// What went wrong with a proxy, if this is such an error; the error itself if it is another one.
+pub(super) fn failure(error: io::Error) -> Result<ProxyError, io::Error> {
+    match error.downcast::<Carried>() {
+        Ok(Carried(error)) => Ok(error),
+        Err(error) => Err(error),
+    }
+}
+
+async fn opened(
+    settings: &ConnectionSettings,
+    proxy: &Proxy,
+    tls: Option<&Tls>,
+) -> Result<Socket, ProxyError> {
+    let (endpoint, limits) = (&settings.endpoint, &settings.limits);
+    let stream =
+        connect_tcp(&proxy.host, proxy.port, limits).await.map_err(|error| {
+            match passed_deadline(&error) {
+                Some((_, after)) => ProxyError::TimedOut { what: "connecting to the proxy", after },
+                None => ProxyError::Unreachable(error),
+            }
+        })?;
+    let opening = async {
+        let mut socket = match tls {
+            None => Socket::Plain(stream),
+            Some(tls) => {
+                let connector = TlsConnector::from(Arc::clone(&tls.config));
+                let stream = connector.connect(tls.server_name.clone(), stream).await;
+                let stream = stream.map_err(|error| ProxyError::Tls(tls::of_handshake(error)))?;
+                Socket::Tls(Box::new(stream))
+            }
+        };
+        match proxy.protocol {
+            Protocol::Http | Protocol::Https => by_connect(&mut socket, proxy, endpoint).await?,
+            Protocol::Socks5 => by_socks5(&mut socket, proxy, endpoint).await?,
+        }
+        Ok(socket)
+    };
+    let late = ProxyError::TimedOut { what: "the answer of the proxy", after: limits.proxy };
+    timeout(limits.proxy, opening).await.unwrap_or(Err(late))
+}
+
+async fn by_connect(socket: &mut Socket, proxy: &Proxy, endpoint: &Endpoint) -> Result<(), ProxyError> {
+    let (target, login) = (endpoint.target(), proxy.login.as_ref());
+    send(socket, connect::request(&target, login).expose_secret()).await?;
+    let (mut received, mut piece) = (Vec::new(), [0; PIECE]);
+    loop {
+        let count = socket.read(&mut piece).await.map_err(ProxyError::Broken)?;
+        received.extend_from_slice(&piece[..count]);
+        if connect::answered(&received, &target, login)?.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+async fn by_socks5(socket: &mut Socket, proxy: &Proxy, endpoint: &Endpoint) -> Result<(), ProxyError> {
+    let mut machine = Socks5::new(&endpoint.host, endpoint.port, proxy.login.as_ref())?;
+    loop {
+        match machine.poll_step() {
+            Step::Send(bytes) => send(socket, bytes.expose_secret()).await?,
+            Step::Read(count) => {
+                let mut bytes = vec![0; count];
+                socket.read_exact(&mut bytes).await.map_err(ProxyError::Broken)?;
+                machine.handle_bytes(&bytes)?;
+            }
+            Step::Open => return Ok(()),
+        }
+    }
+}
+
+async fn send(socket: &mut Socket, bytes: &[u8]) -> Result<(), ProxyError> {
+    socket.write_all(bytes).await.map_err(ProxyError::Broken)?;
+    socket.flush().await.map_err(ProxyError::Broken)
+}

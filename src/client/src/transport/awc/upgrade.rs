@@ -1,0 +1,138 @@
+//! Sends a request that asks for another protocol, on a connection of its own.
+//!
+//! Answers "how does a connection become a stream of bytes in both directions?" awc's own websocket client drops the
+//! body of a refusal, which says why; so the codec below it is used. Invariants:
+//! 1. The connection is made for this request and used for nothing else: dropping the stream closes it.
+//! 2. Bytes that came in one packet with the head of the answer are the first of the stream.
+//! 3. The orderly end of the connection is the end of the stream; whether it may end there is its reader's affair.
+//!
+//! Read next: `../../streams/handshake.rs`, which makes such requests.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use actix_codec::Framed;
+use actix_http::body::BodySize;
+use actix_http::error::ParseError;
+use actix_http::h1::{ClientCodec, Message, MessageType};
+use actix_http::{ConnectionType, RequestHead};
+use bytes::{Buf, Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use http::{Request, Response, header};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::super::{Body, SendCheck, Switched, TransportError};
+use super::answer::Answer;
+use super::connector;
+use super::read_ahead::ReadAhead;
+use super::socket::is_orderly_end;
+use super::{broken, header_of};
+use crate::connection_settings::ConnectionSettings;
+use crate::identity::Identity;
+
+/// Sends the request; with the answer 101 the connection is attached to it.
+pub(super) async fn send(
+    settings: &Arc<ConnectionSettings>,
+    identity: &Identity,
+    request: &Request<Bytes>,
+) -> Result<Response<Body>, TransportError> {
+    let head = head_of(settings, request)?;
+    let socket = connector::connect(settings, identity)
+        .await
+        .map_err(|source| connector::not_connected(settings, source))?;
+    SendCheck::ask_of(request)?;
+    let mut framed = Framed::new(ReadAhead::for_upgrade(socket), ClientCodec::default());
+    let message = Message::Item((head.into(), BodySize::None));
+    let broken = |source| connector::refused_at_last(settings, broken(source));
+    Pin::new(&mut framed).write(message).map_err(broken)?;
+    poll_fn(|context| Pin::new(&mut framed).flush(context)).await.map_err(broken)?;
+    let head = match framed.next().await {
+        Some(Ok(head)) => head,
+        Some(Err(ParseError::Io(source))) => return Err(broken(source)),
+        Some(Err(error)) => return Err(TransportError::Malformed(error.to_string())),
+        None => return Err(broken(io::ErrorKind::UnexpectedEof.into())),
+    };
+    let status = head.status.as_u16();
+    if status == 101 {
+        let empty = stream::empty().boxed_local();
+        let mut answer = Answer::of(status, head.headers(), empty)?.with_body(None);
+        let parts = framed.into_parts();
+        Switched::attach(&mut answer, Box::new(Stream { first: parts.read_buf, socket: parts.io }));
+        return Ok(answer);
+    }
+    let body = match framed.codec_ref().message_type() {
+        MessageType::None => stream::empty().boxed_local(),
+        _ => {
+            let chunks = framed.into_map_codec(ClientCodec::into_payload_codec);
+            let whole = chunks.take_while(|read| std::future::ready(!matches!(read, Ok(None))));
+            whole.filter_map(|read| std::future::ready(read.transpose())).boxed_local()
+        }
+    };
+    Ok(Answer::of(status, head.headers(), body)?.with_body(None))
+}
+
+fn head_of(settings: &ConnectionSettings, request: &Request<Bytes>) -> Result<RequestHead, TransportError> {
+    let invalid = |what: &dyn std::fmt::Display| TransportError::Request(what.to_string());
+    let endpoint = &settings.endpoint;
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    let mut head = RequestHead::default();
+    head.method = request.method().as_str().parse().map_err(|error| invalid(&error))?;
+    head.uri = format!("{}{target}", endpoint.prefix).parse().map_err(|error| invalid(&error))?;
+    head.set_connection_type(ConnectionType::Upgrade);
+    let host = http::HeaderValue::from_str(&endpoint.authority).map_err(|error| invalid(&error))?;
+    let host = Some((&header::HOST, &host)).filter(|_| !request.headers().contains_key(header::HOST));
+    // The codec writes the header Connection.
+    let headers = request.headers().iter().filter(|(name, _)| *name != header::CONNECTION);
+    for header in host.into_iter().chain(headers) {
+        let (name, value) = header_of(header)?;
+        head.headers.append(name, value);
+    }
+    Ok(head)
+}
+
+/// The rest of a connection, behind the head of its answer.
+struct Stream {
+    /// What came with the head.
+    first: BytesMut,
+    socket: ReadAhead,
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.first.is_empty() {
+            let length = self.first.len().min(buffer.remaining());
+            buffer.put_slice(&self.first[..length]);
+            self.first.advance(length);
+            return Poll::Ready(Ok(()));
+        }
+        match Pin::new(&mut self.socket).poll_read(context, buffer) {
+            Poll::Ready(Err(error)) if is_orderly_end(&error) => Poll::Ready(Ok(())),
+            read => read,
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}

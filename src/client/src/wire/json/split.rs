@@ -1,0 +1,317 @@
+//! Splits the body of a list or of a watch into frames while the body arrives.
+//!
+//! Answers "which items or events are complete, and what does the list say about itself?" without a copy of the body. A
+//! state machine follows the top level of the body; `ValueScanner` finds where each key, value, item and line ends.
+//!
+//! ```text
+//!  list:  BeforeDocument    {   --> BeforeKey
+//!         BeforeKey         "   --> Reading(Key)    --> BeforeColon
+//!                           }   --> Closed                  (an empty object; not behind a comma)
+//!         BeforeColon       :   --> BeforeValue
+//!         BeforeValue       [   --> BeforeItem              (the value of `items`)
+//!                           any --> Reading(Value)  --> AfterValue
+//!         BeforeItem        ]   --> AfterValue              (an empty array; not behind a comma)
+//!                           any --> Reading(Item)   --> AfterItem
+//!         AfterItem         ,   --> BeforeItem
+//!                           ]   --> AfterValue
+//!         AfterValue        ,   --> BeforeKey
+//!                           }   --> Closed
+//!  watch: BeforeLine        \n  --> BeforeLine
+//!                           any --> Reading(Line)   --> BeforeLine
+//! ```
+//!
+//! Only the bytes between keys, values, items and lines are read one by one, by `structural_byte`. In the state
+//! `Reading`, `part` takes all bytes of the chunk that belong to the part; one that crosses body chunks is collected in a
+//! `PartialFrame`. Invariants:
+//! 1. Top-level fields of a list may come in any order: custom resources send `items` before `metadata`.
+//! 2. A list is complete only when its document has closed, a line only with its newline.
+//! 3. Inside an item only quotes and brackets are looked at. The decoder finds what else is wrong with an item.
+//! 4. Every way of cutting the same bytes into chunks gives the same frames.
+//!
+//! Read next: `list_watch/chunks.rs`, which feeds it.
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use super::value_scanner::ValueScanner;
+use crate::wire::frame::{Frame, ListHead, PartialFrame, SplitError};
+
+/// At most this many bytes of a key, of `kind`, `apiVersion` or `metadata` of a list are read: a real one is shorter
+/// than 1 KiB.
+const HEAD_LIMIT: usize = 1 << 20;
+
+/// Turns body chunks into the items of a list or the events of a watch.
+///
+/// ```
+/// # #[cfg(feature = "unstable")] {
+/// use actix_informer::unstable::{Frame, Splitter};
+/// use bytes::Bytes;
+///
+/// let (mut watch, mut lines) = (Splitter::watch(1024), Vec::new());
+/// watch.push(&Bytes::from_static(b"one\ntw"), &mut lines)?;
+/// watch.push(&Bytes::from_static(b"o\nhalf"), &mut lines)?;
+/// assert_eq!(lines, [Frame::Whole(Bytes::from_static(b"one")), Frame::Whole(Bytes::from_static(b"two"))]);
+/// assert!(watch.finish().is_err(), "the last event is not complete");
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Splitter {
+    state: State,
+    /// The bytes of an unfinished item or line.
+    frame: PartialFrame,
+    /// The bytes of an unfinished key or value.
+    key_or_value: PartialFrame,
+    head: ListHead,
+    /// The fields of the head that have come.
+    fields: Vec<Field>,
+    /// The length of the chunks before the current one.
+    bytes_before: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    BeforeDocument,
+    /// `may_close`: the object may also end here; after a comma it must not.
+    BeforeKey {
+        may_close: bool,
+    },
+    BeforeColon(Field),
+    BeforeValue(Field),
+    AfterValue,
+    /// `may_close`: the array of items may also end here; after a comma it must not.
+    BeforeItem {
+        may_close: bool,
+    },
+    AfterItem,
+    BeforeLine,
+    /// Inside a part; the scanner finds its end.
+    Reading(Part, ValueScanner),
+    Closed,
+}
+
+/// What spans several bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Key,
+    Value(Field),
+    Item,
+    Line,
+}
+
+/// A top-level field of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Kind,
+    ApiVersion,
+    Metadata,
+    Items,
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(rename = "resourceVersion")]
+    version: Option<String>,
+    #[serde(rename = "continue")]
+    token: Option<String>,
+}
+
+impl Splitter {
+    /// Of a list. Keeps at most `limit` bytes of one item.
+    pub fn list(limit: usize) -> Self {
+        Self::new(State::BeforeDocument, limit)
+    }
+
+    /// Of a watch. Keeps at most `limit` bytes of one event.
+    pub fn watch(limit: usize) -> Self {
+        Self::new(State::BeforeLine, limit)
+    }
+
+    fn new(state: State, limit: usize) -> Self {
+        Self {
+            state,
+            frame: PartialFrame::new(limit),
+            key_or_value: PartialFrame::new(HEAD_LIMIT),
+            head: ListHead::default(),
+            fields: Vec::new(),
+            bytes_before: 0,
+        }
+    }
+
+    /// Appends the frames that this chunk completes.
+    ///
+    /// # Errors
+    /// When the document is not a list; the splitter cannot be used afterwards. A watch has no such error.
+    pub fn push(&mut self, chunk: &Bytes, frames: &mut Vec<Frame>) -> Result<(), SplitError> {
+        let mut at = 0;
+        while at < chunk.len() {
+            at = match self.state {
+                State::Reading(part, scanner) => self.part(part, scanner, (chunk, at), frames)?,
+                State::BeforeLine => self.before_line(chunk[at], at),
+                _ => self.structural_byte(chunk[at], at)?,
+            };
+        }
+        self.bytes_before += chunk.len() as u64;
+        Ok(())
+    }
+
+    /// Whether the document of a list has closed: only white space may follow. A watch never closes.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// What the list said about itself. Of a watch, nothing.
+    ///
+    /// # Errors
+    /// When the document of the list never closed, or the watch has ended within an event.
+    pub fn finish(self) -> Result<ListHead, SplitError> {
+        match self.state {
+            State::Closed | State::BeforeLine => Ok(self.head),
+            State::Reading(Part::Line, _) => Err(SplitError::HalfEvent(self.frame.size)),
+            _ => Err(SplitError::Truncated(self.bytes_before)),
+        }
+    }
+
+    /// Leaves out empty lines.
+    fn before_line(&mut self, byte: u8, at: usize) -> usize {
+        if byte == b'\n' {
+            return at + 1;
+        }
+        self.state = State::Reading(Part::Line, ValueScanner::line());
+        at
+    }
+
+    fn invalid(&self, at: usize, what: &'static str) -> SplitError {
+        SplitError::InvalidDocument { at: self.bytes_before + at as u64, what }
+    }
+
+    /// Reads one byte of a list outside of keys, values and items; returns the position at which to continue. The first byte of
+    /// a part is not consumed here: the scanner needs it.
+    fn structural_byte(&mut self, byte: u8, at: usize) -> Result<usize, SplitError> {
+        if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+            return Ok(at + 1);
+        }
+        let reading = |part| (State::Reading(part, ValueScanner::default()), at);
+        let (state, next) = match (self.state, byte) {
+            (State::BeforeDocument, b'{') => (State::BeforeKey { may_close: true }, at + 1),
+            (State::BeforeKey { .. }, b'"') => reading(Part::Key),
+            (State::BeforeKey { may_close: true } | State::AfterValue, b'}') => (State::Closed, at + 1),
+            (State::BeforeColon(field), b':') => (State::BeforeValue(field), at + 1),
+            (State::BeforeValue(Field::Items), b'[') => {
+                self.head.has_items = true;
+                (State::BeforeItem { may_close: true }, at + 1)
+            }
+            // Either `null`, which means no items, or refused when its end is found.
+            (State::BeforeValue(Field::Items), b'n') => reading(Part::Value(Field::Items)),
+            (State::BeforeValue(field), byte) if field != Field::Items && begins_value(byte) => {
+                reading(Part::Value(field))
+            }
+            (State::AfterValue, b',') => (State::BeforeKey { may_close: false }, at + 1),
+            (State::BeforeItem { may_close: true } | State::AfterItem, b']') => (State::AfterValue, at + 1),
+            (State::AfterItem, b',') => (State::BeforeItem { may_close: false }, at + 1),
+            (State::BeforeItem { .. }, byte) if begins_value(byte) => reading(Part::Item),
+            (State::Closed, _) => return Err(self.invalid(at, "more data after the end of the document")),
+            _ => return Err(self.invalid(at, "unexpected character")),
+        };
+        self.state = state;
+        Ok(next)
+    }
+
+    /// Reads the bytes of a part that lie in this chunk; returns the position at which to continue.
+    fn part(
+        &mut self,
+        part: Part,
+        mut scanner: ValueScanner,
+        (chunk, start): (&Bytes, usize),
+        frames: &mut Vec<Frame>,
+    ) -> Result<usize, SplitError> {
+        let Some(length) = scanner.advance(&chunk[start..]) else {
+            if let Some(partial) = self.partial_frame(part) {
+                partial.push(&chunk[start..]);
+            }
+            self.state = State::Reading(part, scanner);
+            return Ok(chunk.len());
+        };
+        let end = start + length;
+        let frame = self.partial_frame(part).map(|partial| partial.finish(chunk, start, end));
+        self.state = match part {
+            Part::Key => State::BeforeColon(self.key(frame, start)?),
+            Part::Value(field) => {
+                self.value(field, frame, start)?;
+                State::AfterValue
+            }
+            Part::Item => {
+                frames.extend(frame);
+                State::AfterItem
+            }
+            Part::Line => {
+                frames.extend(frame);
+                State::BeforeLine
+            }
+        };
+        Ok(end)
+    }
+
+    /// Where the bytes of this part are collected; `None` for values that are skipped.
+    fn partial_frame(&mut self, part: Part) -> Option<&mut PartialFrame> {
+        match part {
+            Part::Item | Part::Line => Some(&mut self.frame),
+            Part::Value(Field::Other) => None,
+            Part::Key | Part::Value(_) => Some(&mut self.key_or_value),
+        }
+    }
+
+    fn key(&mut self, frame: Option<Frame>, at: usize) -> Result<Field, SplitError> {
+        let Some(Frame::Whole(text)) = frame else { return Err(self.invalid(at, "key longer than 1 MiB")) };
+        let key: String =
+            serde_json::from_slice(&text).map_err(|_| self.invalid(at, "key is not a valid string"))?;
+        let field = match key.as_str() {
+            "kind" => Field::Kind,
+            "apiVersion" => Field::ApiVersion,
+            "metadata" => Field::Metadata,
+            "items" => Field::Items,
+            _ => return Ok(Field::Other),
+        };
+        // Of two, nobody could say which one counts.
+        match self.fields.contains(&field) {
+            true => Err(self.invalid(at, "kind, apiVersion, metadata or items is there twice")),
+            false => {
+                self.fields.push(field);
+                Ok(field)
+            }
+        }
+    }
+
+    fn value(&mut self, field: Field, frame: Option<Frame>, at: usize) -> Result<(), SplitError> {
+        let Some(frame) = frame else { return Ok(()) };
+        let Frame::Whole(json) = frame else {
+            return Err(self.invalid(at, "kind, apiVersion or metadata longer than 1 MiB"));
+        };
+        let text = || serde_json::from_slice::<Option<String>>(&json);
+        match field {
+            Field::Kind => self.head.kind = text().map_err(|_| self.invalid(at, "kind is not a string"))?,
+            Field::ApiVersion => {
+                self.head.api_version = text().map_err(|_| self.invalid(at, "apiVersion is not a string"))?;
+            }
+            Field::Metadata => {
+                let metadata: Option<Metadata> = serde_json::from_slice(&json)
+                    .map_err(|_| self.invalid(at, "list metadata has an unexpected type"))?;
+                let (version, token) = metadata.map_or((None, None), |found| (found.version, found.token));
+                self.head.version = version.filter(|text| !text.is_empty());
+                self.head.token = token.filter(|text| !text.is_empty());
+            }
+            Field::Items if *json == *b"null" => self.head.has_items = true,
+            Field::Items => return Err(self.invalid(at, "items is neither an array nor null")),
+            Field::Other => {}
+        }
+        Ok(())
+    }
+}
+
+fn begins_value(byte: u8) -> bool {
+    matches!(byte, b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+}
+
+#[cfg(test)]
+mod tests;
