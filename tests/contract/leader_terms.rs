@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix_informer::client::Client;
 use actix_informer::controller::{Controller, Outcome, Request};
-use actix_informer::leader_election::{LeaderElection, WhyNot};
+use actix_informer::leader_election::{ForTerm, LeaderElection, WhyNot};
 use actix_informer::operator::{Operator, controller};
 use bytes::Bytes;
 use futures_util::stream;

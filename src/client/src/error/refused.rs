@@ -49,7 +49,8 @@ pub struct Refused {
 
 impl Refused {
     /// An answer without a reason, such as that of a proxy, gets the one that its code stands for, as in client-go.
-    pub(crate) fn new(method: Method, path: &str, mut status: Status) -> Self {
+    #[doc(hidden)]
+    pub fn new(method: Method, path: &str, mut status: Status) -> Self {
         if status.reason.is_empty() {
             reason_of(status.code).clone_into(&mut status.reason);
         }
