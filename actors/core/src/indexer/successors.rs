@@ -96,8 +96,7 @@ impl Successors {
 
     /// The source delivers this version.
     pub fn deliver(&mut self, source: &SourceId, version: &ResourceVersion) {
-        let before = self.delivered.get(source);
-        let rewinds = before.map_or(0, |(rewinds, ..)| *rewinds);
+        let (before, rewinds) = (self.delivered.get(source), self.rewinds(source));
         let is_back = before.is_some_and(|(_, newest, is_back)| *is_back || version < newest);
         self.delivered.insert(source.clone(), (rewinds, version.clone(), is_back));
     }
@@ -114,6 +113,11 @@ impl Successors {
             *rewinds += 1;
             *is_back = false;
         }
+    }
+
+    /// How often this source has noticed that its server went back.
+    pub fn rewinds(&self, source: &SourceId) -> u64 {
+        self.delivered.get(source).map_or(0, |(rewinds, ..)| *rewinds)
     }
 
     /// Whether another one had delivered a newer version than that to which the server went back, before the source was asked

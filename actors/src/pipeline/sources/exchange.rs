@@ -4,10 +4,13 @@
 //! 1. A set exchanges its sources while it has both the cluster-wide source and one of a single namespace. Before the
 //!    later of both is asked for its first list, the Indexer can know it: a source joins before it is followed.
 //! 2. A hand-over lasts as long as its guard.
+//! 3. After a rewind the outdated are taken out by at most [`MOST_AT_ONCE`] with each call. Until then they count: a list that
+//!    is below what they have delivered is asked for again.
 //!
 //! Read next: `informer_core::indexer`, whose store is told of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use informer_core::indexer::{Scope, Successors};
@@ -15,6 +18,8 @@ use informer_core::meta::{ClusterName, ResourceVersion, SourceId};
 
 use super::{Sources, State};
 use crate::pipeline::source_spec::{Member, SourceSpec};
+
+const MOST_AT_ONCE: usize = 250;
 
 /// The exchanges of one informer.
 #[derive(Debug, Default)]
@@ -39,6 +44,26 @@ struct Members {
     left: Option<ResourceVersion>,
     /// The number of changes with which the present exchange has begun.
     since: u64,
+    rewinds: VecDeque<Rewind>,
+}
+
+/// A walk over the sources that were ahead when one of them published a list after a rewind, from the newest version down.
+#[derive(Debug)]
+struct Rewind {
+    one: SourceId,
+    to: ResourceVersion,
+    /// What was known then.
+    then: Successors,
+    /// The next is below.
+    below: Option<(ResourceVersion, SourceId)>,
+}
+
+impl Rewind {
+    /// Whether what this source has delivered is of the former history: it has not noticed since.
+    fn is_outdated(&self, (version, id): &(ResourceVersion, SourceId), now: &Successors) -> bool {
+        let is_former = || self.then.is_former(id, &self.one).unwrap_or(true);
+        *version > self.to && now.rewinds(id) == self.then.rewinds(id) && is_former()
+    }
 }
 
 impl Members {
@@ -62,18 +87,34 @@ impl Members {
 
     /// The server of one went back to this version. The others count until they notice it, too, unless they take part in an
     /// exchange of which the store knew, `seen` changes of exchanges ago: then it knows which are outdated, and those are
-    /// given. Walks over all that are ahead.
-    fn went_back(&mut self, one: &SourceId, to: &ResourceVersion, seen: u64) -> Vec<SourceId> {
+    /// taken out.
+    fn went_back(&mut self, one: &SourceId, to: &ResourceVersion, seen: u64) {
         self.left.take_if(|left| *left > *to);
-        let mut outdated = Vec::new();
         if self.is_exchanging() && self.since <= seen {
-            let ahead = self.delivered.iter().rev().take_while(|(version, _)| version > to);
-            let former = ahead.filter(|(_, id)| self.successors.is_former(id, one).unwrap_or(true));
-            outdated.extend(former.cloned());
+            let (one, to, then) = (one.clone(), to.clone(), self.successors.clone());
+            self.rewinds.push_back(Rewind { one, to, then, below: None });
         }
         self.successors.end_rewind(one);
-        outdated.iter().for_each(|of| _ = self.delivered.remove(of));
-        outdated.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Takes the next outdated ones out; gives them.
+    fn take_outdated(&mut self) -> Vec<SourceId> {
+        let mut outdated = Vec::new();
+        for _ in 0..MOST_AT_ONCE {
+            let Some(rewind) = self.rewinds.front_mut() else { break };
+            let below = rewind.below.take().map_or(Bound::Unbounded, Bound::Excluded);
+            let next = self.delivered.range((Bound::Unbounded, below)).next_back();
+            let Some(ahead) = next.filter(|(version, _)| *version > rewind.to).cloned() else {
+                self.rewinds.pop_front();
+                continue;
+            };
+            if rewind.is_outdated(&ahead, &self.successors) {
+                self.delivered.remove(&ahead);
+                outdated.push(ahead.1.clone());
+            }
+            rewind.below = Some(ahead);
+        }
+        outdated
     }
 }
 
@@ -147,13 +188,16 @@ impl Exchanges {
     pub(super) fn leave(&mut self, member: &Member, scope: &Scope, id: &SourceId, exchanged: &AtomicU64) {
         let Some(members) = self.sets.get_mut(&member.set) else { return };
         let was_exchanging = members.is_exchanging();
+        if let Some(version) = self.delivered.remove(id) {
+            let gone = (version, id.clone());
+            members.delivered.remove(&gone);
+            if !members.rewinds.iter().any(|rewind| rewind.is_outdated(&gone, &members.successors)) {
+                members.left = members.left.take().max(Some(gone.0));
+            }
+        }
         members.successors.remove(scope, id);
         members.each.remove(id);
         members.all.take_if(|all| all == id);
-        if let Some(version) = self.delivered.remove(id) {
-            members.delivered.remove(&(version.clone(), id.clone()));
-            members.left = members.left.take().max(Some(version));
-        }
         if was_exchanging {
             exchanged.fetch_add(1, Ordering::AcqRel);
         }
@@ -209,8 +253,10 @@ impl Exchanges {
         raise(own);
         if let Some(members) = member.and_then(|member| self.sets.get_mut(&member.set)) {
             members.moved(id, before, own);
-            let outdated = rewind.map(|seen| members.went_back(id, version, seen));
-            outdated.iter().flatten().for_each(|other| _ = self.delivered.remove(other));
+            if let Some(seen) = rewind {
+                members.went_back(id, version, seen);
+            }
+            members.take_outdated().iter().for_each(|other| _ = self.delivered.remove(other));
         }
         for one in self.hand_overs.values_mut().filter(|one| one.both.has(id)) {
             raise(one.delivered.entry(scope.cluster.clone()).or_insert_with(|| version.clone()));
@@ -280,6 +326,7 @@ impl Sources {
             asked.note(&mut members.successors, &entry.scope, id);
             if members.is_exchanging() {
                 takes_over = true;
+                members.take_outdated().iter().for_each(|other| _ = state.exchanges.delivered.remove(other));
                 newest = members.newest();
             }
         }

@@ -256,6 +256,34 @@ fn who_takes_over_in_a_set_lists_from_what_each_of_it_has_delivered_until_the_st
 }
 
 #[test]
+fn no_call_takes_more_than_250_outdated_sources_out_of_a_set() {
+    let sources = Sources::default();
+    let all = SourceId::new("all");
+    let each: Vec<SourceId> = (0..600).map(|number| SourceId::new(format!("n{number}"))).collect();
+    let member = |id: &SourceId| {
+        let namespace = (*id != all).then(|| id.as_str().into());
+        SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
+    };
+    let known = |number| ResourceVersion::from_number(number).expect("not zero");
+    let specs: Vec<_> = each.iter().chain([&all]).map(member).collect();
+    sources.join(specs.iter(), true).expect("601 names");
+    (1000..).zip(&each).for_each(|(number, id)| sources.note_delivered(id, &known(number)));
+    sources.note_delivered(&all, &known(2000));
+    let mut seen = 0;
+    sources.exchanged_since(&mut seen).expect("it has begun");
+    sources.begin_list(&all, after_rewind(&known(5)));
+    sources.note_rewind(&each[599], &known(7), 0); // it has noticed since
+    sources.note_rewind(&all, &known(5), seen);
+    let newest = || sources.begin_list(&all, AskedFor::default());
+    let walked: Vec<_> = (0..3).map(|_| newest()).collect();
+    assert_eq!(
+        walked,
+        [Some(known(1098)), Some(known(7)), Some(known(7))],
+        "the call before took out the first 250"
+    );
+}
+
+#[test]
 fn who_has_moved_on_since_the_list_after_a_rewind_was_asked_for_is_not_outdated_by_it() {
     let sources = Sources::default();
     let [all, a, b] = ["all", "a", "b"].map(SourceId::new);
