@@ -1,8 +1,8 @@
 //! Controllers: a function that brings each object, and what belongs to it, into the wanted state.
 //!
-//! Answers "how do I write an operator?". The controller itself is `informer_actors`'s: it knows no Kubernetes. Added here
-//! is what does: owners by their references ([`Owns`]), the answers of the API server as own writes ([`OwnWrites`]), and
-//! filters of updates ([`predicates`]).
+//! Answers "how do I write an operator?". All of it is `informer_operator`'s but for filters of updates
+//! ([`predicates`]). The controller knows no Kubernetes; owners by their references ([`Owns`]) and the answers of the API
+//! server as own writes ([`OwnWrites`]) do.
 //!
 //! ```
 //! use actix_informer::controller::{Controller, Outcome, ReconcileError, Request, predicates};
@@ -47,7 +47,7 @@
 //!
 //! Read next: [`ControllerBuilder`], all that can be chosen; [`Request`], what a reconcile is given.
 
-pub use informer_actors::controller::{
+pub use informer_operator::controller::{
     AnyController, Causes, Controller, ControllerBuilder, ControllerEnd, ControllerState, ControllerStatus,
     Counts, EventKind, Failure, HANGS_AFTER, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED,
     MOST_RESTING, MOST_WITH_CAUSES, MOST_WRITES, Outcome, ReadyController, Reason, Reconcile, ReconcileError,
@@ -55,13 +55,7 @@ pub use informer_actors::controller::{
 };
 
 #[cfg(feature = "client")]
-pub use self::own_writes::OwnWrites;
-#[cfg(feature = "client")]
-pub use self::owners::{Owns, owner};
+pub use informer_operator::controller::kubernetes::{OwnWrites, Owns, owner};
 
-#[cfg(feature = "client")]
-mod own_writes;
-#[cfg(feature = "client")]
-mod owners;
 #[cfg(feature = "client")]
 pub mod predicates;

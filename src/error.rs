@@ -7,19 +7,19 @@
 //!
 //! Read next: the error of each step, named at its variant.
 
-use informer_actors::controller::StartControllerError;
 use informer_actors::informer::WaitForError;
 use informer_actors::informer::{
     AddIndexError, AddSourceError, HandOverError, NamespacesError, NotAllReached, NotAllSynced, NotNewer,
     OverlayError, RemoveSourceError, ReviveError, StartError, UntilError, WaitError,
 };
-use informer_actors::operator::{NotReady, StartOperatorError};
 use informer_actors::runtime::{RuntimeError, StillRunning};
 use informer_actors::subscription::{ShutdownError, SubscribeError};
-use informer_actors::work_queue::NotDrained;
 use informer_core::index::UnknownIndex;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ParseClusterError, ParseKeyError, ParseVersionError};
+use informer_operator::controller::StartControllerError;
+use informer_operator::lifecycle::{NotReady, StartOperatorError};
+use informer_operator::queue::NotDrained;
 
 /// A failure of any step.
 ///

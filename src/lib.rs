@@ -3,8 +3,8 @@
 //! An informer keeps a local copy of one kind of object, delivers every change to its subscribers, and goes on until it
 //! is stopped: Reflector, DeltaFifo, Indexer, Processor and Listeners are actors that a Supervisor restarts when they
 //! fail. This is the crate that programs use. The actors come from `informer_actors`, their decisions from
-//! `informer_core`; this crate exports what a program needs of both, and the `client` feature adds Kubernetes as a
-//! source of objects.
+//! `informer_core`, what an operator needs besides from `informer_operator`; this crate exports what a program needs of them,
+//! and the `client` feature adds Kubernetes as a source of objects.
 //!
 //! An informer is made in three steps: a [`client::Client`] describes a resource ([`client::ResourceSource`]:
 //! namespaces, selectors, what is kept, settings), the description gives the builder of an informer, and the builder is
@@ -60,8 +60,6 @@ pub mod client;
 pub mod controller;
 mod error;
 #[cfg(feature = "client")]
-pub mod events;
-#[cfg(feature = "client")]
 pub mod factory;
 pub mod fake;
 #[cfg(feature = "client")]
@@ -71,8 +69,6 @@ pub mod guide;
 pub mod informer;
 #[cfg(feature = "kube")]
 mod kube_events;
-#[cfg(feature = "client")]
-pub mod leader_election;
 pub mod object;
 pub mod operator;
 pub mod prelude;
@@ -81,8 +77,6 @@ pub mod prelude;
 mod printable;
 #[cfg(feature = "probes")]
 pub mod probes;
-#[cfg(feature = "client")]
-pub mod reconcile;
 #[cfg(feature = "service")]
 pub mod service;
 #[cfg(feature = "signals")]
@@ -111,6 +105,12 @@ pub use informer_actors::runtime;
 pub use informer_client::unstable;
 #[cfg(feature = "client")]
 pub use informer_client::{clusters, overlay, representation};
+#[cfg(feature = "client")]
+pub use informer_operator::election::kubernetes as leader_election;
+#[cfg(feature = "client")]
+pub use informer_operator::events::kubernetes as events;
+#[cfg(feature = "client")]
+pub use informer_operator::reconcile::kubernetes as reconcile;
 /// The `k8s-openapi` crate whose types informers keep. The program chooses a feature of it, such as `v1_36`.
 #[cfg(feature = "client")]
 pub use k8s_openapi;

@@ -1,6 +1,6 @@
 //! An operator: probes, caches, controllers and an election start in order, stop in reverse, and fail alone.
 //!
-//! Answers "what does `main` of an operator consist of?" with names from `informer_actors`, and makes factories and probes
+//! Answers "what does `main` of an operator consist of?" with names from `informer_operator`, and makes factories and probes
 //! parts of an operator. A part is anything that implements [`Part`]; [`task`] makes one of a function, [`controller`] of one
 //! that starts a controller.
 //!
@@ -72,13 +72,11 @@
 //! ```
 
 #[cfg(feature = "client")]
-mod election;
-#[cfg(feature = "client")]
 mod factory;
 #[cfg(feature = "probes")]
 mod probes;
 
-pub use informer_actors::operator::{
+pub use informer_operator::lifecycle::{
     ControllerPart, DrainLimits, NotReady, Operator, OperatorBuilder, OperatorReport, OperatorStatus,
     OperatorView, Part, PartContext, PartEnd, PartError, PartState, PartStatus, Phase, Stage, Stale,
     StaleLimit, StartOperatorError, Task, controller, task,

@@ -14,12 +14,12 @@ pub use crate::source::{
     AskedVersion, KnownObjects, ListPart, ListRequest, ListStream, ListWatch, ListWatchError, WatchPart,
     WatchRequest, WatchStream,
 };
-pub use crate::status::{InformerStatus, SourceState};
+pub use crate::status::{InformerStatus, Reporting, SourceState};
 pub use crate::subscription::{
     Cause, ChangeFilter, Events, Notify, Policy, ShutdownError, SubscribeOptions, Subscription, Touched,
     WhenFull,
 };
-pub use crate::work_queue::{Priority, WorkItem, WorkQueue};
+pub use crate::work_queue::{Enqueue, Priority, WorkItem, WorkQueue};
 
 #[cfg(feature = "client")]
 pub use crate::client::api::{

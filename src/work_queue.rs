@@ -1,13 +1,13 @@
 //! Work queues: keys that wait once each, and are handed out to one worker at a time.
 //!
 //! Answers "how does a program work on what has changed, one key at a time, and try again what failed?" with names from
-//! `informer_actors` and `informer_core`; adds nothing. A queue needs no informer and no cluster, and takes any ordered
+//! `informer_operator`; adds nothing. A queue needs no informer and no cluster, and takes any ordered
 //! type as its key. Read next: [`WorkQueue`].
 
-pub use informer_actors::work_queue::{
-    Added, Bucket, ExponentialPerKey, FastSlow, Figures, Handing, MOST_PERIODS, MOST_WORKERS, MaxOf, MaxWait,
-    Measured, NotDrained, Priority, QueueKey, QueueReport, RateLimiter, WAIT_AFTER_PANIC, WorkItem,
+pub use informer_core::reflector::Moment;
+pub use informer_operator::queue::machine::{KeyBackoff, KeyBackoffPolicy, LaneOrder, TooLong};
+pub use informer_operator::queue::{
+    Added, Bucket, Enqueue, ExponentialPerKey, FastSlow, Figures, Handing, MOST_PERIODS, MOST_WORKERS, MaxOf,
+    MaxWait, Measured, NotDrained, Priority, QueueKey, QueueReport, RateLimiter, WAIT_AFTER_PANIC, WorkItem,
     WorkQueue, WorkQueueBuilder,
 };
-pub use informer_core::reflector::Moment;
-pub use informer_core::work_queue::{KeyBackoff, KeyBackoffPolicy, LaneOrder, TooLong};

@@ -19,6 +19,7 @@ use crate::any_informer::AnyInformer;
 use crate::informer::{Informer, ShutdownReport, Synced, WaitError};
 use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::Body;
+use crate::pipeline::status::InformerStatus;
 use crate::runtime::Runtime;
 
 /// So many hints of all informers together are returned.
@@ -132,6 +133,19 @@ impl Runtime {
     /// [`Self::shutdown`] ends them.
     pub async fn drain(&self, limit: Duration) -> DrainReport {
         AnyInformer::drain_all(&self.informers(), limit).await
+    }
+}
+
+impl InformerSync {
+    /// How far this informer is, without a wait for it.
+    #[doc(hidden)]
+    pub fn of(status: &InformerStatus) -> Self {
+        Self {
+            name: Arc::clone(&status.name),
+            state: status.state(),
+            last_error: status.last_error().cloned(),
+            error: None,
+        }
     }
 }
 

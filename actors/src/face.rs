@@ -6,9 +6,9 @@
 
 pub use informer_core::face::object;
 
+pub use crate::runtime;
 #[cfg(any(test, feature = "testing"))]
 pub use crate::testing;
-pub use crate::{controller, leader_election, operator, runtime, work_queue};
 
 pub mod fake {
     pub use crate::informer::FakeInformer;

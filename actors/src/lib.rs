@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Programs use `actix-informer`, which names what they need of this crate and promises it; who writes another front door
-//! depends on this one. Ten modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
-//! is), [`subscription`], [`work_queue`], [`controller`], [`events`], [`leader_election`], [`operator`], [`status`],
-//! [`runtime`]; with the feature `testing`, `testing`. All else is private.
+//! depends on this one. Five modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
+//! is), [`subscription`], [`status`], [`runtime`]; with the feature `testing`, `testing`. All else is private, but for what
+//! `informer-operator` uses.
 //!
 //! To read the code, start with `pipeline/messages.rs`, the wiring table; then [`informer::Informer`], the handle; then any
 //! actor.
@@ -28,21 +28,17 @@ mod all_informers;
 mod any_informer;
 mod builder;
 mod callback;
-pub mod controller;
 mod event_stream;
-pub mod events;
 #[doc(hidden)]
 pub mod face;
 mod fake;
+mod followed;
 pub mod informer;
-pub mod leader_election;
 pub mod list_watch;
 mod lister;
 mod observed;
-pub mod operator;
 mod overlay;
 mod pipeline;
-mod report;
 mod running;
 pub mod runtime;
 mod snapshots;
@@ -55,8 +51,28 @@ pub mod testing;
 mod until;
 mod wait_error;
 mod weak_informer;
-pub mod work_queue;
 
 /// The version whose actors subscribe here.
 pub use actix;
 pub use pipeline::status;
+
+/// What the other crates of `actix-informer` use, and no program: nothing here is promised.
+#[doc(hidden)]
+pub mod inner {
+    pub use crate::followed::Followed;
+    pub use crate::pipeline::listener::feed::Feed;
+    pub use crate::pipeline::report::informer_reports;
+    pub use crate::pipeline::signal::Signal;
+    pub use crate::pipeline::sources::Selected;
+    pub use crate::runtime::arbiter::{ArbiterHandle, OwnArbiter};
+    pub use crate::runtime::callbacks::drop_payload;
+    pub use crate::runtime::clock::{Clock, RandomNumbers, sleep, sleep_until, within};
+    pub use crate::runtime::faults::{Faults, Site};
+    pub use crate::runtime::labels::{Label, Labelled};
+    pub use crate::runtime::locked::locked;
+    pub use crate::runtime::mailbox::{Asked, Closed, answer, ask, ask_with};
+    pub use crate::runtime::registry::{Named, Registrant, Registration};
+    pub use crate::supervision::group::Group;
+    pub use crate::supervision::owner::{Child, ChildEvent, Ended, Mailbox, Owner};
+    pub use crate::supervision::parent::{ChildContext, Parent};
+}

@@ -10,22 +10,20 @@
 //!
 //! Read next: `runtime/arbiter.rs`, one thread; `pipeline/wiring.rs`, which builds an informer on a runtime.
 
-mod arbiter;
-mod callbacks;
-#[cfg_attr(not(any(test, feature = "testing")), allow(unreachable_pub))]
+pub(crate) mod arbiter;
+pub(crate) mod callbacks;
 pub(crate) mod clock;
 mod errors;
-#[cfg_attr(not(any(test, feature = "testing")), allow(unreachable_pub))]
 pub(crate) mod faults;
 mod freeing;
-mod labels;
+pub(crate) mod labels;
 mod list_budget;
 pub(crate) mod locked;
 pub(crate) mod mailbox;
 mod on_arbiter;
 mod pool;
 pub(crate) mod progress;
-mod registry;
+pub(crate) mod registry;
 mod watchdog;
 
 use std::any::Any;
@@ -34,6 +32,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
+use informer_core::off_arbiter::Release;
 use tokio_util::sync::CancellationToken;
 
 pub use arbiter::ArbiterHealth;
@@ -230,7 +229,8 @@ impl Runtime {
     }
 
     /// All that are registered, in the order of registration. Their type is known to the layers above.
-    pub(crate) fn registrants(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
+    #[doc(hidden)]
+    pub fn registrants(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
         self.0
             .registry
             .registrants()
@@ -240,18 +240,21 @@ impl Runtime {
     }
 
     /// Whether it is a simulated one: then nothing runs on a thread of others.
-    pub(crate) fn is_simulated(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_simulated(&self) -> bool {
         self.0.clock.is_simulated()
     }
 
     /// The arbiter for the next pipeline, in turn.
-    pub(crate) fn pipeline_arbiter(&self) -> ArbiterHandle {
+    #[doc(hidden)]
+    pub fn pipeline_arbiter(&self) -> ArbiterHandle {
         let turn = self.0.next.fetch_add(1, Ordering::Relaxed);
         self.0.pipelines[turn % self.0.pipelines.len()].clone()
     }
 
     /// A thread of its own for one actor, which nothing else can delay; in simulation the only one.
-    pub(crate) fn own_arbiter(&self, name: &str) -> Result<OwnArbiter, RuntimeError> {
+    #[doc(hidden)]
+    pub fn own_arbiter(&self, name: &str) -> Result<OwnArbiter, RuntimeError> {
         if self.is_simulated() {
             return Ok(OwnArbiter { arbiter: self.pipeline_arbiter(), is_shared: true });
         }
@@ -263,17 +266,26 @@ impl Runtime {
     }
 
     /// The arbiter that runs async callbacks of subscribers.
-    pub(crate) fn callback_arbiter(&self) -> ArbiterHandle {
+    #[doc(hidden)]
+    pub fn callback_arbiter(&self) -> ArbiterHandle {
         self.0.callbacks.clone()
     }
 
+    /// The receiver of values that another thread frees, for an `OffArbiter`.
+    #[doc(hidden)]
+    pub fn release(&self) -> Arc<dyn Release> {
+        self.0.freeing.release()
+    }
+
     /// A new stream of random numbers: the same seed and the same order of calls give the same streams.
-    pub(crate) fn chance(&self) -> RandomNumbers {
+    #[doc(hidden)]
+    pub fn chance(&self) -> RandomNumbers {
         RandomNumbers::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A number that differs from process to process, whatever the seed is; in simulation it comes from the seed.
-    pub(crate) fn unique_number(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn unique_number(&self) -> u64 {
         match self.is_simulated() {
             true => self.chance().draw().to_bits(),
             false => clock::seed_from_system(),
@@ -281,7 +293,8 @@ impl Runtime {
     }
 
     /// Registers one more informer, or something else with a name; `None` after the shutdown.
-    pub(crate) fn register(&self, named: Named, name: &Arc<str>) -> Option<Registration> {
+    #[doc(hidden)]
+    pub fn register(&self, named: Named, name: &Arc<str>) -> Option<Registration> {
         self.0.registry.register(named, name)
     }
 }

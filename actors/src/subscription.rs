@@ -226,7 +226,8 @@ impl<S: Body> Subscription<S> {
     }
 
     /// The same, without the subscription.
-    pub(crate) fn end_of(&self) -> impl Future<Output = EndReason> + use<S> {
+    #[doc(hidden)]
+    pub fn end_of(&self) -> impl Future<Output = EndReason> + use<S> {
         let state = self.state.clone();
         async move { state.end().await }
     }

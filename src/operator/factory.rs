@@ -13,7 +13,6 @@ use informer_actors::informer::AnyInformer;
 use informer_core::reflector::SourceState;
 
 use super::{Part, PartContext, PartError, Stale};
-use crate::events::Recorder;
 use crate::factory::InformerFactory;
 
 impl Part for InformerFactory {
@@ -91,28 +90,4 @@ async fn first(mut failures: FuturesUnordered<impl Future<Output = Option<String
 async fn shutdown(factory: &InformerFactory, limit: Duration) -> Result<(), PartError> {
     let report = factory.shutdown(limit).await;
     if report.is_clean() { Ok(()) } else { Err(report.to_string().into()) }
-}
-
-// A recorder of events as a part of an operator: what waits is sent before the lease is given back.
-//
-// A client that is guarded by the lease sends nothing after its end, so a recorder of the leader's work is a part
-// between that work and the election ([`OperatorBuilder::events`](super::OperatorBuilder::events)). Invariants:
-// 1. It is never missing: a server that takes no events delays no work.
-// 2. At its end it refuses events, and sends what waits, for as long as its phase may take.
-
-impl Part for Recorder {
-    fn name(&self) -> Arc<str> {
-        format!("events of {}", self.controller()).into()
-    }
-
-    fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
-        let recorder = self.clone();
-        async move {
-            context.ready();
-            let limit = context.stopping().await;
-            // A little less, so that the report says how many events are left and why.
-            Ok(recorder.shutdown(limit - limit / 10).await?)
-        }
-        .boxed()
-    }
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use actix_http::body::BoxBody;
 use actix_http::{Method, Request, Response, StatusCode};
 use informer_core::words::Brief;
+use informer_operator::report::Reporting;
 
 use super::Probed;
 use crate::printable::printable;

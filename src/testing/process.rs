@@ -22,6 +22,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use informer_actors::runtime::Runtime;
+use informer_operator::report::Reporting;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, LocalSet};
 

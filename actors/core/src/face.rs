@@ -8,10 +8,6 @@ pub mod informer {
     pub use crate::index::{Index, UnknownIndex};
 }
 
-pub mod leader_election {
-    pub use crate::leader_election::Settings;
-}
-
 pub mod object {
     pub use crate::meta::{
         ClusterName, Meta, Object, ObjectKey, ParseClusterError, ParseVersionError, ResourceVersion,
@@ -22,9 +18,4 @@ pub mod object {
 
 pub mod subscription {
     pub use crate::listener::ChangeFilter;
-}
-
-pub mod work_queue {
-    pub use crate::reflector::Moment;
-    pub use crate::work_queue::{Bucket, ExponentialPerKey, KeyBackoff, KeyBackoffPolicy, RateLimiter};
 }

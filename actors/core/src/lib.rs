@@ -13,30 +13,22 @@
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] has the supervisor's decision and
 //! the watchdog's. [`namespaces`] decides which sources follow a set of them.
 //! [`resume`] and [`pager`] decide for the client's own watches and lists, [`until`] for
-//! waits on a condition, [`leader_election`] whether this process leads, [`overlay`] which answers to writes a reader sees
-//! before the watch brings them. [`work_queue`] is the queue of keys that a controller works on, [`controller`] what it knows
-//! of them, [`operator`] the order in which the parts of an operator start and stop; [`finalizer`] and [`children`] decide for
-//! reconcilers, [`events`] which events about objects are sent.
+//! waits on a condition, [`overlay`] which answers to writes a reader sees before the watch brings them. What an operator
+//! decides (its queue, its controllers, its election) is in `informer-operator`.
 
 pub mod backoff;
-pub mod children;
 pub mod chunks;
-pub mod controller;
 pub mod delta;
 pub mod delta_fifo;
-pub mod events;
 #[doc(hidden)]
 pub mod face;
-pub mod finalizer;
 pub mod index;
 pub mod indexer;
-pub mod leader_election;
 pub mod list_watch_error;
 pub mod listener;
 pub mod meta;
 pub mod namespaces;
 pub mod off_arbiter;
-pub mod operator;
 pub mod overlay;
 pub mod pager;
 pub mod processor;
@@ -50,4 +42,3 @@ pub mod snapshot;
 mod tree;
 pub mod until;
 pub mod words;
-pub mod work_queue;

@@ -35,7 +35,7 @@ use crate::runtime::mailbox::{ReplySlot, ask_any};
 use crate::supervision::owner::Child;
 
 mod delivery;
-mod feed;
+pub(crate) mod feed;
 
 pub(crate) use delivery::{Delivery, Polls};
 pub(crate) use feed::Feed;

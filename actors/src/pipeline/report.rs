@@ -6,6 +6,9 @@
 //!
 //! Read next: `status.rs` and `subscription_state.rs`, the values of the parts; `board.rs`, where they come from.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use crate::pipeline::ending::Ending;
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::subscription_state::{SubscriptionState, SubscriptionStatus};
@@ -30,4 +33,11 @@ impl Ending {
     pub(crate) fn subscriptions(&self) -> Vec<SubscriptionStatus> {
         self.subscriptions.present().iter().map(SubscriptionState::read).collect()
     }
+}
+
+/// The reports of the informers among what is registered, in the same order.
+pub fn informer_reports(registrants: &[Arc<dyn Any + Send + Sync>]) -> Vec<InformerReport> {
+    let endings =
+        registrants.iter().filter_map(|registrant| Arc::clone(registrant).downcast::<Ending>().ok());
+    endings.map(|ending| ending.report()).collect()
 }

@@ -9,19 +9,19 @@ use tokio::sync::Notify;
 
 /// How often something has changed.
 #[derive(Debug, Default)]
-pub(crate) struct Signal {
+pub struct Signal {
     count: AtomicU64,
     changed: Notify,
 }
 
 impl Signal {
     /// To be read before the look at what may change.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 
     /// Waits until something has changed after the count was `seen`.
-    pub(crate) async fn since(&self, seen: u64) {
+    pub async fn since(&self, seen: u64) {
         loop {
             // Every change from here on wakes it, so none is missed between the look and the wait.
             let changed = self.changed.notified();
@@ -33,7 +33,7 @@ impl Signal {
     }
 
     /// Something has changed.
-    pub(crate) fn raise(&self) {
+    pub fn raise(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_waiters();
     }

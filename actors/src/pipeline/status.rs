@@ -21,9 +21,7 @@ use informer_core::words::Brief;
 pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
 pub use crate::pipeline::report::InformerReport;
 pub use crate::pipeline::status_text::NamespacesStatus;
-pub use crate::report::RuntimeReport;
 use crate::runtime::Stuck;
-pub use crate::work_queue::QueueReport;
 pub use informer_core::indexer::DataCounters;
 
 /// How one source is doing.

@@ -30,7 +30,7 @@ const PULSE: Duration = Duration::from_secs(1);
 
 /// A handle to one arbiter. Cloning copies a pointer.
 #[derive(Clone)]
-pub(crate) struct ArbiterHandle(Arc<Shared>);
+pub struct ArbiterHandle(Arc<Shared>);
 
 struct Shared {
     name: String,
@@ -123,7 +123,7 @@ impl ArbiterHandle {
 
     /// Builds a future on the arbiter and runs it there. After the stop `make` is dropped instead. A panic in either ends
     /// this job alone.
-    pub(crate) fn spawn<F>(&self, make: impl FnOnce() -> F + Send + 'static)
+    pub fn spawn<F>(&self, make: impl FnOnce() -> F + Send + 'static)
     where
         F: Future<Output = ()> + 'static,
     {
@@ -159,7 +159,7 @@ impl ArbiterHandle {
     }
 
     /// Registers a label for something that is polled on this thread; the watchdog reads the labels.
-    pub(crate) fn label(&self, label: Arc<Label>) -> Labelled {
+    pub fn label(&self, label: Arc<Label>) -> Labelled {
         self.0.labels.add(label)
     }
 
@@ -185,7 +185,7 @@ impl ArbiterHandle {
     }
 
     /// The time on this thread, as on all of its runtime.
-    pub(crate) fn clock(&self) -> &Clock {
+    pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
@@ -262,14 +262,17 @@ fn discard(job: Job) {
     }
 }
 
+informer_core::debug_as!(ArbiterHandle, self, name = self.0.name);
+
 /// The arbiter of one actor. Its thread ends when this is dropped, unless it has other work in a simulation.
-pub(crate) struct OwnArbiter {
+pub struct OwnArbiter {
     pub(super) arbiter: ArbiterHandle,
     pub(super) is_shared: bool,
 }
 
 impl OwnArbiter {
-    pub(crate) fn handle(&self) -> ArbiterHandle {
+    /// The thread.
+    pub fn handle(&self) -> ArbiterHandle {
         self.arbiter.clone()
     }
 }
@@ -281,6 +284,8 @@ impl Drop for OwnArbiter {
         }
     }
 }
+
+informer_core::debug_as!(OwnArbiter, self, arbiter = self.arbiter);
 
 async fn work(shared: &Arc<Shared>, inbox: &mut Inbox) {
     let pulsing = actix_rt::spawn(pulse(Arc::clone(shared)));
@@ -322,7 +327,7 @@ mod tests {
 
     /// How many jobs of this runtime's arbiters have panicked.
     fn panics(runtime: &Runtime) -> u64 {
-        runtime.report().arbiters.iter().map(|arbiter| arbiter.panics).sum()
+        runtime.arbiters().iter().map(|arbiter| arbiter.panics).sum()
     }
 
     #[test]

@@ -256,7 +256,7 @@ fn guarded<T>(job: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Drops the payload of a panic in a subscriber's code. If that drop panics, its payload is leaked.
-pub(crate) fn drop_payload(panic: Box<dyn Any + Send>) {
+pub fn drop_payload(panic: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(again);
     }

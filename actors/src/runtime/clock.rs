@@ -53,7 +53,7 @@ const TIME_OF_DAY: u64 = u64::MAX;
 
 /// The time since the clock was started, and the time of day.
 #[derive(Debug, Clone)]
-pub(crate) struct Clock {
+pub struct Clock {
     start: Instant,
     /// The time of day at the start; none if it is the system's.
     started_at: Option<SystemTime>,
@@ -79,7 +79,7 @@ impl Clock {
 
     /// The time of day.
     #[expect(clippy::disallowed_methods, reason = "the one place where the machine's time of day is read")]
-    pub(crate) fn wall_time(&self) -> SystemTime {
+    pub fn wall_time(&self) -> SystemTime {
         match self.started_at {
             // At the end of what can be represented it stands still.
             Some(start) => start.checked_add(self.now()).unwrap_or(start),
@@ -92,14 +92,15 @@ impl Clock {
         self.started_at.is_some()
     }
 
-    pub(crate) fn now(&self) -> Duration {
+    /// Time since its start.
+    pub fn now(&self) -> Duration {
         Instant::now().saturating_duration_since(self.start)
     }
 
     /// Time that also passes while the machine is suspended, from some fixed moment on; it never goes back. On Linux and
     /// Android it is the system's `CLOCK_BOOTTIME`, on Apple's systems its `CLOCK_MONOTONIC`. Elsewhere it is
     /// [`Self::now`], which may stand still in a suspension. In simulation it is the simulated time.
-    pub(crate) fn with_suspension(&self) -> Duration {
+    pub fn with_suspension(&self) -> Duration {
         match self.started_at {
             Some(_) => self.now(),
             None => suspension::now().unwrap_or_else(|| self.now()),
@@ -113,7 +114,7 @@ impl Clock {
 }
 
 /// Waits until the clock shows `at`.
-pub(crate) async fn sleep_until(clock: &Clock, at: Duration) {
+pub async fn sleep_until(clock: &Clock, at: Duration) {
     match clock.instant(at) {
         Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,
@@ -121,7 +122,7 @@ pub(crate) async fn sleep_until(clock: &Clock, at: Duration) {
 }
 
 /// Waits for so long.
-pub(crate) async fn sleep(wait: Duration) {
+pub async fn sleep(wait: Duration) {
     if wait < FOREVER {
         tokio::time::sleep(wait).await;
     } else {
@@ -130,7 +131,7 @@ pub(crate) async fn sleep(wait: Duration) {
 }
 
 /// Awaits `future` for at most `limit`; `None` when the time is up.
-pub(crate) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+pub async fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     if limit < FOREVER { tokio::time::timeout(limit, future).await.ok() } else { Some(future.await) }
 }
 
@@ -149,7 +150,8 @@ impl RandomNumbers {
         self.0.f64()
     }
 
-    pub(crate) fn moment(&mut self, clock: &Clock) -> Moment {
+    /// Now, with the next number.
+    pub fn moment(&mut self, clock: &Clock) -> Moment {
         Moment { now: clock.now(), chance: self.draw() }
     }
 }

@@ -110,7 +110,7 @@ impl Faults {
     }
 
     /// Calls the hook, if one is installed.
-    pub(crate) fn fail_point(&self, site: Site) {
+    pub fn fail_point(&self, site: Site) {
         if let Some(hook) = &self.hook {
             hook(site);
         }

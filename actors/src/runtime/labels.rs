@@ -18,12 +18,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// The name of an actor or closure on a thread. It shares texts that exist anyway, and is formatted only when it is
 /// read.
 #[derive(Debug)]
-pub(crate) struct Label {
+pub struct Label {
     /// The owner of the actor or closure: an informer's name.
-    pub(crate) owner: Arc<str>,
+    pub owner: Arc<str>,
     /// The kind of the child with the space after it; empty if its name is enough.
-    pub(crate) kind: &'static str,
-    pub(crate) name: Arc<str>,
+    pub kind: &'static str,
+    /// The child's.
+    pub name: Arc<str>,
 }
 
 impl Label {
@@ -86,7 +87,7 @@ impl Labels {
 
 /// A label in the table of its thread; taken out when dropped.
 #[derive(Debug)]
-pub(crate) struct Labelled {
+pub struct Labelled {
     labels: Arc<Labels>,
     number: u32,
 }
@@ -102,7 +103,7 @@ impl Labelled {
     }
 
     /// Polls `future` under the label.
-    pub(crate) async fn run<F: Future>(&self, future: F) -> F::Output {
+    pub async fn run<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
             let _entered = self.enter();

@@ -7,6 +7,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The content, also after a panic of a thread that held the lock.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -23,13 +23,10 @@ use tokio::sync::oneshot;
 /// The receiver will not answer: it died, was restarted, or has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the receiving actor is gone or was restarted")]
-pub(crate) struct Closed;
+pub struct Closed;
 
 /// Sends `message` and waits for its answer. The mailbox bound holds as long as each sender awaits one ask at a time.
-pub(crate) fn ask<A, M>(
-    to: &Addr<A>,
-    message: M,
-) -> impl Future<Output = Result<M::Result, Closed>> + use<A, M>
+pub fn ask<A, M>(to: &Addr<A>, message: M) -> impl Future<Output = Result<M::Result, Closed>> + use<A, M>
 where
     A: Actor + Handler<M>,
     A::Context: ToEnvelope<A, M>,
@@ -55,7 +52,7 @@ where
 
 /// As [`ask`], with the sender of the answer inside the message: for many askers that mostly wait.
 #[expect(clippy::disallowed_methods, reason = "bounded: an asker awaits one answer at a time")]
-pub(crate) fn ask_with<A, M, T>(to: &Addr<A>, message: impl FnOnce(OneshotSender<T>) -> M) -> Asked<T>
+pub fn ask_with<A, M, T>(to: &Addr<A>, message: impl FnOnce(OneshotSender<T>) -> M) -> Asked<T>
 where
     A: Actor + Handler<M>,
     A::Context: ToEnvelope<A, M>,
@@ -68,13 +65,13 @@ where
 }
 
 /// A sender to put into a message, and the future of its answer.
-pub(crate) fn answer<T>() -> (OneshotSender<T>, Asked<T>) {
+pub fn answer<T>() -> (OneshotSender<T>, Asked<T>) {
     let (sender, answer) = oneshot::channel();
     (sender, Asked(answer))
 }
 
 /// The future of an answer.
-pub(crate) struct Asked<T>(oneshot::Receiver<T>);
+pub struct Asked<T>(oneshot::Receiver<T>);
 
 impl<T> Future for Asked<T> {
     type Output = Result<T, Closed>;
@@ -83,6 +80,8 @@ impl<T> Future for Asked<T> {
         Pin::new(&mut self.0).poll(cx).map_err(|_| Closed)
     }
 }
+
+informer_core::debug_as!([T] Asked<T>, self);
 
 /// The same answer, at the earliest in the actor's next turn. An answer of another thread may come while the question is
 /// still being sent; an actor that goes on at once, and asks again, would keep its arbiter for as long as that goes on.

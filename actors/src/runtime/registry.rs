@@ -20,17 +20,23 @@ use tokio_util::sync::CancellationToken;
 
 /// What has names of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Named {
+pub enum Named {
+    /// Informers.
     Informer,
+    /// Work queues.
     Queue,
+    /// Leader elections.
     Election,
+    /// Controllers.
     Controller,
+    /// Operators.
     Operator,
+    /// Recorders of events.
     Recorder,
 }
 
 /// What a runtime does with what is registered.
-pub(crate) trait Registrant: Any + Send + Sync {
+pub trait Registrant: Any + Send + Sync {
     /// Stops it, because the runtime ends.
     fn stop(&self);
 
@@ -54,7 +60,7 @@ struct State {
 }
 
 /// The registration of one of them; its drop ends it.
-pub(crate) struct Registration {
+pub struct Registration {
     registry: Weak<Registry>,
     named: Named,
     name: Arc<str>,
@@ -107,12 +113,12 @@ impl State {
 
 impl Registration {
     /// The name that was free.
-    pub(crate) fn name(&self) -> &Arc<str> {
+    pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
     /// Lists `registrant`; stops it at once if the runtime has been closed meanwhile.
-    pub(crate) fn list(&self, registrant: Arc<dyn Registrant>) {
+    pub fn list(&self, registrant: Arc<dyn Registrant>) {
         let listed = Arc::clone(&registrant);
         let closed = self.registry.upgrade().is_none_or(|registry| {
             let mut state = registry.state();
@@ -125,7 +131,7 @@ impl Registration {
     }
 
     /// Makes the name free for others.
-    pub(crate) fn release_name(&self) {
+    pub fn release_name(&self) {
         if let Some(registry) =
             self.registry.upgrade().filter(|_| self.holds_name.swap(false, Ordering::AcqRel))
         {
@@ -134,7 +140,7 @@ impl Registration {
     }
 
     /// Removes it from the list.
-    pub(crate) fn unlist(&self) {
+    pub fn unlist(&self) {
         let Some(registry) = self.registry.upgrade() else { return };
         let left = registry.state().registrants.remove(&self.number);
         drop(left);
@@ -147,3 +153,5 @@ impl Drop for Registration {
         self.unlist();
     }
 }
+
+informer_core::debug_as!(Registration, self, named = self.named, name = self.name);

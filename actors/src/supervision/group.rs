@@ -28,7 +28,7 @@ pub(crate) trait EpochCell: Send + Sync + 'static {
 
 /// A group, as guards use it.
 #[derive(Clone)]
-pub(crate) struct Group {
+pub struct Group {
     cell: Arc<dyn EpochCell>,
     moved: Arc<Notify>,
 }
@@ -49,7 +49,7 @@ impl EpochCell for NoGroup {
 
 impl Group {
     /// That of an owner whose children are restarted alone.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Self::new(Arc::new(NoGroup::default()))
     }
 
@@ -81,3 +81,5 @@ impl Group {
         }
     }
 }
+
+informer_core::debug_as!(Group, self, epoch = self.epoch());

@@ -18,26 +18,38 @@ use informer_core::restart::{Exit, RestartHistory, Role, Verdict};
 use informer_core::words::{QUOTED, one_line};
 
 /// The owner of supervised children.
-pub(crate) trait Owner: Send + Sync + 'static {
+pub trait Owner: Send + Sync + 'static {
     /// The child of this name and role has failed, ended, or was revived.
     fn child_changed(&self, child: &Arc<str>, role: Role, event: ChildEvent<'_>);
 }
 
 /// What has happened to a child.
 #[derive(Debug)]
-pub(crate) enum ChildEvent<'a> {
+pub enum ChildEvent<'a> {
     /// It has failed and starts again after this wait, with its group if its role says so.
-    Restarts { exit: &'a Exit, after: Duration },
+    Restarts {
+        /// How it has ended.
+        exit: &'a Exit,
+        /// The wait.
+        after: Duration,
+    },
     /// It has ended and is not needed any more.
-    Ended { exit: &'a Exit },
+    Ended {
+        /// How.
+        exit: &'a Exit,
+    },
     /// It has failed and is not started again.
-    GivenUp { reason: &'a Arc<str> },
+    GivenUp {
+        /// Why not.
+        reason: &'a Arc<str>,
+    },
     /// It was given up, and starts again now.
     Revived,
 }
 
 /// The text for how a child has ended.
-pub(crate) struct Ended<'a>(pub(crate) &'a Exit);
+#[derive(Debug)]
+pub struct Ended<'a>(pub &'a Exit);
 
 impl fmt::Display for Ended<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,7 +96,7 @@ impl Message for Exited {
 const MAILBOX: usize = 64;
 
 /// An actor that can be built anew from its spec, at any time.
-pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {
+pub trait Child: Actor<Context = Context<Self>> + Supervised {
     /// All that it is built from. It holds no state of the running actor.
     type Spec: Clone + Send + 'static;
 
@@ -93,10 +105,11 @@ pub(crate) trait Child: Actor<Context = Context<Self>> + Supervised {
 }
 
 /// An address and its mailbox. Both exist before the actor does; messages sent early wait there.
-pub(crate) struct Mailbox<A: Actor>(pub(crate) Addr<A>, pub(crate) AddressReceiver<A>);
+pub struct Mailbox<A: Actor>(pub Addr<A>, pub AddressReceiver<A>);
 
 impl<A: Actor> Mailbox<A> {
-    pub(crate) fn new() -> Self {
+    /// A mailbox with the usual room.
+    pub fn new() -> Self {
         Self::with_room(MAILBOX)
     }
 
@@ -106,6 +119,8 @@ impl<A: Actor> Mailbox<A> {
         Self(Addr::new(sender), inbox)
     }
 }
+
+informer_core::debug_as!([A: Actor] Mailbox<A>, self);
 
 /// Reports the end of one child, once: with the last verdict, or with none if this is dropped before.
 pub(crate) struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);

@@ -24,22 +24,24 @@ use crate::supervision::owner::{ChildEvent, Owner};
 use crate::supervision::supervisor::Supervisor;
 
 /// What all children of one owner share.
-pub(crate) struct Parent {
+pub struct Parent {
     /// The owner's name. It is a new allocation, so that its address identifies this owner.
     pub(crate) name: Arc<str>,
     pub(crate) owner: Arc<dyn Owner>,
     pub(crate) group: Group,
     /// Ends every child.
     pub(crate) stop: CancellationToken,
-    pub(crate) arbiter: ArbiterHandle,
+    /// Where all of them run.
+    pub arbiter: ArbiterHandle,
     /// The tasks of the children that still run.
     pub(crate) tasks: TaskTracker,
-    pub(crate) faults: Faults,
+    /// The fault hook of their runtime.
+    pub faults: Faults,
     pub(crate) supervisor: Addr<Supervisor>,
 }
 
 /// A child's name, role and stop, for its guard.
-pub(crate) struct ChildContext {
+pub struct ChildContext {
     pub(crate) parent: Arc<Parent>,
     pub(crate) label: Arc<Label>,
     /// None for the Supervisor: its guard decides by itself.
@@ -80,7 +82,7 @@ impl Future for Stopped<'_> {
 
 impl Parent {
     /// The context of a child of this name and role, which ends with its parent.
-    pub(crate) fn context(self: &Arc<Self>, name: &str, role: Role) -> ChildContext {
+    pub fn context(self: &Arc<Self>, name: &str, role: Role) -> ChildContext {
         let label = Label { owner: Arc::clone(&self.name), kind: "", name: name.into() };
         let stop = StopOn::Token(self.stop.clone());
         ChildContext { parent: Arc::clone(self), label: Arc::new(label), role: Some(role), stop }
@@ -109,3 +111,6 @@ impl ChildContext {
         self.role.is_some_and(|role| role.follows_group)
     }
 }
+
+informer_core::debug_as!(Parent, self, name = self.name);
+informer_core::debug_as!(ChildContext, self, label = self.label);

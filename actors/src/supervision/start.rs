@@ -18,7 +18,7 @@ use crate::supervision::supervisor::SupervisorSpec;
 
 impl Parent {
     /// A parent on an arbiter of this runtime. Its only child is the Supervisor, which is started here.
-    pub(crate) fn start(
+    pub fn start(
         name: &str,
         owner: Arc<dyn Owner>,
         group: Group,
@@ -29,7 +29,7 @@ impl Parent {
     }
 
     /// The same on this arbiter.
-    pub(crate) fn start_on(
+    pub fn start_on(
         arbiter: ArbiterHandle,
         (name, owner, group): (&str, Arc<dyn Owner>, Group),
         runtime: &Runtime,
@@ -61,7 +61,7 @@ impl Parent {
 impl ChildContext {
     /// Starts a child under a guard on the arbiter of its parent. `ended` is called once, whatever ends first: with the
     /// last verdict, or with none when the arbiter ends, or has ended, before the child does.
-    pub(crate) fn start<A: Child>(
+    pub fn start<A: Child>(
         self,
         inbox: AddressReceiver<A>,
         spec: A::Spec,

@@ -113,7 +113,8 @@ impl ObjectKey {
     }
 
     /// Cluster and namespace, by which keys are ordered before their names.
-    pub(crate) fn scope(&self) -> (Option<&ClusterName>, Option<&str>) {
+    #[doc(hidden)]
+    pub fn scope(&self) -> (Option<&ClusterName>, Option<&str>) {
         self.scope.names()
     }
 }

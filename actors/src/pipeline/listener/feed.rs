@@ -20,14 +20,14 @@ use crate::runtime::locked::locked;
 type TakeFn<S> = Box<dyn Fn(&Change<S>) + Send + Sync>;
 
 /// Takes the keys that changes concern. It outlives its Listener: the next one goes on where that has been.
-pub(crate) struct Feed<S: Body> {
+pub struct Feed<S: Body> {
     take: TakeFn<S>,
     progress: Mutex<Progress<S>>,
 }
 
 impl<S: Body> Feed<S> {
     /// The function does not block, and runs code of others only guarded.
-    pub(crate) fn new(take: impl Fn(&Change<S>) + Send + Sync + 'static) -> Self {
+    pub fn new(take: impl Fn(&Change<S>) + Send + Sync + 'static) -> Self {
         Self { take: Box::new(take), progress: Mutex::default() }
     }
 
@@ -48,7 +48,7 @@ impl<S: Body> Feed<S> {
     }
 
     /// No Listener goes on from here. Gives what was known, to be freed.
-    pub(crate) fn forget(&self) -> Progress<S> {
+    pub fn forget(&self) -> Progress<S> {
         std::mem::take(&mut *locked(&self.progress))
     }
 
@@ -60,3 +60,5 @@ impl<S: Body> Feed<S> {
         last
     }
 }
+
+informer_core::debug_as!([S: Body] Feed<S>, self);

@@ -1,0 +1,225 @@
+//! Controllers: each key to which something happens is reconciled, once at a time, until it is in order.
+//!
+//! Answers "how do events become calls of a reconcile function?". Informers feed a work queue with keys; workers take
+//! them and call the function, which reads the cache and is given no event. Decisions are in
+//! `crate::controller::machine`. Invariants:
+//! 1. A key to which something happened is reconciled with a state that is at least as new, unless the controller ends
+//!    before. It is never reconciled twice at once.
+//! 2. A panic, an error or a reconcile that hangs affects its own key alone.
+//! 3. A key is not reconciled again before the caches have seen what its last reconcile wrote, within a bound.
+//! 4. What is held is bounded: keys in the queue, and what `crate::controller::machine` bounds. No object waits.
+//!
+//! ```text
+//!  primary informer ──▶ Listener ──key──────────┐
+//!  other informers ───▶ Listener ──map──keys──▶ ledger, WorkQueue ──▶ worker 1..n ──▶ reconcile(Request)
+//!  triggers, streams, period ────────────keys───┘        ▲               │ Outcome, error, panic, time limit
+//!                                                        └── key ◀── caches have seen its writes
+//! ```
+//! Read next: `controller/builder.rs`, what is chosen; `controller/worker.rs`, one reconcile; `controller/feed.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::meta::ObjectKey;
+
+pub use crate::controller::machine::{
+    Causes, EventKind, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
+    MOST_WITH_CAUSES, MOST_WRITES, Outcome, Reason,
+};
+pub use any::AnyController;
+pub use builder::{ControllerBuilder, ReadyController, StartControllerError};
+pub use end::ControllerEnd;
+pub use request::{Reconcile, ReconcileError, Request};
+pub(crate) use start::RegisteredController;
+pub use status::{ControllerState, ControllerStatus, Counts, Failure, HANGS_AFTER};
+pub use trigger::Trigger;
+
+pub use informer_actors::inner::Selected;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::queue::{Added, NotDrained};
+use cells::Feeds;
+use informer_actors::informer::AnyInformer;
+use informer_actors::informer::Body;
+use informer_actors::inner::Registration;
+use shared::Shared;
+
+mod any;
+mod builder;
+mod cells;
+mod end;
+mod feed;
+mod following;
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
+pub mod machine;
+mod request;
+mod shared;
+mod start;
+mod status;
+#[cfg(test)]
+mod tests;
+mod trigger;
+mod watched;
+mod worker;
+
+/// A running controller; the module's documentation describes it. Cloning copies a pointer; the last handle dropped
+/// shuts it down.
+///
+/// ```
+/// # #[cfg(feature = "testing")] {
+/// use actix_informer::controller::{Controller, Outcome, Request};
+/// use actix_informer::informer::Informer;
+/// use actix_informer::runtime::Runtime;
+/// # use actix_informer::testing::Server;
+/// # use std::time::Duration;
+/// # Runtime::simulated(1).run(|runtime| async move {
+/// # let server = Server::<String>::new();
+/// # server.apply("default/one", "1".to_owned());
+/// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
+/// let controller = Controller::builder(&texts)
+///     .workers(8)
+///     .time_limit(Duration::from_secs(30))
+///     .reconcile(|request: Request<String>| async move {
+///         match request.object() {
+///             Some(text) => println!("{} is {}", request.key(), text.body()),
+///             None => println!("{} is gone", request.key()),
+///         }
+///         Ok(Outcome::Done)
+///     })
+///     .start()?;
+/// # texts.synced().await?;
+/// # tokio::time::sleep(Duration::from_secs(1)).await;
+/// assert_eq!(controller.status().counts.succeeded, 1);
+/// controller.drain(Duration::from_secs(10)).await?; // what waits is finished
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+/// ```
+#[must_use = "a controller stops when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let controller = ..`"]
+pub struct Controller<S: Body>(Arc<Handle<S>>);
+
+/// What all handles share; its drop stops the controller.
+struct Handle<S: Body> {
+    shared: Arc<Shared<S>>,
+    feeds: Feeds,
+    registration: Option<Registration>,
+}
+
+impl<S: Body> Controller<S> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.shared.name
+    }
+
+    /// How it is doing. O(informers and keys that are being reconciled).
+    pub fn status(&self) -> ControllerStatus {
+        self.0.shared.status(&self.0.feeds)
+    }
+
+    /// The informers that it watches, the primary one first.
+    pub fn informers(&self) -> Vec<AnyInformer> {
+        self.0.shared.watched.iter().map(|watched| watched.any_informer()).collect()
+    }
+
+    /// This key is to be reconciled, also if it rests after a terminal error. Returns at once; refused after the stop.
+    pub fn trigger(&self, key: ObjectKey) -> Added {
+        self.triggers().trigger(key)
+    }
+
+    /// A handle that does only that, and does not keep the controller running.
+    pub fn triggers(&self) -> Trigger {
+        Trigger::new(&self.0.shared)
+    }
+
+    /// Takes nothing new, and waits until what waits is reconciled and what runs has ended. Retries and delayed keys are
+    /// discarded. Keys wait for nothing if the informers have never been synced, or this program is not the leader: they
+    /// are discarded, too. At the limit what runs goes on: [`Self::shut_down`] ends it.
+    ///
+    /// # Errors
+    /// When the time is up, or the runtime has ended: what is left.
+    pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
+        self.0.shared.drain(&self.0.feeds, limit).await
+    }
+
+    /// Takes nothing new, discards what waits, and tells what runs to end ([`Request::stopping`]); what still runs after
+    /// the grace is dropped. Returns at once; [`Self::ended`] waits.
+    pub fn shut_down(&self) {
+        self.0.shared.shut_down(&self.0.feeds);
+    }
+
+    /// Waits until nothing of it runs any more, which follows a drain or a shutdown: no worker, no reconcile, no wait for
+    /// a write and no stream of keys. A function has ended when its future is dropped, at the latest after the grace. An
+    /// actor has ended when it has answered and has dropped its [`Request`]: one that is stuck is waited for without a
+    /// limit, so give this wait one.
+    pub async fn ended(&self) {
+        self.0.shared.end.ended().await;
+    }
+
+    /// Is cancelled when it does not follow one of its informers any more.
+    pub(crate) fn lost(&self) -> CancellationToken {
+        self.0.shared.lost.clone()
+    }
+
+    pub(crate) fn stop_grace(&self) -> Duration {
+        self.0.shared.limits.stop_grace
+    }
+
+    /// What says so after the last handle is dropped, too.
+    pub fn end(&self) -> ControllerEnd {
+        self.0.shared.end.clone()
+    }
+}
+
+/// A controller, or an operator, that is dropped at once is a warning of the compiler.
+///
+/// ```
+/// # #![deny(unused_must_use)]
+/// # use crate::controller::{Controller, Outcome, Request, StartControllerError};
+/// # use informer_actors::informer::Informer;
+/// fn start(texts: &Informer<String>) -> Result<(), StartControllerError> {
+///     let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
+///     let _controller = Controller::builder(texts).reconcile(reconcile).start()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # #![deny(unused_must_use)]
+/// # use crate::controller::{Controller, Outcome, Request, StartControllerError};
+/// # use informer_actors::informer::Informer;
+/// fn start(texts: &Informer<String>) -> Result<(), StartControllerError> {
+///     let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
+///     Controller::builder(texts).reconcile(reconcile).start()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// ```
+/// # #![deny(unused_must_use)]
+/// # use informer_actors::{operator::{Operator, StartOperatorError}, runtime::Runtime};
+/// fn start(runtime: &Runtime) -> Result<(), StartOperatorError> {
+///     let _operator = Operator::builder(runtime).start()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # #![deny(unused_must_use)]
+/// # use informer_actors::{operator::{Operator, StartOperatorError}, runtime::Runtime};
+/// fn start(runtime: &Runtime) -> Result<(), StartOperatorError> {
+///     Operator::builder(runtime).start()?;
+///     Ok(())
+/// }
+/// ```
+#[cfg(doctest)]
+struct Newcomer9DroppedAtOnce;
+
+impl<S: Body> Drop for Handle<S> {
+    fn drop(&mut self) {
+        self.shared.shut_down(&self.feeds);
+    }
+}
+
+informer_core::clone_of!([S: Body] Controller<S>);
+
+informer_core::debug_as!([S: Body] Controller<S>, self, name = self.name());

@@ -1,0 +1,140 @@
+//! A controller without the type of its objects, so that controllers of many kinds fit into one list.
+//!
+//! Answers "how are they all, and how are they stopped?". It is a handle like the others: the last one dropped stops the
+//! controller. Read next: `../controller.rs`, whose methods these are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use informer_core::meta::ObjectKey;
+use tokio_util::sync::CancellationToken;
+
+use super::{Controller, ControllerEnd, ControllerStatus};
+use crate::queue::{Added, NotDrained};
+use informer_actors::informer::AnyInformer;
+use informer_actors::informer::Body;
+
+/// A running controller of any kind. Cheap to clone; the last handle dropped stops the controller.
+#[derive(Clone)]
+#[must_use = "a controller stops when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let controller = ..`"]
+pub struct AnyController(Arc<dyn Erased>);
+
+trait Erased: Send + Sync {
+    fn name(&self) -> &str;
+    fn status(&self) -> ControllerStatus;
+    fn informers(&self) -> Vec<AnyInformer>;
+    fn trigger(&self, key: ObjectKey) -> Added;
+    fn drain(&self, limit: Duration) -> BoxFuture<'_, Result<(), NotDrained>>;
+    fn shut_down(&self);
+    fn end(&self) -> ControllerEnd;
+    fn lost(&self) -> CancellationToken;
+    fn stop_grace(&self) -> Duration;
+}
+
+impl<S: Body> Erased for Controller<S> {
+    fn name(&self) -> &str {
+        Self::name(self)
+    }
+
+    fn status(&self) -> ControllerStatus {
+        Self::status(self)
+    }
+
+    fn informers(&self) -> Vec<AnyInformer> {
+        Self::informers(self)
+    }
+
+    fn trigger(&self, key: ObjectKey) -> Added {
+        Self::trigger(self, key)
+    }
+
+    fn drain(&self, limit: Duration) -> BoxFuture<'_, Result<(), NotDrained>> {
+        Self::drain(self, limit).boxed()
+    }
+
+    fn shut_down(&self) {
+        Self::shut_down(self);
+    }
+
+    fn end(&self) -> ControllerEnd {
+        Self::end(self)
+    }
+
+    fn lost(&self) -> CancellationToken {
+        Self::lost(self)
+    }
+
+    fn stop_grace(&self) -> Duration {
+        Self::stop_grace(self)
+    }
+}
+
+impl AnyController {
+    /// As [`Controller::name`].
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// As [`Controller::status`].
+    pub fn status(&self) -> ControllerStatus {
+        self.0.status()
+    }
+
+    /// As [`Controller::informers`].
+    pub fn informers(&self) -> Vec<AnyInformer> {
+        self.0.informers()
+    }
+
+    /// As [`Controller::trigger`].
+    pub fn trigger(&self, key: ObjectKey) -> Added {
+        self.0.trigger(key)
+    }
+
+    /// As [`Controller::drain`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
+        self.0.drain(limit).await
+    }
+
+    /// As [`Controller::shut_down`].
+    pub fn shut_down(&self) {
+        self.0.shut_down();
+    }
+
+    /// As [`Controller::ended`].
+    pub async fn ended(&self) {
+        self.end().ended().await;
+    }
+
+    /// As [`Controller::end`].
+    pub fn end(&self) -> ControllerEnd {
+        self.0.end()
+    }
+
+    /// How long its reconciles may go on after a shutdown.
+    pub(crate) fn stop_grace(&self) -> Duration {
+        self.0.stop_grace()
+    }
+
+    /// Waits until it does not follow one of its informers any more, since a Listener of it was given up.
+    pub(crate) async fn lost(&self) {
+        self.0.lost().cancelled().await;
+    }
+}
+
+impl<S: Body> From<Controller<S>> for AnyController {
+    fn from(controller: Controller<S>) -> Self {
+        Self(Arc::new(controller))
+    }
+}
+
+impl<S: Body> From<&Controller<S>> for AnyController {
+    fn from(controller: &Controller<S>) -> Self {
+        controller.clone().into()
+    }
+}
+
+informer_core::debug_as!(AnyController, self, name = self.name());

@@ -1,0 +1,366 @@
+//! How a controller is made: what it watches, how it works, and what reconciles.
+//!
+//! Answers "what can be chosen?". Every default stands at its setter. Read next: `../controller.rs`, what is started.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::controller::machine::MOST_WITH_CAUSES;
+use crate::queue::machine::{RateLimiter, default_limiter};
+use actix::Recipient;
+use futures_util::stream::{BoxStream, Stream, StreamExt};
+use informer_core::listener::ChangeFilter;
+use informer_core::meta::{Object, ObjectKey};
+use tokio_util::sync::CancellationToken;
+
+use super::cells::{Failures, Feeds, LedgerCell};
+use super::end::ControllerEnd;
+use super::feed::{mapped, primary};
+use super::request::{Answer, Asked, Reconcile, Request};
+use super::shared::{Fence, Limits, Shared};
+use super::start::{Starter, anywhere, list, locally};
+use super::status::Counters;
+use super::trigger::{follow, repeat};
+use super::watched::{Follows, Watched, number_in};
+use super::{Controller, Handle};
+use crate::queue::{MOST_WORKERS, WorkQueue};
+use informer_actors::informer::Body;
+use informer_actors::informer::Informer;
+use informer_actors::inner::Named;
+use informer_actors::subscription::{SubscribeError, SubscribeOptions};
+
+type MakeFeed<S> = Box<dyn FnOnce(&Arc<Shared<S>>) -> Result<Box<dyn Follows>, SubscribeError> + Send>;
+
+/// The settings of a controller; [`Self::reconcile`], [`Self::reconcile_local`] or [`Self::reconcile_by`] says what reconciles.
+#[must_use = "a builder does nothing until a controller is started"]
+pub struct ControllerBuilder<S: Body> {
+    primary: Informer<S>,
+    name: Arc<str>,
+    options: SubscribeOptions<S>,
+    watched: Vec<Box<dyn Watched>>,
+    /// The numbers of those of which objects are owned.
+    owned: Vec<usize>,
+    feeds: Vec<MakeFeed<S>>,
+    streams: Vec<BoxStream<'static, ObjectKey>>,
+    every: Option<Duration>,
+    limiter: Box<dyn RateLimiter<ObjectKey> + Send>,
+    fence: Option<Fence>,
+    limits: Limits,
+}
+
+/// A controller that is not started yet.
+#[must_use = "it does nothing until it is started"]
+pub struct ReadyController<S: Body> {
+    builder: ControllerBuilder<S>,
+    starter: Starter<S>,
+}
+
+/// Why a controller did not start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("controller {controller:?}: {source}")]
+#[non_exhaustive]
+pub struct StartControllerError {
+    /// Its name.
+    pub controller: Arc<str>,
+    /// Which informer cannot be subscribed to, and why.
+    pub source: SubscribeError,
+}
+
+impl<S: Body> Controller<S> {
+    /// The builder of a controller for the objects of this informer, with its runtime and its name. One worker. After a
+    /// failure a key waits for 5 ms, doubled with each further failure of it, at most 1,000 s, each wait shortened by up to
+    /// a half at random; it does not wait for the failures of others.
+    pub fn builder(primary: &Informer<S>) -> ControllerBuilder<S> {
+        ControllerBuilder {
+            primary: primary.clone(),
+            name: primary.name().into(),
+            options: SubscribeOptions::new(),
+            watched: vec![Box::new(primary.clone())],
+            owned: Vec::new(),
+            feeds: Vec::new(),
+            streams: Vec::new(),
+            every: None,
+            limiter: Box::new(default_limiter()),
+            fence: None,
+            limits: Limits {
+                workers: 1,
+                time_limit: None,
+                write_wait: Duration::from_secs(5),
+                stop_grace: Duration::from_secs(5),
+                ignores_own_writes: false,
+                quiet: Duration::ZERO,
+            },
+        }
+    }
+}
+
+impl<S: Body> ControllerBuilder<S> {
+    /// Its name in its status, in logs and spans, and that of its queue. That of the primary informer unless set.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The informer whose objects are reconciled.
+    pub const fn primary(&self) -> &Informer<S> {
+        &self.primary
+    }
+
+    /// A change of an object of this other informer leads to a reconcile of the keys that the function gives. It is asked
+    /// about the state before the change and the state after it. It runs on the informer's thread and must not block. A
+    /// panic of it is counted, and leads to no key. Such a change also ends the rest of a key after a terminal error.
+    ///
+    /// The workers begin when this informer is synced, too; and what [`Request::written_as`] is told of its objects is
+    /// waited for.
+    #[doc(alias = "watches")]
+    pub fn maps<T: Body, I>(
+        self,
+        informer: &Informer<T>,
+        map: impl Fn(&Object<T>) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        self.maps_with(informer, SubscribeOptions::new(), map)
+    }
+
+    /// As [`Self::maps`], with a filter; the name in the options is not used.
+    pub fn maps_with<T: Body, I>(
+        self,
+        informer: &Informer<T>,
+        options: SubscribeOptions<T>,
+        map: impl Fn(&Object<T>) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        self.watch(informer, options, map, false)
+    }
+
+    /// As [`Self::maps_with`], for objects that the reconcile itself makes: a change of such an object does not end the
+    /// rest of a key after a terminal error. The front door's `owns` reads owner references.
+    pub fn owns_with<T: Body, I>(
+        self,
+        informer: &Informer<T>,
+        options: SubscribeOptions<T>,
+        owner: impl Fn(&Object<T>) -> I + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        self.watch(informer, options, owner, true)
+    }
+
+    fn watch<T: Body, I>(
+        mut self,
+        informer: &Informer<T>,
+        options: SubscribeOptions<T>,
+        map: impl Fn(&Object<T>) -> I + Send + Sync + 'static,
+        is_owned: bool,
+    ) -> Self
+    where
+        I: IntoIterator<Item = ObjectKey>,
+    {
+        let number = number_in(informer, &self.watched).unwrap_or(self.watched.len());
+        if number == self.watched.len() {
+            self.watched.push(Box::new(informer.clone()));
+        }
+        if is_owned {
+            self.owned.push(number);
+        }
+        let informer = informer.clone();
+        self.feeds.push(Box::new(move |shared| {
+            let map = move |object: &Object<T>| map(object).into_iter().collect();
+            mapped(shared, &informer, options, (Box::new(map), is_owned))
+        }));
+        self
+    }
+
+    /// Reconciles also the keys that come from this stream. It is polled on our callbacks' arbiter until it ends, or until
+    /// the controller takes nothing new. It is read as fast as it gives keys, since a key that waits already takes no room.
+    #[doc(alias = "reconcile_on")]
+    pub fn stream(mut self, keys: impl Stream<Item = ObjectKey> + Send + 'static) -> Self {
+        self.streams.push(keys.boxed());
+        self
+    }
+
+    /// Reconciles each object of the primary cache again once in each such period, with low priority, whatever the filters
+    /// say. A period of less than a second is taken as a second. Never unless set.
+    #[doc(alias("requeue", "resync"))]
+    pub fn every(mut self, period: Duration) -> Self {
+        self.every = Some(period.max(Duration::from_secs(1)));
+        self
+    }
+
+    /// An update of a primary object leads to a reconcile only if it passes this filter, and each other filter that was
+    /// set. An addition or a deletion always leads to one. A filter that panics lets the update pass. Every update leads to
+    /// a reconcile unless a filter is set.
+    #[doc(alias = "predicate")]
+    pub fn filter(mut self, changes: ChangeFilter<S>) -> Self {
+        self.options = self.options.changes(changes);
+        self
+    }
+
+    /// A primary object leads to a reconcile only if this holds for it before or after the change. A panic counts as yes.
+    #[doc(alias = "predicate")]
+    pub fn only(mut self, passes: impl Fn(&Object<S>) -> bool + Send + Sync + 'static) -> Self {
+        self.options = self.options.filter(passes);
+        self
+    }
+
+    /// An event of an owned object leads to no reconcile if it shows what the last reconcile of the key was answered for a
+    /// write, as [`Request::written_as`] was told: the function has seen this state already. Any other state of the
+    /// object does lead to one, and so does its deletion. Of one reconcile the events of 1,024 objects wait for its answers,
+    /// if they come before it ends; further ones lead to another reconcile.
+    ///
+    /// For a function that goes on from the answers of its writes. One that makes an object, ends, and waits for the event
+    /// of it must not set this. Without it, what controller-runtime and kube-rs do is done: each change that writes children
+    /// is followed by one more reconcile, which finds everything in order.
+    pub fn ignore_own_writes(mut self) -> Self {
+        self.limits.ignores_own_writes = true;
+        self
+    }
+
+    /// A key is reconciled when no event has come for it in this time: each further one puts that off again, for
+    /// [`MOST_PERIODS`](crate::queue::MOST_PERIODS) such times at most. So many changes of an object, and of what
+    /// belongs to it, are one reconcile. First lists, resyncs, triggers, streams and the period of the controller are not put
+    /// off. Nothing is put off unless set.
+    pub fn debounce(mut self, quiet: Duration) -> Self {
+        self.limits.quiet = quiet;
+        self
+    }
+
+    /// How many keys are reconciled at the same time: 1 to [`MOST_WORKERS`], each by a task. One unless set.
+    #[doc(alias("MaxConcurrentReconciles", "concurrency"))]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.limits.workers = workers.clamp(1, MOST_WORKERS);
+        self
+    }
+
+    /// How long one reconcile may take. At the limit its future is dropped, which counts as a failure. An actor cannot be
+    /// stopped: at the limit its request's [`stopping`](Request::stopping) is ready, and its answer is waited for. No
+    /// limit unless set.
+    #[doc(alias("ReconciliationTimeout", "timeout"))]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.limits.time_limit = Some(limit);
+        self
+    }
+
+    /// How long a key waits for the caches to see what its reconcile has written. 5 s unless set.
+    pub fn write_wait(mut self, limit: Duration) -> Self {
+        self.limits.write_wait = limit;
+        self
+    }
+
+    /// How long reconciles may go on after the shutdown, before their futures are dropped. 5 s unless set.
+    pub fn stop_grace(mut self, grace: Duration) -> Self {
+        self.limits.stop_grace = grace;
+        self
+    }
+
+    /// How long keys wait after failures. It is asked while the queue is locked, and must not use the queue or the controller.
+    #[doc(alias = "backoff")]
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectKey> + Send + 'static) -> Self {
+        self.limiter = Box::new(limiter);
+        self
+    }
+
+    /// Each request carries the number that this function gives. While it gives none, this program is not the leader, and
+    /// no reconcile begins. It is asked before each reconcile, and once a second while a key waits for a number. It must
+    /// not block. If it panics, there is no number.
+    #[doc(alias = "NeedLeaderElection")]
+    pub fn fenced_by(mut self, fence: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
+        self.fence = Some(Box::new(fence));
+        self
+    }
+
+    /// Reconciles with this async function. It runs on the tokio runtime in which [`ReadyController::start`] is called,
+    /// which needs its timer enabled. If there is none, it runs on our callbacks' arbiter, where it must not block. When
+    /// that runtime ends, the keys under way wait again, and the status shows that no worker is left.
+    pub fn reconcile<F>(
+        self,
+        function: impl Fn(Request<S>) -> F + Send + Sync + 'static,
+    ) -> ReadyController<S>
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        ReadyController { builder: self, starter: anywhere(function, true) }
+    }
+
+    /// Reconciles with an async function whose futures need not be `Send`, on our callbacks' arbiter. It must not block.
+    pub fn reconcile_local<F>(self, function: impl Fn(Request<S>) -> F + Send + 'static) -> ReadyController<S>
+    where
+        F: Future<Output = Answer> + 'static,
+    {
+        ReadyController { builder: self, starter: locally(function) }
+    }
+
+    /// Reconciles with an actor. It is sent [`Reconcile`] for as many keys at the same time as there are workers. Once it
+    /// has stopped, each try is a failure.
+    pub fn reconcile_by(self, actor: impl Into<Recipient<Reconcile<S>>>) -> ReadyController<S> {
+        let (actor, runtime) = (actor.into(), self.primary.runtime().clone());
+        let function = move |request| Asked::new(&actor, request, &runtime);
+        ReadyController { builder: self, starter: anywhere(function, false) }
+    }
+}
+
+impl<S: Body> ReadyController<S> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.builder.name
+    }
+
+    /// Subscribes to its informers and starts its workers, which begin when all of these are synced. Returns at once.
+    ///
+    /// # Errors
+    /// When one of the informers has stopped, or its options cannot be met.
+    pub fn start(self) -> Result<Controller<S>, StartControllerError> {
+        let Self { builder, starter } = self;
+        let ControllerBuilder { primary: informer, name, options, feeds, streams, every, .. } = builder;
+        let runtime = informer.runtime().clone();
+        let queue = WorkQueue::of_objects(&runtime, Arc::clone(&name))
+            .rate_limiter(builder.limiter)
+            .noting(MOST_WITH_CAUSES);
+        let (end, task) = ControllerEnd::new(&name);
+        let shared = Arc::new(Shared {
+            name: Arc::clone(&name),
+            runtime: runtime.clone(),
+            primary: informer,
+            watched: builder.watched.into(),
+            owned: builder.owned,
+            queue,
+            ledger: LedgerCell::new(runtime.release()),
+            counters: Counters::default(),
+            failures: Failures::default(),
+            fence: builder.fence,
+            limits: builder.limits,
+            no_intake: CancellationToken::new(),
+            lost: CancellationToken::new(),
+            stop: CancellationToken::new(),
+            end,
+            has_begun: AtomicBool::new(false),
+        });
+        let first: MakeFeed<S> = Box::new(move |shared| primary(shared, options));
+        let feeds = std::iter::once(first).chain(feeds).map(|feed| feed(&shared));
+        let feeds = feeds.collect::<Result<Vec<_>, _>>();
+        let feeds = feeds.map_err(|source| StartControllerError { controller: name, source })?;
+        starter(&shared, &task);
+        for stream in streams {
+            let held = (Arc::clone(&shared), task.clone());
+            runtime.spawn_local(move || follow(held, stream));
+        }
+        if let Some(period) = every {
+            let held = (Arc::clone(&shared), task.clone());
+            runtime.spawn_local(move || repeat(held, period));
+        }
+        let registration = runtime.register(Named::Controller, &shared.name);
+        let handle = Arc::new(Handle { shared, feeds: Feeds::new(feeds), registration });
+        list(&handle);
+        Ok(Controller(handle))
+    }
+}
+
+informer_core::debug_as!([S: Body] ControllerBuilder<S>, self, name = self.name);
+
+informer_core::debug_as!([S: Body] ReadyController<S>, self, name = self.builder.name);

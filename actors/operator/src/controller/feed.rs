@@ -1,0 +1,143 @@
+//! How changes of objects become keys that wait.
+//!
+//! Answers "which keys does this change concern?": for the primary informer that of the object, for others those that a
+//! function says. Each informer has a Listener for the controller, which calls a function here with each change, on the
+//! informer's own arbiter; so no object waits. Invariants:
+//! 1. A function that maps objects to keys is asked about the state before and the state after, so that the key which
+//!    loses an object is reconciled, too.
+//! 2. A panic of such a function is counted and logged. The state that it panicked over leads to no key; the other state
+//!    does.
+//! 3. Keys of first lists and of resyncs have low priority. Only live events are put off by a debounce.
+//!
+//! Read next: `following.rs`, which subscribes; `shared.rs`, which adds.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::controller::machine::{Arrival, EventKind, Reason};
+use crate::queue::machine::Priority;
+use informer_core::delta::{Cause, Change};
+use informer_core::meta::{Object, ObjectKey};
+use informer_core::words::{QUOTED, one_line};
+
+use super::following::follow;
+use super::shared::Shared;
+use super::watched::{Follows, number_in};
+use informer_actors::informer::Body;
+use informer_actors::informer::Informer;
+use informer_actors::inner::drop_payload;
+use informer_actors::inner::{Feed, Followed};
+use informer_actors::subscription::{SubscribeError, SubscribeOptions};
+use informer_core::words::panic_text;
+
+/// The keys that an object belongs to.
+pub(super) type MapFn<T> = Box<dyn Fn(&Object<T>) -> Vec<ObjectKey> + Send + Sync>;
+
+/// Adds the key of each object of the primary informer to which something happens.
+pub(super) fn primary<S: Body>(
+    shared: &Arc<Shared<S>>,
+    options: SubscribeOptions<S>,
+) -> Result<Box<dyn Follows>, SubscribeError> {
+    let to = Arc::clone(shared);
+    let name: Arc<str> = shared.primary.name().into();
+    let feed = Feed::new(move |change: &Change<S>| {
+        let arrival = match change {
+            Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
+                Arrival::Present { meta: object.cached_meta(), is_rewound: *cause == Cause::Rewind }
+            }
+            // The object is still there, in a state that the filter drops.
+            Change::Deleted { cause: Cause::LeftFilter, .. } => Arrival::Input,
+            // A server tells of an object that leaves a selector as of one that is deleted.
+            Change::Deleted { last, .. } if to.primary.would_hold(last.key()) => Arrival::Gone(last),
+            Change::Deleted { last, .. } => Arrival::Left(last),
+        };
+        to.arrive_after(change.key(), arrival, why(&name, change), quiet(&to, change));
+    });
+    follow(shared, &shared.primary, options, feed)
+}
+
+/// Adds the keys that this function says for each object of this informer to which something happens. An owned object
+/// does not end the rest of its owner.
+pub(super) fn mapped<S: Body, T: Body>(
+    shared: &Arc<Shared<S>>,
+    informer: &Informer<T>,
+    options: SubscribeOptions<T>,
+    (map, is_owned): (MapFn<T>, bool),
+) -> Result<Box<dyn Follows>, SubscribeError> {
+    let to = Arc::clone(shared);
+    let name: Arc<str> = informer.name().into();
+    let number = number_in(informer, &shared.watched);
+    let number = number.filter(|_| is_owned && shared.limits.ignores_own_writes);
+    let feed = Feed::new(move |change: &Change<T>| {
+        let states = match change {
+            Change::Added { object, .. } => [Some(object), None],
+            Change::Updated { old, object, .. } => [Some(object), Some(old)],
+            Change::Deleted { old, last, .. } => [Some(last), Some(old)],
+        };
+        let mut keys = BTreeSet::new();
+        for (at, state) in states.iter().enumerate() {
+            if let Some(state) =
+                state.filter(|state| at == 0 || states[0].is_none_or(|new| !new.ptr_eq(state)))
+            {
+                keys.extend(mapped_keys(&to, &map, state));
+            }
+        }
+        for key in &keys {
+            let arrival = match number {
+                _ if !is_owned => Arrival::Input,
+                Some(number) => made(number, change),
+                None => Arrival::Output,
+            };
+            to.arrive_after(key, arrival, why(&name, change), quiet(&to, change));
+        }
+    });
+    follow(shared, informer, options, feed)
+}
+
+/// What happened to an owned object of this informer.
+fn made<S, T>(informer: usize, change: &Change<T>) -> Arrival<'_, S> {
+    match change {
+        Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
+            let is_again = matches!(cause, Cause::Resync | Cause::Rewind);
+            Arrival::Made { informer, meta: object.cached_meta(), is_again }
+        }
+        Change::Deleted { last, .. } => Arrival::Unmade { informer, object: last.key() },
+    }
+}
+
+fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Object<T>) -> Vec<ObjectKey> {
+    catch_unwind(AssertUnwindSafe(|| map(object))).unwrap_or_else(|panic| {
+        let count = shared.counters.map_panics.add(1) + 1;
+        if count.is_power_of_two() {
+            let (controller, key) = (&shared.name, object.key());
+            let panicked = one_line(panic_text(&*panic), QUOTED);
+            tracing::error!(target: "actix_informer::controller", %controller, %key, count, "controller {controller}: the function that maps {key} to keys has panicked: no key is reconciled for this state ({count} times so far): {panicked}");
+        }
+        drop_payload(panic);
+        Vec::new()
+    })
+}
+
+/// For how long nothing more has to come for the key. A list is not put off: it tells each object once.
+fn quiet<S: Body, T>(shared: &Shared<S>, change: &Change<T>) -> Duration {
+    match change.cause() {
+        Cause::Watch | Cause::LeftFilter => shared.limits.quiet,
+        _ => Duration::ZERO,
+    }
+}
+
+/// The reason, and how urgent it is.
+fn why<T>(informer: &Arc<str>, change: &Change<T>) -> (Reason, Priority) {
+    let (kind, cause) = match change {
+        Change::Added { cause, .. } => (EventKind::Added, *cause),
+        Change::Updated { cause, .. } => (EventKind::Updated, *cause),
+        Change::Deleted { cause, .. } => (EventKind::Deleted, *cause),
+    };
+    let priority = match cause {
+        Cause::InitialList | Cause::Resync => Priority::Low,
+        _ => Priority::Normal,
+    };
+    (Reason::Event { informer: Arc::clone(informer), key: change.key().clone(), kind, cause }, priority)
+}

@@ -1,0 +1,106 @@
+//! Owners of objects, by their owner references.
+//!
+//! Answers "which object of the primary informer does this object belong to?". Invariants:
+//! 1. An owner is found by group, kind, name and uid: one of another group, or an earlier life of the same name, is
+//!    another object.
+//! 2. An owner that the cache does not have is not reconciled for an object of it. When the owner comes, it is reconciled
+//!    for its own event.
+//!
+//! Read next: `crate::controller::ControllerBuilder::owns_with`.
+
+use crate::controller::ControllerBuilder;
+use informer_actors::informer::{Body, Informer, Lister};
+use informer_actors::subscription::SubscribeOptions;
+use informer_core::meta::{Object, ObjectKey};
+use kube_core::Resource;
+
+use informer_client::representation::{Controlled, ControllerRef};
+
+/// Objects that belong to primary objects by owner references. It is in the prelude.
+pub trait Owns: Sized {
+    /// When something happens to an object of this informer, the primary object that controls it is reconciled: the one
+    /// that its owner reference with `controller: true` names, if group, kind and uid fit.
+    #[must_use]
+    fn owns<T: Body + Controlled>(self, children: &Informer<T>) -> Self {
+        self.owns_if(children, SubscribeOptions::new())
+    }
+
+    /// As [`Self::owns`], with a filter: `SubscribeOptions::new().changes(predicates::generation_changed())`.
+    #[doc(alias = "predicate")]
+    #[must_use]
+    fn owns_if<T: Body + Controlled>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self;
+
+    /// When something happens to an object of `children`, the primary object is reconciled that controls the object of
+    /// `middle` which controls it: pods of a deployment through its replica sets. While the cache does not have the
+    /// object between them, nobody is reconciled; [`Self::owns`] of `middle` hears of that one itself.
+    #[must_use]
+    fn owns_through<M: Body + Controlled, T: Body + Controlled>(
+        self,
+        middle: &Informer<M>,
+        children: &Informer<T>,
+    ) -> Self;
+}
+
+impl<S: Body + Resource<DynamicType = ()>> Owns for ControllerBuilder<S> {
+    fn owns_if<T: Body + Controlled>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self {
+        let primary = self.primary().lister();
+        self.owns_with(children, options, move |child| {
+            owner(&primary, (&S::group(&()), &S::kind(&())), child)
+        })
+    }
+
+    fn owns_through<M: Body + Controlled, T: Body + Controlled>(
+        self,
+        middle: &Informer<M>,
+        children: &Informer<T>,
+    ) -> Self {
+        let (primary, middle) = (self.primary().lister(), middle.lister());
+        self.owns_with(children, SubscribeOptions::new(), move |child| {
+            let between =
+                child.body().controller().and_then(|reference| found(&middle, child.key(), reference))?;
+            owner(&primary, (&S::group(&()), &S::kind(&())), &between)
+        })
+    }
+}
+
+/// The key of the object of this group and kind that controls `child`, if the cache has it with the uid that the owner
+/// reference names. For kinds that are known only at run time, in
+/// [`ControllerBuilder::owns_with`](crate::controller::ControllerBuilder::owns_with).
+///
+/// ```no_run
+/// use actix_informer::controller::{Controller, owner};
+/// use actix_informer::kube_core::DynamicObject;
+/// use actix_informer::prelude::*;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// # fn demo(sites: Informer<DynamicObject>, maps: Informer<ConfigMap>) {
+/// let lister = sites.lister();
+/// let builder = Controller::builder(&sites)
+///     .owns_with(&maps, SubscribeOptions::new(), move |map| owner(&lister, ("example.org", "Website"), map));
+/// # drop(builder); }
+/// ```
+pub fn owner<S: Body, T: Controlled>(
+    primary: &Lister<S>,
+    (group, kind): (&str, &str),
+    child: &Object<T>,
+) -> Option<ObjectKey> {
+    let reference = child.body().controller()?;
+    let is_kind = reference.kind == kind && group_of(reference.api_version) == group;
+    is_kind.then(|| found(primary, child.key(), reference)).flatten().map(|owner| owner.key().clone())
+}
+
+/// The object that an owner reference of an object of this key names: in the namespace of that object, or in none.
+fn found<S: Body>(cache: &Lister<S>, child: &ObjectKey, reference: ControllerRef<'_>) -> Option<Object<S>> {
+    let beside = child.sibling(reference.name);
+    let above = ObjectKey::cluster(reference.name);
+    let above = match child.cluster_name() {
+        Some(cluster) => above.in_cluster(cluster),
+        None => above,
+    };
+    let has_uid = |owner: &Object<S>| owner.object_uid() == reference.uid.as_ref() && reference.uid.is_some();
+    [beside, above].iter().find_map(|key| cache.get(key).filter(has_uid))
+}
+
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}

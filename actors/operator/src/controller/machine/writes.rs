@@ -1,0 +1,203 @@
+//! What the caches have to show before a key may be reconciled again: the writes of its last reconcile.
+//!
+//! Answers "has the cache seen it?" for each object that was written or removed. Invariants:
+//! 1. An object has one entry for each informer that follows it: with the newest version that is known of it, and, if
+//!    its removal came last, with the life that was removed.
+//! 2. A removal is seen when the cache has reached the last version that is known of the object, and no longer has that
+//!    life of it.
+//! 3. At most [`MOST_WRITES`] objects are waited for; further ones are counted.
+//!
+//! Read next: `ledger.rs`; the waits are in `controller/shared.rs` of the crate above.
+
+use std::collections::BTreeMap;
+
+use informer_core::meta::{Meta, ObjectKey, ResourceVersion, Uid};
+
+/// For how many objects a key waits after one reconcile.
+pub const MOST_WRITES: usize = 1_024;
+
+/// What a cache has to show of one object.
+///
+/// ```
+/// # use crate::controller::machine::Awaited;
+/// # use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
+/// let version = |number| ResourceVersion::from_number(number).expect("not zero");
+/// let at = |number| Meta::new(ObjectKey::cluster("map"), version(number), SourceId::default());
+/// let written = Awaited::written(&at(7));
+/// assert!(!written.is_seen(Some(&at(6)), false));
+/// assert!(written.is_seen(Some(&at(8)), false), "something newer");
+/// assert!(written.is_seen(None, true), "its source has passed version 7, so it is gone again");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaited {
+    /// The version that the cache has to reach.
+    pub version: ResourceVersion,
+    /// The life that it must not have any more, if the object was removed.
+    removed: Option<Option<Uid>>,
+}
+
+impl Awaited {
+    /// The object was written, and had this version then.
+    pub fn written(meta: &Meta) -> Self {
+        Self { version: meta.version.clone(), removed: None }
+    }
+
+    /// The object was removed; this is what was known of it last.
+    pub fn removed(meta: &Meta) -> Self {
+        Self { version: meta.version.clone(), removed: Some(meta.uid.clone()) }
+    }
+
+    /// Whether the object was removed.
+    pub const fn is_removal(&self) -> bool {
+        self.removed.is_some()
+    }
+
+    /// Whether a cache that has this of the object has seen it; `is_reached` says whether each source that may bring the
+    /// object has reached [`Self::version`].
+    pub fn is_seen(&self, cached: Option<&Meta>, is_reached: bool) -> bool {
+        self.is_version_seen(cached, is_reached) && self.is_removal_seen(cached)
+    }
+
+    /// Whether the version is reached.
+    pub fn is_version_seen(&self, cached: Option<&Meta>, is_reached: bool) -> bool {
+        is_reached || cached.is_some_and(|cached| cached.version >= self.version)
+    }
+
+    /// Whether the life that was removed is gone.
+    pub fn is_removal_seen(&self, cached: Option<&Meta>) -> bool {
+        let Some(removed) = &self.removed else { return true };
+        cached.is_none_or(|cached| cached.uid != *removed)
+    }
+
+    /// Takes in what was done later. The version never goes back.
+    fn merge(&mut self, later: Self) {
+        self.removed = later.removed;
+        if later.version > self.version {
+            self.version = later.version;
+        }
+    }
+}
+
+/// What one reconcile has written, by informer (its number) and key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Writes {
+    entries: BTreeMap<(usize, ObjectKey), Awaited>,
+    left_out: u64,
+}
+
+impl Writes {
+    /// Something was written or removed that this informer follows.
+    pub fn handle_write(&mut self, informer: usize, key: &ObjectKey, awaited: Awaited) {
+        let is_full = self.entries.len() >= MOST_WRITES;
+        match self.entries.get_mut(&(informer, key.clone())) {
+            Some(entry) => entry.merge(awaited),
+            None if is_full => self.left_out += 1,
+            None => drop(self.entries.insert((informer, key.clone()), awaited)),
+        }
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The objects: the number of the informer, the key, and what its cache has to show.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &ObjectKey, &Awaited)> {
+        self.entries.iter().map(|((informer, key), awaited)| (*informer, key, awaited))
+    }
+
+    /// As [`Self::iter`], the newest version first; of equal ones the order is that of the informers and keys.
+    pub fn newest_first(&self) -> impl Iterator<Item = (usize, &ObjectKey, &Awaited)> {
+        let mut entries: Vec<_> = self.iter().collect();
+        entries.sort_by(|(.., one), (.., other)| other.version.cmp(&one.version));
+        entries.into_iter()
+    }
+
+    /// How many objects are not waited for, since there are too many.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Removes what is seen.
+    pub fn drop_seen(&mut self, mut is_seen: impl FnMut(usize, &ObjectKey, &Awaited) -> bool) {
+        self.entries.retain(|(informer, key), awaited| !is_seen(*informer, key, awaited));
+    }
+}
+
+impl IntoIterator for Writes {
+    type Item = ((usize, ObjectKey), Awaited);
+    type IntoIter = std::collections::btree_map::IntoIter<(usize, ObjectKey), Awaited>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
+
+// What reconciles were answered for their writes, until the events of these writes come.
+//
+// Invariants:
+// 1. Only the very version that was answered is known, and only for the key whose reconcile was answered it.
+// 2. Any state of an object that is told, its end too, forgets what was answered for it: after a server has gone back, a
+// version may come again. So does a write that its cache has not shown in time.
+// 3. At most so many answers are kept as it was made for; beyond that the oldest one is forgotten.
+
+/// An object: the number of its informer, and its key.
+pub(super) type Place = (usize, ObjectKey);
+
+pub(super) struct Answered {
+    by_place: BTreeMap<Place, Answer>,
+    /// Places by the number under which they came.
+    by_number: BTreeMap<u64, Place>,
+    number: u64,
+    most: usize,
+    /// How many events showed what was answered.
+    pub(super) taken: u64,
+}
+
+pub(super) struct Answer {
+    number: u64,
+    owner: ObjectKey,
+    version: ResourceVersion,
+}
+
+impl Answered {
+    pub(super) const fn new(most: usize) -> Self {
+        Self { by_place: BTreeMap::new(), by_number: BTreeMap::new(), number: 0, most, taken: 0 }
+    }
+
+    /// The reconcile of `owner` was answered this version.
+    pub(super) fn keep(&mut self, place: Place, owner: &ObjectKey, version: &ResourceVersion) {
+        self.number += 1;
+        let answer = Answer { number: self.number, owner: owner.clone(), version: version.clone() };
+        if let Some(former) = self.by_place.insert(place.clone(), answer) {
+            self.by_number.remove(&former.number);
+        }
+        self.by_number.insert(self.number, place);
+        if self.by_place.len() > self.most
+            && let Some((_, oldest)) = self.by_number.pop_first()
+        {
+            self.by_place.remove(&oldest);
+        }
+    }
+
+    /// An event shows this version. Whether that was answered to the reconcile of `owner`; what was answered of the
+    /// object is forgotten.
+    pub(super) fn take(&mut self, place: &Place, owner: &ObjectKey, version: &ResourceVersion) -> bool {
+        let answer = self.forget(place);
+        let is_known = answer.is_some_and(|answer| answer.owner == *owner && answer.version == *version);
+        self.taken += u64::from(is_known);
+        is_known
+    }
+
+    /// Whatever was answered of this object does not count any more.
+    pub(super) fn forget(&mut self, place: &Place) -> Option<Answer> {
+        let answer = self.by_place.remove(place)?;
+        self.by_number.remove(&answer.number);
+        Some(answer)
+    }
+}

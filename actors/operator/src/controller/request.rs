@@ -1,0 +1,341 @@
+//! One reconcile, as the function that carries it out sees it.
+//!
+//! Answers "which key, why, what was there, and what did I write?". Invariants:
+//! 1. What a request shows was read from the cache when its key was handed out.
+//! 2. What it was told of writes stays in it: the key is not handed out again before the caches have seen them.
+//!
+//! Read next: `worker.rs`, which makes requests; `crate::controller::machine`, what follows from an outcome.
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use crate::controller::machine::{Awaited, Causes, Outcome};
+use actix::dev::RecipientRequest;
+use actix::{Message, Recipient};
+use informer_core::meta::{Meta, Object, ObjectKey};
+use tokio_util::sync::CancellationToken;
+
+use super::cells::WritesCell;
+use super::end::Task;
+use super::watched::{Watched, number_in};
+use informer_actors::informer::Body;
+use informer_actors::informer::Informer;
+use informer_actors::inner::Selected;
+use informer_actors::runtime::Runtime;
+
+/// What a reconcile function gives.
+pub(super) type Answer = Result<Outcome, ReconcileError>;
+
+/// Why a reconcile failed. `?` makes one of any error.
+///
+/// It is a failure that is tried again with the delays of the rate limiter, unless it is [`Self::terminal`].
+///
+/// ```
+/// use actix_informer::controller::ReconcileError;
+/// fn port(text: &str) -> Result<u16, ReconcileError> {
+///     let port = text.parse().map_err(ReconcileError::terminal)?; // a typing error does not go away by itself
+///     if port == 0 { Err("port 0 is taken")? }
+///     Ok(port)
+/// }
+/// assert!(port("x").unwrap_err().is_terminal());
+/// assert_eq!(port("0").unwrap_err().to_string(), "port 0 is taken");
+/// ```
+pub struct ReconcileError {
+    source: Box<dyn std::error::Error + Send + Sync>,
+    is_terminal: bool,
+}
+
+impl ReconcileError {
+    /// An error that another try would not mend: the key is reconciled again when its object has changed, when an object
+    /// that is mapped to it changes, or when it is triggered.
+    ///
+    /// This is stronger than `TerminalError` of controller-runtime, which only takes the retry away: there a resync, or a change
+    /// of a child, leads to the next reconcile. Here the key rests also from these.
+    pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { source: error.into(), is_terminal: true }
+    }
+
+    /// Whether it is not tried again by itself.
+    pub const fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// The error itself.
+    pub fn source(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        &*self.source
+    }
+}
+
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for ReconcileError {
+    fn from(error: E) -> Self {
+        Self { source: error.into(), is_terminal: false }
+    }
+}
+
+impl fmt::Display for ReconcileError {
+    /// The error and its causes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.source)?;
+        let mut cause = self.source.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+informer_core::debug_as!(ReconcileError, self, error = self.source, is_terminal = self.is_terminal);
+
+/// A request to reconcile one key.
+///
+/// No other reconcile of the key runs before this one has ended, and before the caches have seen what
+/// [`Self::written_as`] and [`Self::removed_as`] were told. Its controller has not ended as long as it exists.
+pub struct Request<S: Body> {
+    pub(super) controller: Arc<str>,
+    pub(super) key: ObjectKey,
+    pub(super) object: Option<Object<S>>,
+    pub(super) deleted: Option<Object<S>>,
+    pub(super) left: Option<Object<S>>,
+    pub(super) causes: Causes,
+    pub(super) attempt: u32,
+    pub(super) fence: Option<u64>,
+    pub(super) id: u64,
+    pub(super) serial: u64,
+    pub(super) stopping: CancellationToken,
+    pub(super) writes: Arc<WritesCell>,
+    pub(super) watched: Arc<[Box<dyn Watched>]>,
+    pub(super) task: Task,
+}
+
+impl<S: Body> Request<S> {
+    /// The name of its controller.
+    pub fn controller(&self) -> &str {
+        &self.controller
+    }
+
+    /// Which key.
+    pub const fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// What the cache has under this key.
+    pub const fn object(&self) -> Option<&Object<S>> {
+        self.object.as_ref()
+    }
+
+    /// The last known state of an object of this key that is gone, until a reconcile that was given it is done. Another
+    /// object may have the key by now. `None` also if the controller has not seen the object, as before its start, or
+    /// more than [`MOST_DELETED`](crate::controller::machine::MOST_DELETED) such states were waiting.
+    ///
+    /// An object that may live on is not given here: see [`Self::left`].
+    pub const fn deleted(&self) -> Option<&Object<S>> {
+        self.deleted.as_ref()
+    }
+
+    /// The last known state of an object that the informer does not follow any more and that may live on, until a reconcile that
+    /// was given it is done: its labels or fields have changed, so that the selectors of the informer leave it out, or its
+    /// namespace is not followed any more.
+    ///
+    /// It may also have been deleted. A server tells a watch with selectors of both by the same event, `DELETED` with the
+    /// state before, and a list shows of both that the object is not there. So where an informer has selectors that an object
+    /// can leave, each object that it has no more is given here, and [`Self::deleted`] is `None`. Who has to know asks the server,
+    /// as `finalizer` of the front door does. `None` when the object is back, or another one has its name (then it is given as
+    /// deleted), and where [`Self::deleted`] knows no state.
+    ///
+    /// ```
+    /// use actix_informer::controller::Request;
+    ///
+    /// fn state(request: &Request<String>) -> &'static str {
+    ///     match (request.object(), request.deleted(), request.left()) {
+    ///         (Some(_), ..) => "it is there",
+    ///         (None, Some(_), _) => "it was deleted",
+    ///         (None, None, Some(_)) => "it has left the selectors, or was deleted",
+    ///         (None, None, None) => "it was never seen here, or its end is reconciled",
+    ///     }
+    /// }
+    /// ```
+    pub const fn left(&self) -> Option<&Object<S>> {
+        self.left.as_ref()
+    }
+
+    /// Whether the informer follows the object of this key, given its labels as the server has them now. It says whether an
+    /// object that [has left](Self::left) is back. Asks no server.
+    pub fn selected(&self, labels: &BTreeMap<String, String>) -> Selected {
+        self.watched.first().map_or(Selected::NotFollowed, |primary| primary.selected(&self.key, labels))
+    }
+
+    /// Which events of which objects led here, as far as they are kept.
+    pub const fn causes(&self) -> &Causes {
+        &self.causes
+    }
+
+    /// How often in a row this key has failed, as the rate limiter counts: zero with one that does not count by key, such as a
+    /// [`Bucket`](crate::queue::Bucket) alone.
+    pub const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The number that [`fenced_by`](super::ControllerBuilder::fenced_by) gave for this request.
+    pub const fn fence(&self) -> Option<u64> {
+        self.fence
+    }
+
+    /// The number of this reconcile within its controller; it is in the span of its logs.
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// A number that no other reconcile of this process has, of whichever controller; a reconcile that began later has a
+    /// greater one.
+    pub const fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// Whether the state of the object may be an old one, because a source that may bring it is not followed at this moment:
+    /// its watch is broken, or a list of it is under way. False does not mean that the state is the newest one.
+    pub fn may_be_behind(&self) -> bool {
+        self.watched.first().is_some_and(|primary| primary.may_be_behind(&self.key))
+    }
+
+    /// Ready when the controller is being stopped: what still runs after its grace is cancelled. For an actor also when
+    /// the time limit of this request has passed.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.stopping.clone().cancelled_owned()
+    }
+
+    /// Whether it is being stopped.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// An object was written, and the server returned this of it: the key waits until each informer of this controller
+    /// that has bodies of this type and follows the object has seen it. Gives how many informers that are. The front
+    /// door's `written` needs no type.
+    pub fn written_as<T: 'static>(&self, meta: &Meta) -> usize {
+        self.wait_for(TypeId::of::<T>(), &meta.key, None, &Awaited::written(meta))
+    }
+
+    /// An object was removed, of which this is known: as [`Self::written_as`], until the informers do not have this life
+    /// of it any more. An object that has finalizers is not removed by its deletion: it is written.
+    pub fn removed_as<T: 'static>(&self, meta: &Meta) -> usize {
+        self.wait_for(TypeId::of::<T>(), &meta.key, None, &Awaited::removed(meta))
+    }
+
+    /// As [`Self::written_as`], for one informer: where several have bodies of one type, such as dynamic objects. False
+    /// if the controller does not watch it, or it does not follow the object.
+    pub fn written_to<T: Body>(&self, informer: &Informer<T>, meta: &Meta) -> bool {
+        self.wait_in(informer, &meta.key, Awaited::written(meta))
+    }
+
+    /// As [`Self::removed_as`], for one informer.
+    pub fn removed_from<T: Body>(&self, informer: &Informer<T>, meta: &Meta) -> bool {
+        self.wait_in(informer, &meta.key, Awaited::removed(meta))
+    }
+
+    /// As [`Self::written_as`] and [`Self::removed_as`], for bodies of a type that is known only at run time. With the labels
+    /// that were written, an informer whose selectors leave the object out is not waited for.
+    pub fn wait_for_write(
+        &self,
+        body: TypeId,
+        meta: &Meta,
+        labels: Option<&BTreeMap<String, String>>,
+        is_removed: bool,
+    ) -> usize {
+        let awaited = if is_removed { Awaited::removed(meta) } else { Awaited::written(meta) };
+        self.wait_for(body, &meta.key, labels, &awaited)
+    }
+
+    fn wait_for(
+        &self,
+        body: TypeId,
+        key: &ObjectKey,
+        labels: Option<&BTreeMap<String, String>>,
+        awaited: &Awaited,
+    ) -> usize {
+        let mut found = 0;
+        for (number, watched) in self.watched.iter().enumerate() {
+            let is_left_out = || labels.is_some_and(|labels| watched.leaves_out(key, labels));
+            if watched.body() == body && watched.follows(key) && !is_left_out() {
+                self.writes.write(number, key, awaited.clone());
+                found += 1;
+            }
+        }
+        found
+    }
+
+    fn wait_in<T: Body>(&self, informer: &Informer<T>, key: &ObjectKey, awaited: Awaited) -> bool {
+        let number = number_in(informer, &self.watched);
+        let Some(number) = number.filter(|number| self.watched[*number].follows(key)) else { return false };
+        self.writes.write(number, key, awaited);
+        true
+    }
+}
+
+informer_core::debug_as!([S: Body] Request<S>, self,
+    id = self.id,
+    key = format_args!("{}", self.key),
+    attempt = self.attempt,
+    causes = format_args!("{}", self.causes)
+);
+
+/// The message to an actor that reconciles: the request. Its answer is the outcome.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "the request, and nothing else")]
+pub struct Reconcile<S: Body>(pub Request<S>);
+
+impl<S: Body> Message for Reconcile<S> {
+    type Result = Result<Outcome, ReconcileError>;
+}
+
+// The answer of an actor that reconciles.
+//
+// An actor has ended its work on a request when it has answered. Invariants:
+// 1. If the wait is dropped, since what ran the worker has ended, the answer is waited for with us: until then the
+// controller has not ended.
+// 2. An actor that has stopped, or whose handler has panicked, is a failure.
+
+/// The answer on its way.
+type Waiting<S> = Pin<Box<RecipientRequest<Reconcile<S>>>>;
+
+/// The wait for the answer to one request.
+pub(super) struct Asked<S: Body> {
+    /// None when it has come.
+    waits: Option<(Waiting<S>, Task)>,
+    runtime: Runtime,
+}
+
+impl<S: Body> Asked<S> {
+    pub(super) fn new(actor: &Recipient<Reconcile<S>>, request: Request<S>, runtime: &Runtime) -> Self {
+        let task = request.task.clone();
+        let answer = Box::pin(actor.send(Reconcile(request)));
+        Self { waits: Some((answer, task)), runtime: runtime.clone() }
+    }
+}
+
+impl<S: Body> Future for Asked<S> {
+    type Output = Answer;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        let gone = || ReconcileError::from("the actor that reconciles has stopped, or has panicked");
+        let Some((answer, _)) = &mut self.waits else { return Poll::Ready(Err(gone())) };
+        let answer = ready!(answer.as_mut().poll(cx));
+        self.waits = None;
+        Poll::Ready(answer.unwrap_or_else(|_| Err(gone())))
+    }
+}
+
+impl<S: Body> Drop for Asked<S> {
+    fn drop(&mut self) {
+        if let Some((answer, task)) = self.waits.take() {
+            self.runtime.spawn_local(move || async move {
+                drop(answer.await);
+                drop(task);
+            });
+        }
+    }
+}

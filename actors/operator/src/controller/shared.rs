@@ -1,0 +1,299 @@
+//! What the feeds, the workers and the handles of a controller share.
+//!
+//! Answers "how does an event become a key that waits, and when may a worker begin?". Invariants:
+//! 1. An event is noted in the ledger before its key is added, so the worker that takes the key finds it. Why a key waits is
+//!    noted in its slot of the queue, under one lock with the key: one reconcile for one cause.
+//! 2. No worker takes a key before every informer of the controller is synced. No reconcile begins while the controller
+//!    is not the leader: a worker that has taken a key puts it back, and waits.
+//! 3. After the shutdown nothing is added and no reconcile begins.
+//! 4. While it is not the leader, the keys of objects that are gone are forgotten: what waits is bounded by the objects. Keys
+//!    of objects that have left what is followed wait as long as their last state is kept: if nobody led when they left, only
+//!    the next leader can do what is to be done for them.
+//!
+//! Read next: `feed.rs`, `worker.rs`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::controller::machine::{Arrival, Reason, Why, Writes};
+use crate::queue::machine::{Merge, Priority};
+use futures_util::future::join_all;
+use informer_core::meta::ObjectKey;
+use informer_core::words::Brief;
+use tokio_util::sync::CancellationToken;
+
+use super::cells::{Failures, Feeds, LedgerCell};
+use super::end::ControllerEnd;
+use super::status::{ControllerState, ControllerStatus, Counters};
+use super::watched::Watched;
+use crate::queue::{Added, NotDrained, WorkQueue};
+use informer_actors::informer::Body;
+use informer_actors::informer::{Informer, InformerSync};
+use informer_actors::inner::{Followed, drop_payload, within};
+use informer_actors::runtime::Runtime;
+
+/// How often a worker that waits for that asks whether its controller is the leader by now.
+const LEADER_POLL: Duration = Duration::from_secs(1);
+
+/// Gives the fencing number, or none while the controller is not the leader.
+pub(super) type Fence = Box<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// No reconcile may begin: this program is not the leader.
+pub(super) struct NotLeading;
+
+/// The settings of the workers.
+pub(super) struct Limits {
+    pub(super) workers: usize,
+    pub(super) time_limit: Option<Duration>,
+    pub(super) write_wait: Duration,
+    pub(super) stop_grace: Duration,
+    pub(super) ignores_own_writes: bool,
+    /// For how long nothing more has to come for a key before it waits.
+    pub(super) quiet: Duration,
+}
+
+/// What all parts of a controller share.
+pub(super) struct Shared<S: Body> {
+    pub(super) name: Arc<str>,
+    pub(super) runtime: Runtime,
+    pub(super) primary: Informer<S>,
+    /// The informers whose caches show what was written; the primary one is the first.
+    pub(super) watched: Arc<[Box<dyn Watched>]>,
+    /// The numbers of those of which objects are owned.
+    pub(super) owned: Vec<usize>,
+    pub(super) queue: WorkQueue<ObjectKey, Why>,
+    pub(super) ledger: LedgerCell<S>,
+    pub(super) counters: Counters,
+    pub(super) failures: Failures,
+    pub(super) fence: Option<Fence>,
+    pub(super) limits: Limits,
+    /// A Listener of it was given up: it does not follow one of its informers any more.
+    pub(super) lost: CancellationToken,
+    /// Nothing new is taken.
+    pub(super) no_intake: CancellationToken,
+    /// Reconciles are told to end.
+    pub(super) stop: CancellationToken,
+    /// Says when nothing runs any more.
+    pub(super) end: ControllerEnd,
+    pub(super) has_begun: AtomicBool,
+}
+
+/// The number of a fence; none if it panics.
+fn leads(fence: &Fence) -> Option<u64> {
+    catch_unwind(AssertUnwindSafe(fence)).unwrap_or_else(|panic| {
+        drop_payload(panic);
+        None
+    })
+}
+
+impl<S: Body> Shared<S> {
+    /// An event leads to this key.
+    pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, why: (Reason, Priority)) -> Added {
+        self.arrive_after(key, arrival, why, Duration::ZERO)
+    }
+
+    /// As [`Self::arrive`], when nothing more has come for this key in this time.
+    pub(super) fn arrive_after(
+        &self,
+        key: &ObjectKey,
+        arrival: Arrival<'_, S>,
+        (reason, priority): (Reason, Priority),
+        quiet: Duration,
+    ) -> Added {
+        if self.is_forgotten(key, &arrival) {
+            self.ledger.forget(key);
+            self.failures.forget(key);
+            return Added::Merged;
+        }
+        let (reason, other) = self.ledger.arrive(key, arrival, reason);
+        if let Some(other) = other.filter(|other| self.is_standby() && !self.is_cached(other)) {
+            // Nothing is known of it any more.
+            self.queue.discard(&other);
+        }
+        reason.map_or(Added::Merged, |reason| {
+            self.queue.add_noted(key.clone(), (priority, reason.into()), quiet)
+        })
+    }
+
+    /// The reconcile of this key was answered this, and writes nothing more. Why the key is to be reconciled once more, for
+    /// what came meanwhile.
+    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) -> Option<Why> {
+        if !self.limits.ignores_own_writes {
+            return None;
+        }
+        let is_owned = |informer| self.owned.contains(&informer);
+        let reasons = self.ledger.answered(key, writes, is_owned).into_iter().map(Why::from);
+        reasons.reduce(|mut all, why| {
+            all.merge(why);
+            all
+        })
+    }
+
+    /// Waits until every informer is synced; false if the controller is stopped before.
+    pub(super) async fn synced(&self) -> bool {
+        let all = join_all(self.watched.iter().map(|watched| watched.synced()));
+        self.stop.run_until_cancelled(all).await.is_some()
+    }
+
+    /// The fencing number of the next request. An error if no request may begin now.
+    pub(super) fn number(&self) -> Result<Option<u64>, NotLeading> {
+        let Some(fence) = &self.fence else { return Ok(None) };
+        leads(fence).map(Some).ok_or(NotLeading)
+    }
+
+    /// Waits until this program may be the leader, or the controller takes nothing new. What was said of failures is forgotten:
+    /// meanwhile another program reconciles.
+    pub(super) async fn leading(&self) {
+        self.failures.forget_all();
+        while self.number().is_err() && !self.is_draining() {
+            let wait = within(LEADER_POLL, self.no_intake.cancelled());
+            if self.stop.run_until_cancelled(wait).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Whether a standby forgets the key of this event: one whose object is gone, or belonged to an object that is gone. The
+    /// leader reconciles that. A program that leads from now on knows as much as one that starts now.
+    fn is_forgotten(&self, key: &ObjectKey, arrival: &Arrival<'_, S>) -> bool {
+        let concerns_what_is_gone = match arrival {
+            Arrival::Gone(_) => true,
+            Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => {
+                !self.is_cached(key) && !self.ledger.keeps_left(key)
+            }
+            _ => false,
+        };
+        concerns_what_is_gone && self.is_standby() && self.queue.discard(key)
+    }
+
+    fn is_standby(&self) -> bool {
+        self.fence.is_some() && self.number().is_err()
+    }
+
+    fn is_cached(&self, key: &ObjectKey) -> bool {
+        self.primary.cached(key).is_some()
+    }
+
+    /// Refuses keys, finishes what waits, and then the workers end.
+    pub(super) async fn drain(&self, feeds: &Feeds, limit: Duration) -> Result<(), NotDrained> {
+        self.refuse(feeds);
+        if !self.has_begun.load(Ordering::Acquire) {
+            // Its informers are not synced: nothing can be reconciled, and no worker has to wait for that.
+            self.stop.cancel();
+            self.queue.force_shut_down();
+        }
+        self.queue.drain(limit).await
+    }
+
+    /// Refuses keys, discards what waits, and tells what runs to end.
+    pub(super) fn shut_down(&self, feeds: &Feeds) {
+        self.refuse(feeds);
+        self.stop.cancel();
+        self.queue.force_shut_down();
+    }
+
+    fn refuse(&self, feeds: &Feeds) {
+        self.no_intake.cancel();
+        feeds.end();
+    }
+
+    /// Whether it takes nothing new.
+    pub(super) fn is_draining(&self) -> bool {
+        self.no_intake.is_cancelled()
+    }
+
+    pub(super) fn status(&self, feeds: &Feeds) -> ControllerStatus {
+        let informers: Vec<_> = self.watched.iter().map(|watched| watched.any_informer().status()).collect();
+        let not_synced = informers.iter().filter(|status| !status.synced).map(InformerSync::of);
+        let stopped = informers.iter().filter(|status| status.stopped);
+        let stopped = stopped.map(|status| format!("informer {:?}: it has stopped", status.name));
+        ControllerStatus {
+            name: Arc::clone(&self.name),
+            state: self.state(),
+            not_synced: not_synced.collect(),
+            not_followed: stopped.chain(feeds.ended()).collect(),
+            workers: self.counters.workers.load(Ordering::Relaxed),
+            time_limit: self.limits.time_limit,
+            counts: self.counters.read(),
+            last_failure: self.failures.last(),
+            longest_running: self.queue.longest_running(),
+            kept: self.ledger.figures(),
+            queue: self.queue.figures(),
+        }
+    }
+
+    fn state(&self) -> ControllerState {
+        if self.is_draining() && self.end.has_ended() {
+            ControllerState::Ended
+        } else if self.stop.is_cancelled() {
+            ControllerState::Stopping
+        } else if self.is_draining() {
+            ControllerState::Draining
+        } else if self.counters.workers.load(Ordering::Relaxed) == 0 {
+            ControllerState::NoWorkers
+        } else if !self.has_begun.load(Ordering::Acquire) {
+            ControllerState::Syncing
+        } else if self.fence.as_ref().is_some_and(|fence| leads(fence).is_none()) {
+            ControllerState::NotLeading
+        } else {
+            ControllerState::Running
+        }
+    }
+}
+
+// Waiting until the caches have seen what a reconcile has written.
+//
+// After its reconcile a key is held back until each object that it wrote or removed is seen by the cache that has it,
+// for at most the bound. Meanwhile the key counts as being processed, and no worker waits. Invariants:
+// 1. A write that is not seen in time is counted and logged, and the key goes on: as a warning at most once in ten minutes
+// for each informer.
+// 2. The wait ends when the controller stops.
+
+/// What of these is not seen yet.
+pub(super) fn unseen<S: Body>(shared: &Shared<S>, mut writes: Writes) -> Writes {
+    let left_out = writes.left_out();
+    if left_out > 0 {
+        shared.counters.writes_left_out.add(left_out);
+    }
+    writes.drop_seen(|informer, key, awaited| shared.watched[informer].is_seen(key, awaited));
+    writes
+}
+
+/// Waits until these are seen, or the bound has passed.
+pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mut writes: Writes) {
+    shared.counters.writes_waited.add(writes.len() as u64);
+    let limit = shared.limits.write_wait;
+    let waiting = within(limit, seen(shared, &writes));
+    if shared.stop.run_until_cancelled(waiting).await.is_none() {
+        return;
+    }
+    writes.drop_seen(|informer, key, awaited| shared.watched[informer].is_seen(key, awaited));
+    for ((informer, object), awaited) in writes {
+        shared.counters.writes_not_seen.add(1);
+        shared.ledger.not_seen(informer, &object);
+        let told = shared.failures.not_seen(informer, shared.runtime.now());
+        let informer = shared.watched[informer].any_informer();
+        let (controller, informer, version, within) =
+            (&shared.name, informer.name(), &awaited.version, Brief(limit));
+        match told {
+            Some(count) => {
+                tracing::warn!(target: "actix_informer::controller", %controller, %key, informer, %object, %version, count, "controller {controller}: informer {informer:?} has not shown within {within} what the reconcile of {key} wrote to {object}, version {version}; {key} goes on without it ({count} writes since the last warning)");
+            }
+            None => {
+                tracing::debug!(target: "actix_informer::controller", %controller, %key, informer, %object, %version, "controller {controller}: informer {informer:?} has not shown within {within} what the reconcile of {key} wrote to {object}, version {version}");
+            }
+        }
+    }
+}
+
+/// Waits for one after the other, the newest first: when that one is seen, mostly all are.
+async fn seen<S: Body>(shared: &Shared<S>, writes: &Writes) {
+    for (informer, object, awaited) in writes.newest_first() {
+        let watched = &shared.watched[informer];
+        if !watched.is_seen(object, awaited) {
+            watched.seen(object.clone(), awaited.clone()).await;
+        }
+    }
+}

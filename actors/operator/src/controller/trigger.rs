@@ -1,0 +1,96 @@
+//! Keys that come from elsewhere: triggers, streams and the period of the controller.
+//!
+//! Answers "how does a program say that a key is to be reconciled?". Invariants:
+//! 1. Nothing here waits for room: a key that waits already is the same key, so what waits is bounded by the keys.
+//! 2. A stream that panics or ends is counted; the controller goes on.
+//!
+//! Read next: `shared.rs`, which adds.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::controller::machine::{Arrival, Reason};
+use crate::queue::machine::Priority;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
+use informer_core::meta::ObjectKey;
+use informer_core::words::{QUOTED, one_line};
+
+use super::end::Task;
+use super::shared::Shared;
+use crate::queue::Added;
+use informer_actors::informer::Body;
+use informer_actors::inner::{drop_payload, sleep};
+use informer_core::words::panic_text;
+
+/// How many keys are added before others of the thread have their turn.
+const KEYS_A_TURN: usize = 250;
+
+/// Asks for reconciles, from any thread. Cloning copies a pointer. It keeps neither the controller nor its informers.
+#[derive(Clone)]
+pub struct Trigger(Arc<dyn Fn(ObjectKey) -> Added + Send + Sync>);
+
+impl Trigger {
+    pub(super) fn new<S: Body>(shared: &Arc<Shared<S>>) -> Self {
+        let shared = Arc::downgrade(shared);
+        let why = || (Reason::Triggered, Priority::Normal);
+        let arrive = move |key| {
+            shared.upgrade().map_or(Added::Refused, |shared| shared.arrive(&key, Arrival::Input, why()))
+        };
+        Self(Arc::new(arrive))
+    }
+
+    /// This key is to be reconciled, also if it rests after a terminal error. Returns at once; refused after the stop.
+    pub fn trigger(&self, key: ObjectKey) -> Added {
+        (self.0)(key)
+    }
+}
+
+impl fmt::Debug for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trigger")
+    }
+}
+
+/// Triggers each key of a stream until the stream or the controller ends.
+pub(super) async fn follow<S: Body>(
+    (shared, _task): (Arc<Shared<S>>, Task),
+    stream: BoxStream<'static, ObjectKey>,
+) {
+    let trigger = Trigger::new(&shared);
+    let triggered = async {
+        let mut chunks = stream.ready_chunks(KEYS_A_TURN);
+        while let Some(keys) = chunks.next().await {
+            for key in keys {
+                trigger.trigger(key);
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let ended = shared.no_intake.run_until_cancelled(AssertUnwindSafe(triggered).catch_unwind()).await;
+    let Some(ended) = ended else { return };
+    shared.counters.streams_ended.add(1);
+    if let Err(panic) = ended {
+        let (controller, panicked) = (&shared.name, one_line(panic_text(&*panic), QUOTED).to_string());
+        tracing::error!(target: "actix_informer::controller", %controller, "controller {controller}: a stream of keys has panicked, nothing more comes from it: {panicked}");
+        drop_payload(panic);
+    }
+}
+
+/// Adds every key of the primary cache once in each such period, with low priority.
+pub(super) async fn repeat<S: Body>((shared, _task): (Arc<Shared<S>>, Task), period: Duration) {
+    loop {
+        if shared.no_intake.run_until_cancelled(sleep(period)).await.is_none() {
+            return;
+        }
+        let snapshot = shared.primary.snapshot();
+        for (at, key) in snapshot.keys().enumerate() {
+            shared.arrive(key, Arrival::Output, (Reason::Timer, Priority::Low));
+            if at % KEYS_A_TURN == KEYS_A_TURN - 1 {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A worker: it takes one key after the other and runs the reconcile function on it.
+//!
+//! Answers "what happens to a key between the queue and the reconcile function, and what if that panics, hangs or is
+//! cancelled?". Invariants:
+//! 1. A key that was taken comes back, whatever ends its reconcile: by its result, or when the worker's future is
+//!    dropped, as a failure.
+//! 2. A panic of the function, of its future or of that future's drop is a failure of this key alone.
+//! 3. At the time limit, and at the end of the grace after a stop, the future is dropped. What an actor does cannot be
+//!    dropped: its answer is waited for, and the key stays with it.
+//! 4. A panic of the worker itself is a failure of the key, and the worker goes on. If the fence panics, there is no
+//!    fencing number (`shared.rs`).
+//! 5. A key whose writes are not seen yet comes back when they are (`shared.rs`); the worker goes on with others.
+//!
+//! Read next: `shared.rs`; `request.rs`, what the function is given; `crate::controller::machine`, what follows.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crate::controller::machine::{Begun, Causes, Ended, Next, Reason, Why, Writes};
+use futures_util::FutureExt;
+use informer_core::meta::{Object, ObjectKey};
+use informer_core::words::{Brief, QUOTED, one_line};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::cells::WritesCell;
+use super::end::Task;
+use super::request::{Answer, Request};
+use super::shared::{Shared, settle, unseen};
+use super::status::Failure;
+use crate::queue::WorkItem;
+use informer_actors::informer::Body;
+use informer_actors::inner::{Followed, drop_payload, sleep};
+use informer_core::words::panic_text;
+use telling::Then;
+
+mod telling;
+
+/// The serial of the next reconcile of this process. It is global, since what a reconcile leaves behind may outlive its controller
+/// and its runtime.
+static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
+
+/// How a worker runs the function.
+pub(super) struct Call<C> {
+    pub(super) function: C,
+    /// Whether dropping its future ends it.
+    pub(super) is_cancelled_by_drop: bool,
+}
+
+/// Counts a worker as long as it lives.
+pub(super) struct Present<S: Body> {
+    shared: Arc<Shared<S>>,
+    task: Task,
+}
+
+impl<S: Body> Present<S> {
+    pub(super) fn new(shared: &Arc<Shared<S>>, task: &Task) -> Self {
+        shared.counters.workers.fetch_add(1, Ordering::Relaxed);
+        Self { shared: Arc::clone(shared), task: task.clone() }
+    }
+}
+
+impl<S: Body> Drop for Present<S> {
+    fn drop(&mut self) {
+        let left = self.shared.counters.workers.fetch_sub(1, Ordering::Relaxed) - 1;
+        if left == 0 && !self.shared.is_draining() {
+            let controller = &self.shared.name;
+            tracing::error!(target: "actix_informer::controller", %controller, "controller {controller}: what ran its workers has ended; its keys wait, and are not reconciled");
+        }
+    }
+}
+
+/// Works until the queue is over.
+pub(super) async fn work<S: Body, C, F>(present: Present<S>, call: Arc<Call<C>>)
+where
+    C: Fn(Request<S>) -> F,
+    F: Future<Output = Answer>,
+{
+    let shared = &present.shared;
+    if !shared.synced().await {
+        return;
+    }
+    shared.has_begun.store(true, Ordering::Release);
+    while let Some(item) = shared.queue.next().await {
+        let key = item.key().clone();
+        if let Err(panic) = AssertUnwindSafe(work_on(&present, &call, item)).catch_unwind().await {
+            // Not the function's panic, which is caught where it is called: the item has come back by its drop.
+            let (controller, panicked) = (&shared.name, one_line(panic_text(&*panic), QUOTED).to_string());
+            tracing::error!(target: "actix_informer::controller", %controller, %key, "controller {controller}: a worker has panicked over {key}, which is tried again: {panicked}");
+            shared.counters.panics.add(1);
+            drop_payload(panic);
+        }
+    }
+}
+
+async fn work_on<S: Body, C, F>(present: &Present<S>, call: &Call<C>, item: WorkItem<ObjectKey, Why>)
+where
+    C: Fn(Request<S>) -> F,
+    F: Future<Output = Answer>,
+{
+    let shared = &present.shared;
+    let Ok(fence) = shared.number() else {
+        if shared.is_draining() {
+            // Not the leader, and it ends: nobody reconciles this key here.
+            item.done();
+        } else {
+            item.unused();
+            shared.leading().await;
+        }
+        return;
+    };
+    if shared.stop.is_cancelled() {
+        // It was on its way here when the controller was shut down.
+        item.done();
+        return;
+    }
+    if let Some((run, request)) = Run::begin(present, item, fence) {
+        let ended = run.reconcile(call, request).await;
+        run.finish(ended);
+    }
+}
+
+/// A key that is being reconciled. If it is dropped, the reconcile was cancelled.
+struct Run<S: Body> {
+    shared: Arc<Shared<S>>,
+    /// None when it has come back.
+    item: Option<WorkItem<ObjectKey, Why>>,
+    key: ObjectKey,
+    writes: Arc<WritesCell>,
+    stopping: CancellationToken,
+    span: tracing::Span,
+    causes: Causes,
+    attempt: u32,
+    began: Duration,
+    /// How long the function has run, when it has ended.
+    took: OnceLock<Duration>,
+    /// Why it has failed, if it has.
+    why: OnceLock<Arc<str>>,
+    _task: Task,
+}
+
+impl<S: Body> Run<S> {
+    /// Begins with what the cache has now; `None` if the key rests.
+    fn begin(
+        Present { shared, task }: &Present<S>,
+        mut item: WorkItem<ObjectKey, Why>,
+        fence: Option<u64>,
+    ) -> Option<(Self, Request<S>)> {
+        let key = item.key().clone();
+        // Before the cache is read: what came until now is shown by it, and is part of this reconcile.
+        let causes = item.begin().into_causes();
+        let object = shared.primary.cached(&key);
+        let begun = shared.ledger.begin(&key, object.as_ref().map(Object::cached_meta));
+        let Some(Begun { deleted, left, .. }) = begun else {
+            item.done();
+            return None;
+        };
+        let id = shared.counters.reconciles.add(1) + 1;
+        let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
+        let controller = &*shared.name;
+        let span = tracing::info_span!(target: "actix_informer::controller", "reconcile", controller, id, %key, cause = %causes);
+        let (writes, stopping) = (Arc::<WritesCell>::default(), shared.stop.child_token());
+        let (attempt, began) = (item.failures(), shared.runtime.now());
+        let request = Request {
+            controller: Arc::clone(&shared.name),
+            key: key.clone(),
+            object,
+            deleted,
+            left,
+            causes: causes.clone(),
+            attempt,
+            fence,
+            id,
+            serial,
+            stopping: stopping.clone(),
+            writes: Arc::clone(&writes),
+            watched: Arc::clone(&shared.watched),
+            task: task.clone(),
+        };
+        let (shared, item) = (Arc::clone(shared), Some(item));
+        let (took, why, _task) = (OnceLock::new(), OnceLock::new(), task.clone());
+        let run =
+            Self { shared, item, key, writes, stopping, span, causes, attempt, began, took, why, _task };
+        Some((run, request))
+    }
+
+    /// Runs the function, and gives how that ended.
+    async fn reconcile<C, F>(&self, call: &Call<C>, request: Request<S>) -> Ended
+    where
+        C: Fn(Request<S>) -> F,
+        F: Future<Output = Answer>,
+    {
+        let made = catch_unwind(AssertUnwindSafe(|| self.span.in_scope(|| (call.function)(request))));
+        let future = match made {
+            Ok(future) => future,
+            Err(panic) => return self.panicked(panic),
+        };
+        let future = AssertUnwindSafe(future.instrument(self.span.clone())).catch_unwind();
+        let mut running = pin!(Some(future));
+        let ended = {
+            let Some(mut future) = running.as_mut().as_pin_mut() else { return Ended::Cancelled };
+            let answered = tokio::select! {
+                biased;
+                answer = future.as_mut() => Ok(answer),
+                ended = self.overdue() => Err(ended),
+            };
+            match answered {
+                Ok(answer) => self.answered(answer),
+                Err(ended) if call.is_cancelled_by_drop => ended,
+                Err(ended) => {
+                    self.stopping.cancel();
+                    self.count_end(ended);
+                    drop(future.await);
+                    return ended;
+                }
+            }
+        };
+        self.count_end(ended);
+        // The drop of a future is the user's code, too.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| running.set(None))) {
+            return self.panicked(panic);
+        }
+        ended
+    }
+
+    /// Ready when the time limit has passed, or the grace after a stop.
+    async fn overdue(&self) -> Ended {
+        let limits = &self.shared.limits;
+        let stopped = async {
+            self.shared.stop.cancelled().await;
+            sleep(limits.stop_grace).await;
+        };
+        tokio::select! {
+            biased;
+            () = sleep(limits.time_limit.unwrap_or(Duration::MAX)) => Ended::TimedOut,
+            () = stopped => Ended::Cancelled,
+        }
+    }
+
+    fn answered(&self, answer: std::thread::Result<Answer>) -> Ended {
+        match answer {
+            Ok(Ok(outcome)) => Ended::With(outcome),
+            Ok(Err(error)) => {
+                let ended = if error.is_terminal() { Ended::Terminal } else { Ended::Failed };
+                self.failed(&error.to_string());
+                ended
+            }
+            Err(panic) => self.panicked(panic),
+        }
+    }
+
+    fn panicked(&self, panic: Box<dyn Any + Send>) -> Ended {
+        self.failed(&format!("it panicked: {}", panic_text(&*panic)));
+        drop_payload(panic);
+        self.shared.counters.panics.add(1);
+        Ended::Panicked
+    }
+
+    /// Notes why it has failed. The first reason counts; it is logged when the key is back.
+    fn failed(&self, why: &str) {
+        let why: Arc<str> = one_line(why, QUOTED).to_string().into();
+        let failure = Failure { key: self.key.clone(), at: self.shared.runtime.now(), why: Arc::clone(&why) };
+        self.shared.failures.set(failure);
+        let _ = self.why.set(why);
+    }
+
+    /// Counts what is not counted where it was found.
+    fn count_end(&self, ended: Ended) {
+        let counters = &self.shared.counters;
+        match ended {
+            Ended::With(outcome) => {
+                counters.succeeded.add(1);
+                counters.requeued.add(u64::from(matches!(Ended::With(outcome).next(), Next::After(_))));
+            }
+            Ended::Failed => drop(counters.errors.add(1)),
+            Ended::Terminal => drop(counters.terminal.add(1)),
+            Ended::TimedOut => {
+                counters.timeouts.add(1);
+                let limit = self.shared.limits.time_limit.unwrap_or_default();
+                self.failed(&format!("it has not ended within its limit of {}", Brief(limit)));
+            }
+            Ended::Panicked | Ended::Cancelled => {}
+        }
+    }
+
+    /// Gives the key back, as soon as its writes are seen.
+    fn finish(self, ended: Ended) {
+        let _ = self.took.set(self.shared.runtime.now().saturating_sub(self.began));
+        let writes = self.writes.take();
+        if let Some(why) = self.shared.answered(&self.key, &writes)
+            && let Some(item) = &self.item
+        {
+            item.again(why);
+        }
+        let unseen = if writes.is_empty() { Writes::default() } else { unseen(&self.shared, writes) };
+        if unseen.is_empty() {
+            self.end(ended);
+            return;
+        }
+        let runtime = self.shared.runtime.clone();
+        runtime.spawn_local(move || async move {
+            settle(&self.shared, &self.key, unseen).await;
+            self.end(ended);
+        });
+    }
+
+    fn end(mut self, ended: Ended) {
+        self.give_back(ended);
+    }
+
+    fn give_back(&mut self, ended: Ended) {
+        let Some(item) = self.item.take() else { return };
+        // Before the key is back: whoever gets it next begins after this.
+        let next = self.shared.ledger.end(&self.key, ended);
+        if ended == Ended::Cancelled {
+            self.shared.counters.cancelled.add(1);
+        }
+        let telling = self.telling(next);
+        let then = match next {
+            Next::Done => {
+                item.done();
+                Then::InOrder
+            }
+            Next::Rest => {
+                item.done();
+                Then::Rests
+            }
+            Next::After(delay) => {
+                item.retry_after_with(delay, Reason::Requeued.into());
+                Then::InOrder
+            }
+            Next::Backoff => Then::TriedAgain(item.retry_with(Reason::Failed.into())),
+        };
+        self.log(telling, &then);
+    }
+}
+
+impl<S: Body> Drop for Run<S> {
+    fn drop(&mut self) {
+        self.give_back(Ended::Cancelled);
+    }
+}

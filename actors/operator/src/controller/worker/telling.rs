@@ -1,0 +1,75 @@
+//! What is logged at the end of a reconcile.
+//!
+//! Answers "why was this key reconciled, how long did it take, and what follows?": a line for debugging for each reconcile;
+//! a warning for a failure that is new (`crate::controller::machine::Failing`). Read next: `../worker.rs`, which ends reconciles.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::controller::machine::{MOST_FAILING, Next, Telling};
+use informer_core::words::Short;
+
+use super::Run;
+use informer_actors::informer::Body;
+
+impl<S: Body> Run<S> {
+    /// How its end is told. Asked before the key is back: what the next reconcile of it tells comes later.
+    pub(super) fn telling(&self, next: Next) -> Telling {
+        match self.why.get() {
+            Some(why) => self.shared.failures.tell(&self.key, why, self.shared.runtime.now()),
+            None => {
+                if next != Next::Backoff {
+                    self.shared.failures.forget(&self.key);
+                }
+                Telling::Repeat
+            }
+        }
+    }
+
+    /// Says how it has ended, and what follows.
+    pub(super) fn log(&self, telling: Telling, then: &Then) {
+        let (controller, key, cause) = (&self.shared.name, &self.key, &self.causes);
+        let since = || self.shared.runtime.now().saturating_sub(self.began);
+        let took = Short(self.took.get().copied().unwrap_or_else(since));
+        let _entered = self.span.enter();
+        let Some(why) = self.why.get() else {
+            if matches!(then, Then::InOrder) {
+                tracing::debug!(target: "actix_informer::controller", %cause, "controller {controller}: {key} was reconciled in {took}");
+            } else {
+                tracing::debug!(target: "actix_informer::controller", %cause, "controller {controller}: the reconcile of {key} was cancelled after {took}; {then}");
+            }
+            return;
+        };
+        let attempt = u64::from(self.attempt) + 1;
+        match telling {
+            Telling::Warning => {
+                tracing::warn!(target: "actix_informer::controller", %cause, attempt, "controller {controller}: {key} was not reconciled: {why} (attempt {attempt}, after {took}; {then})");
+            }
+            Telling::WarningOfMany(count) => {
+                tracing::warn!(target: "actix_informer::controller", %cause, attempt, count, "controller {controller}: more than {MOST_FAILING} keys fail, {key} too: {why} (attempt {attempt}, after {took}; {then}; {count} such failures since the last warning)");
+            }
+            _ => {
+                tracing::debug!(target: "actix_informer::controller", %cause, attempt, "controller {controller}: {key} was again not reconciled: {why} (attempt {attempt}, after {took}; {then})");
+            }
+        }
+    }
+}
+
+/// What follows for a key that is back.
+pub(super) enum Then {
+    InOrder,
+    Rests,
+    /// After this time; never if the queue is shut down.
+    TriedAgain(Option<Duration>),
+}
+
+impl fmt::Display for Then {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InOrder => f.write_str("it is in order"),
+            Self::Rests => f.write_str("it is tried again when its object changes"),
+            Self::TriedAgain(Some(after)) => write!(f, "next try in {}", Short(*after)),
+            Self::TriedAgain(None) => f.write_str("it is not tried again: the controller stops"),
+        }
+    }
+}

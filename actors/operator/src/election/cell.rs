@@ -1,0 +1,358 @@
+//! What everybody reads of an election, from any thread: the term, until when it lasts, and how the election is doing.
+//!
+//! Answers "may work begin now?" without a message. The actor writes it after each of its steps. Invariants:
+//! 1. A term is shown only before its end by a clock that counts suspensions, read at each call.
+//! 2. After the beginning of a shutdown, and after the actor has ended or was told to, no term is shown, whatever the
+//!    actor writes: also if its thread is blocked or dead. Every wait ends then.
+//! 3. The lock is held for copies alone; tokens are cancelled and waiters woken without it.
+//! 4. Work of a term is counted from [`Term::begin_work`] on, which is refused when the term has ended: whoever sees a term end
+//!    sees all work of it.
+//!
+//! Read next: `actor.rs`, which writes; `term.rs`, what is handed out.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::election::machine::{Figures, LONGEST_WORK, Leading, Settings, WhyNot, is_healthy};
+use tokio_util::sync::CancellationToken;
+
+use super::Unhealthy;
+use informer_actors::inner::Clock;
+use informer_actors::inner::Signal;
+use informer_actors::inner::locked;
+
+/// How an election is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ElectionStatus {
+    /// The lease, as `namespace/name`.
+    pub lease: Arc<str>,
+    /// The name of this candidate.
+    pub identity: Arc<str>,
+    /// The fencing number, if this process leads: `leader_election_master_status` is 1.
+    pub fence: Option<u64>,
+    /// For how long work may still begin if the lease is not renewed; zero if this process does not lead.
+    pub lasts_for: Duration,
+    /// Who holds the lease, as it was seen last; empty if nobody does.
+    pub holder: Arc<str>,
+    /// Why this process does not lead; `None` if it does.
+    pub why_not: Option<WhyNot>,
+    /// The last failure of a request; `None` after a success.
+    pub last_error: Option<Arc<str>>,
+    /// Why the lease could not be written at last; `None` after a write that succeeded, and while another one holds it.
+    pub write_error: Option<Arc<str>>,
+    /// For how long requests have failed, if the last one has.
+    pub failing_for: Option<Duration>,
+    /// Whether it was ever known who leads: the server has answered that another one holds the lease, or has taken a write of it.
+    pub answered: bool,
+    /// What was counted.
+    pub figures: Figures,
+    /// How often the actor was built anew after a panic.
+    pub restarts: u64,
+    /// Whether the election has ended.
+    pub over: bool,
+}
+
+pub(super) struct Cell {
+    pub(super) lease: Arc<str>,
+    pub(super) settings: Settings,
+    pub(super) changes: Signal,
+    /// Ends the actor. From here on nothing leads and the election is over, whether the actor has noticed or not.
+    pub(super) stop: CancellationToken,
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+/// What the actor knows after a step.
+pub(super) struct News {
+    pub(super) leading: Option<Leading>,
+    pub(super) holder: Arc<str>,
+    pub(super) why_not: WhyNot,
+    /// Since when work of a former term keeps it from leading.
+    pub(super) kept_since: Option<Duration>,
+    pub(super) figures: Figures,
+    pub(super) last_error: Option<Arc<str>>,
+    pub(super) write_error: Option<Arc<str>>,
+    /// Since when requests fail.
+    pub(super) failing_since: Option<Duration>,
+}
+
+/// The term that lasts.
+#[derive(Clone)]
+pub(super) struct Ongoing {
+    pub(super) fence: u64,
+    /// Its number in this process. The fence is no such number: that of a lease that was deleted may come again.
+    pub(super) number: u64,
+    pub(super) ended: CancellationToken,
+}
+
+struct State {
+    news: News,
+    term: Option<Ongoing>,
+    /// How many terms have begun.
+    terms: u64,
+    /// How much work goes on that was begun in a term.
+    works: usize,
+    /// How often the actor was built.
+    built: u64,
+    /// It takes part, or will as soon as the actor knows.
+    begun: bool,
+    /// A shutdown has begun.
+    ending: bool,
+    over: bool,
+    released: bool,
+    /// The lease was read once.
+    answered: bool,
+}
+
+impl Cell {
+    pub(super) fn new(lease: Arc<str>, settings: Settings, clock: Clock, stop: CancellationToken) -> Self {
+        let news = News {
+            leading: None,
+            holder: "".into(),
+            why_not: WhyNot::NotBegun,
+            kept_since: None,
+            figures: Figures::default(),
+            last_error: None,
+            write_error: None,
+            failing_since: None,
+        };
+        let (begun, ending, over, released, answered) = (false, false, false, false, false);
+        let (term, terms, works, built) = (None, 0, 0, 0);
+        let state = State { news, term, terms, works, built, begun, ending, over, released, answered };
+        Self { lease, settings, changes: Signal::default(), stop, clock, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+
+    /// The time of the election.
+    pub(super) fn now(&self) -> Duration {
+        self.clock.with_suspension()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn leading(&self) -> Option<Leading> {
+        let state = self.state();
+        self.leading_in(&state)
+    }
+
+    fn leading_in(&self, state: &State) -> Option<Leading> {
+        let is_stopped = self.stop.is_cancelled();
+        state.news.leading.filter(|leading| !is_stopped && self.now() < leading.until)
+    }
+
+    /// The term that lasts now.
+    pub(super) fn term(&self) -> Option<Ongoing> {
+        let state = self.state();
+        self.leading_in(&state).and_then(|_| state.term.clone())
+    }
+
+    /// Work of the term with this number begins, if that term lasts.
+    pub(super) fn begin_work(&self, number: u64) -> bool {
+        let mut state = self.state();
+        let lasts = self.leading_in(&state).is_some();
+        let begins = lasts && state.term.as_ref().is_some_and(|term| term.number == number);
+        state.works += usize::from(begins);
+        begins
+    }
+
+    /// Work has ended.
+    pub(super) fn end_work(&self) {
+        let mut state = self.state();
+        state.works = state.works.saturating_sub(1);
+    }
+
+    /// Whether work goes on that was begun in a term.
+    pub(super) fn has_work(&self) -> bool {
+        self.state().works > 0
+    }
+
+    /// It takes part from here on; false if it did already.
+    pub(super) fn set_begun(&self) -> bool {
+        let mut state = self.state();
+        if state.news.why_not == WhyNot::NotBegun {
+            state.news.why_not = WhyNot::NotTried;
+        }
+        !std::mem::replace(&mut state.begun, true)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.state().begun
+    }
+
+    /// Nothing leads from here on, until the actor writes of a new term.
+    fn end_term(&self, change: impl FnOnce(&mut State)) {
+        let ended = {
+            let mut state = self.state();
+            change(&mut state);
+            state.news.leading = None;
+            state.term.take()
+        };
+        self.has_changed(ended);
+    }
+
+    fn has_changed(&self, ended: Option<Ongoing>) {
+        if let Some(term) = ended {
+            term.ended.cancel();
+        }
+        self.changes.raise();
+    }
+
+    /// The actor has died, and is built again later.
+    pub(super) fn end_life(&self) {
+        self.end_term(|_| {});
+    }
+
+    /// The actor is built; true if it is not the first.
+    pub(super) fn begin_life(&self) -> bool {
+        self.end_term(|state| state.built += 1);
+        self.state().built > 1
+    }
+
+    /// What the actor knows now. Gives the number of the term that has begun, and whether one has ended.
+    pub(super) fn publish(&self, mut news: News) -> (Option<u64>, bool) {
+        let (began, ended) = {
+            let mut state = self.state();
+            if state.ending || state.over {
+                news.leading = None;
+                news.why_not = WhyNot::ShutDown;
+            }
+            let fence = news.leading.map(|leading| leading.fence);
+            let before = state.term.as_ref().map(|term| term.fence);
+            let now = self.now();
+            // Whoever has looked meanwhile has seen no term.
+            let was_over = state.news.leading.is_some_and(|leading| leading.until <= now);
+            state.news = news;
+            if fence == before {
+                drop(state);
+                if was_over {
+                    self.has_changed(None);
+                }
+                return (None, false);
+            }
+            state.terms += u64::from(fence.is_some());
+            let (number, ended) = (state.terms, self.stop.child_token());
+            let term = fence.map(|fence| Ongoing { fence, number, ended });
+            (fence, std::mem::replace(&mut state.term, term))
+        };
+        let has_ended = ended.is_some();
+        self.has_changed(ended);
+        (began, has_ended)
+    }
+
+    /// The server has answered what the lease says.
+    pub(super) fn set_answered(&self) {
+        if !std::mem::replace(&mut self.state().answered, true) {
+            self.has_changed(None);
+        }
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.state().answered
+    }
+
+    /// A shutdown begins.
+    pub(super) fn begin_end(&self) {
+        self.end_term(|state| {
+            state.ending = true;
+            state.news.why_not = WhyNot::ShutDown;
+        });
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.state().ending
+    }
+
+    /// The lease is given back, or there was none to give back.
+    pub(super) fn set_released(&self) {
+        self.state().released = true;
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        self.state().released
+    }
+
+    /// Nothing of the actor exists any more.
+    pub(super) fn set_over(&self) {
+        self.end_term(|state| state.over = true);
+    }
+
+    /// Nothing leads any more, and every wait has ended or ends.
+    pub(super) fn is_over(&self) -> bool {
+        self.stop.is_cancelled() || self.state().over
+    }
+
+    /// Waits until something has changed since then, or the election is over.
+    pub(super) async fn changed(&self, since: u64) {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => {}
+            () = self.changes.since(since) => {}
+        }
+    }
+
+    pub(super) async fn over(&self) {
+        loop {
+            let seen = self.changes.count();
+            if self.is_over() {
+                return;
+            }
+            self.changed(seen).await;
+        }
+    }
+
+    pub(super) fn health(&self, tolerance: Duration) -> Result<(), Unhealthy> {
+        let state = self.state();
+        // Read under the lock: what was published is not in the future.
+        let (now, lease) = (self.now(), Arc::clone(&self.lease));
+        let over = state.over || self.stop.is_cancelled();
+        if over && !state.ending {
+            return Err(Unhealthy::Ended { lease });
+        }
+        let kept =
+            state.news.kept_since.filter(|_| !over && state.works > 0).map(|since| now.saturating_sub(since));
+        if let Some(kept) = kept.filter(|kept| *kept > LONGEST_WORK) {
+            return Err(Unhealthy::FormerWork { lease, since: kept });
+        }
+        let shown = state.news.leading.filter(|_| !over);
+        match shown {
+            Some(term) if !is_healthy(&self.settings, shown, tolerance, now) => {
+                Err(Unhealthy::Stuck { lease, late: now.saturating_sub(term.until) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn status(&self) -> ElectionStatus {
+        let state = self.state();
+        let now = self.now();
+        let over = state.over || self.stop.is_cancelled();
+        let (leading, news) = (self.leading_in(&state), &state.news);
+        let why_not = match &news.why_not {
+            _ if over => WhyNot::ShutDown,
+            // The term has ended, and the actor has not found out yet.
+            _ if news.leading.is_some() => WhyNot::NotRenewed(self.settings.renew_deadline),
+            why => why.clone(),
+        };
+        ElectionStatus {
+            lease: Arc::clone(&self.lease),
+            identity: Arc::clone(&self.settings.identity),
+            fence: leading.map(|leading| leading.fence),
+            lasts_for: leading.map_or(Duration::ZERO, |leading| leading.until.saturating_sub(now)),
+            holder: Arc::clone(&news.holder),
+            why_not: leading.is_none().then_some(why_not),
+            last_error: news.last_error.clone(),
+            write_error: news.write_error.clone(),
+            failing_for: news.failing_since.map(|since| now.saturating_sub(since)),
+            answered: state.answered,
+            figures: news.figures,
+            restarts: state.built.saturating_sub(1),
+            over,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! One candidate of a leader election: which request is next, and whether this process may work as the leader.
+//!
+//! Answers "who leads?" from the answers of the server and two clocks of this machine. A candidate that leads renews its
+//! lease; any other waits until the lease has stood unchanged for its duration. Invariants:
+//! 1. A term lasts from a successful write until `renew_deadline` after that write was *sent*. Others wait for
+//!    `lease_duration`, which is longer, from when they have *seen* it. So no two lead, as long as nobody else deletes or
+//!    changes the lease, and their clocks count suspensions and differ in speed by less than the two durations do.
+//! 2. What others wrote is judged by when it was seen here, never by the times in it.
+//! 3. Each term has a fencing number of its own, greater than those before as long as nobody deletes the lease: also where
+//!    the same candidate leads again. After a deletion a candidate goes on from the greatest number that it has seen.
+//! 4. The leader writes without reading first. A conflict is followed by one read and one write.
+//! 5. A lease that is deleted while somebody else holds it is created again only when that one must have ended its work.
+//! 6. No term begins while work of a former term of this candidate goes on: what it began before others led would be work
+//!    of a leader again.
+//!
+//! ```text
+//!  poll_effect ──▶ [ReadCandidate ──▶ Create/RenewCandidate] ──▶ Read ──▶ Create / Update ──▶ term until …
+//!                                          leader: ─────────────────────▶ Update ─ conflict ─▶ Read ──▶ Update
+//!  handle_shutdown ──▶ [WithdrawCandidate] ──▶ Update with no holder ──▶ over
+//! ```
+//! Read next: `leader_election/attempt.rs`, what follows each answer; `settings.rs`, the durations; `tests/props.rs`.
+
+use std::time::Duration;
+
+use attempt::{Goal, Step};
+use settings::Observed;
+
+pub use effect::{Effect, Figures, Leading, Moment, Read, WhyNot, Written};
+pub use settings::{CandidateRecord, JITTER, LeaseRecord, Settings, SettingsError};
+
+mod attempt;
+mod effect;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+/// One candidate. It knows what the server has answered, and nothing of other candidates.
+///
+/// ```
+/// # use crate::election::machine::{Effect, LeaderElection, Moment, Read, Settings, Written};
+/// use std::time::Duration;
+/// let at = |seconds| Moment { now: Duration::from_secs(seconds), wall: Duration::ZERO, chance: 0.5 };
+/// let mut candidate = LeaderElection::new(Settings::new("me"));
+/// assert_eq!(candidate.poll_effect(at(0)), Some(Effect::Read));
+/// candidate.handle_read(Read::Absent, at(0));
+/// let Some(Effect::Create(record)) = candidate.poll_effect(at(1)) else { panic!() };
+/// assert_eq!((&*record.holder, record.transitions), ("me", 0));
+/// candidate.handle_written(Written::Done, at(2));
+/// let leading = candidate.leading(at(2).now).expect("it leads");
+/// assert_eq!(leading.until, Duration::from_secs(11)); // ten seconds after the write was sent
+/// assert_eq!(candidate.leading(leading.until), None);
+/// ```
+#[derive(Debug)]
+pub struct LeaderElection {
+    settings: Settings,
+    observed: Option<Observed>,
+    /// The greatest number of transitions that was seen or written.
+    transitions: Option<u64>,
+    term: Option<Term>,
+    why_not: WhyNot,
+    step: Step,
+    /// It does not take part yet.
+    waits: bool,
+    /// Work goes on that was begun in a term: in this one, or in a former one.
+    has_work: bool,
+    /// Since when work of a former term is all that keeps it from leading.
+    kept_since: Option<Duration>,
+    /// When the next attempt begins.
+    next: Duration,
+    /// A write whose answer is not known may have made this candidate the holder.
+    may_hold: bool,
+    /// Until when a lease that this candidate holds keeps others away, as far as it is known here.
+    kept_until: Duration,
+    /// When the registration was written last.
+    registered: Option<Duration>,
+    /// The server may have a registration of this candidate.
+    may_be_registered: bool,
+    stopping: bool,
+    /// The requests of the end have begun.
+    releasing: bool,
+    /// Until when the end tries to take the registration back.
+    withdraw_until: Duration,
+    /// Nothing is left to be done about the lease.
+    lease_is_done: bool,
+    released: bool,
+    figures: Figures,
+}
+
+/// A term that has begun.
+#[derive(Debug, Clone, Copy)]
+struct Term {
+    leading: Leading,
+    /// The time of day at which it has begun.
+    acquired: Duration,
+}
+
+impl LeaderElection {
+    /// A candidate that has asked nothing yet. The settings are checked.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            observed: None,
+            transitions: None,
+            term: None,
+            why_not: WhyNot::NotTried,
+            step: Step::Idle,
+            waits: false,
+            has_work: false,
+            kept_since: None,
+            next: Duration::ZERO,
+            may_hold: false,
+            kept_until: Duration::ZERO,
+            registered: None,
+            may_be_registered: false,
+            stopping: false,
+            releasing: false,
+            withdraw_until: Duration::ZERO,
+            lease_is_done: false,
+            released: false,
+            figures: Figures::default(),
+        }
+    }
+
+    /// The same, which takes part only from [`Self::handle_begin`] on: before, it asks nothing and holds nothing.
+    #[must_use]
+    pub fn declared(mut self) -> Self {
+        (self.waits, self.why_not) = (true, WhyNot::NotBegun);
+        self
+    }
+
+    /// A declared candidate takes part from here on. Changes nothing for one that does already.
+    pub fn handle_begin(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.why_not = WhyNot::NotTried;
+        }
+    }
+
+    /// Ends a term that was not renewed in time.
+    pub fn handle_time(&mut self, now: Duration) {
+        if self.term.is_some_and(|term| term.leading.until <= now) {
+            self.lose(WhyNot::NotRenewed(self.settings.renew_deadline));
+        }
+    }
+
+    /// Whether work goes on that was begun in a term. If that term has ended, no other one begins until the work has ended, too:
+    /// the lease is read, so that it is known who leads, and is not taken. Call it before each [`Self::poll_effect`].
+    pub fn handle_work(&mut self, goes_on: bool) {
+        self.has_work = goes_on;
+    }
+
+    /// The next request, if one is due and none is under way. Ends a term that was not renewed in time.
+    pub fn poll_effect(&mut self, moment: Moment) -> Option<Effect> {
+        self.handle_time(moment.now);
+        match self.step {
+            // What an attempt would have asked next is of no use any more.
+            Step::AskCandidate(_) | Step::AskRead | Step::AskWrite(_) if self.stopping && !self.releasing => {
+                self.begin_release(moment)
+            }
+            Step::Idle if self.stopping => self.begin_release(moment),
+            Step::Idle if !self.waits && self.next <= moment.now => Some(self.begin_attempt(moment)),
+            _ => self.next_request(moment),
+        }
+    }
+
+    /// Before the first effect: an election of this process, with the same identity, has ended without a word. What it has
+    /// written last is not known: a shutdown looks for it.
+    pub fn handle_predecessor(&mut self, now: Duration) {
+        (self.may_hold, self.may_be_registered) = (true, self.settings.coordinated);
+        self.kept_until = now.saturating_add(self.settings.lease_duration);
+    }
+
+    /// The end of the process or of its part in the election: the term ends now, and the lease is given back by the next
+    /// effects. [`Self::is_over`] says when that is done.
+    pub fn handle_shutdown(&mut self) {
+        (self.stopping, self.waits) = (true, false);
+        self.term = None;
+        self.why_not = WhyNot::ShutDown;
+        self.next = Duration::ZERO;
+    }
+
+    /// When [`Self::poll_effect`] is to be called again if nothing else happens before; `None` if only an answer, or
+    /// nothing, can follow.
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        let end = self.term.map(|term| term.leading.until);
+        let next = (!self.waits && self.step == Step::Idle).then_some(self.next);
+        end.into_iter().chain(next).min()
+    }
+
+    /// The term, if it lasts at this time.
+    pub fn leading(&self, now: Duration) -> Option<Leading> {
+        self.term.map(|term| term.leading).filter(|leading| now < leading.until)
+    }
+
+    /// Why it does not lead, if it does not.
+    pub fn why_not(&self) -> &WhyNot {
+        &self.why_not
+    }
+
+    /// Since when it could lead, as far as it was seen, but for work of a former term that goes on.
+    pub fn kept_since(&self) -> Option<Duration> {
+        self.kept_since
+    }
+
+    /// Who holds the lease, as far as it was seen; empty if nobody does.
+    pub fn holder(&self) -> &str {
+        self.observed.as_ref().map_or("", |observed| &observed.record.holder)
+    }
+
+    /// Whether this candidate holds the lease, as far as it was seen.
+    fn is_holder(&self) -> bool {
+        self.holder() == &*self.settings.identity
+    }
+
+    /// Whether a shutdown has done what it could.
+    pub fn is_over(&self) -> bool {
+        matches!(self.step, Step::Over)
+    }
+
+    /// Whether the shutdown has given the lease back, or found that there is none to give back.
+    pub fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// What has been counted.
+    pub fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Ends the term, if there is one.
+    fn lose(&mut self, why: WhyNot) {
+        if self.term.take().is_some() {
+            self.figures.lost += 1;
+        }
+        self.why_not = why;
+    }
+
+    /// Remembers a record. One that has not changed is as old as before.
+    fn observe(&mut self, record: LeaseRecord, now: Duration) {
+        self.transitions = self.transitions.max(Some(record.transitions));
+        if self.observed.as_ref().is_none_or(|observed| observed.record != record) {
+            self.observed = Some(Observed { record, since: now });
+        }
+    }
+}
+
+/// For how long work of a former term may keep a candidate from leading that could lead, before a liveness probe fails.
+pub const LONGEST_WORK: Duration = Duration::from_secs(600);
+
+/// Whether a candidate is healthy that has shown this term last: not if the lease of the term ran out more than `tolerance`
+/// ago and the candidate has still not ended it, because then nothing carries out its decisions. A term that was ended in
+/// time is no reason, whether the server answers or not: a restart of the process would not help.
+///
+/// ```
+/// # use crate::election::machine::{Leading, Settings, is_healthy};
+/// use std::time::Duration;
+/// let (settings, second) = (Settings::new("me"), Duration::from_secs(1));
+/// let shown = Leading { fence: 0, until: 10 * second }; // its lease lasts five seconds longer
+/// assert!(is_healthy(&settings, Some(shown), 20 * second, 35 * second));
+/// assert!(!is_healthy(&settings, Some(shown), 20 * second, 36 * second));
+/// assert!(is_healthy(&settings, None, 20 * second, 36 * second)); // the term was ended
+/// ```
+pub fn is_healthy(settings: &Settings, shown: Option<Leading>, tolerance: Duration, now: Duration) -> bool {
+    let until_lease_ends = settings.lease_duration.saturating_sub(settings.renew_deadline);
+    let longest = until_lease_ends.saturating_add(tolerance);
+    shown.is_none_or(|term| now.saturating_sub(term.until) <= longest)
+}
+
+// The end of a candidate: it gives back what it holds.
+//
+// Invariants:
+// 1. Only a lease that this candidate holds, by the last answer or the last read, is written. The term has ended before.
+// 2. A release that fails is tried again until the lease has run out anyway. One that had run out before the end began, by
+// the time at which it was seen first or written last, is not given back: most others do not wait for it.
+// 3. A registration that the server may have is taken back first, so that nobody chooses this candidate again. If that
+// fails the lease does not wait for it: it is tried again behind the lease, for at most a lease's duration. What is left
+// then, or after a crash, nobody renews: the server's controller does not choose it, and deletes it in time.
+
+impl LeaderElection {
+    /// The next request of the end, if one is due.
+    fn begin_release(&mut self, moment: Moment) -> Option<Effect> {
+        if !self.releasing {
+            self.withdraw_until = moment.now.saturating_add(self.settings.lease_duration);
+            self.may_hold &= self.kept_until > moment.now;
+        } else if self.next > moment.now {
+            return None;
+        }
+        self.releasing = true;
+        self.next = moment.now.saturating_add(self.settings.retry_period);
+        if self.is_to_withdraw(moment) {
+            self.step = Step::Withdrawing;
+            return Some(Effect::WithdrawCandidate);
+        }
+        self.step = self.first_step_of_release(moment);
+        self.next_request(moment)
+    }
+
+    fn is_to_withdraw(&self, moment: Moment) -> bool {
+        self.may_be_registered && moment.now < self.withdraw_until
+    }
+
+    /// What is asked about the lease.
+    fn first_step_of_release(&mut self, moment: Moment) -> Step {
+        if self.lease_is_done {
+            return if self.is_to_withdraw(moment) { Step::Idle } else { Step::Over };
+        }
+        if !self.may_hold || self.kept_until <= moment.now {
+            self.end(!self.may_hold);
+            return self.step.clone();
+        }
+        if !self.is_holder() {
+            return Step::AskRead;
+        }
+        self.ask_write(Goal::Release, (false, true));
+        self.step.clone()
+    }
+
+    /// The lease was read after the shutdown.
+    fn release_after_read(&mut self) {
+        if !self.releasing {
+            self.step = Step::Idle;
+        } else if self.is_holder() {
+            self.ask_write(Goal::Release, (false, false));
+        } else {
+            self.end(true);
+        }
+    }
+
+    /// Nothing is left to do about the lease.
+    fn end(&mut self, released: bool) {
+        (self.lease_is_done, self.released) = (true, released);
+        self.step = if self.may_be_registered { Step::Idle } else { Step::Over };
+    }
+}

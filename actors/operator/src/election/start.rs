@@ -1,0 +1,113 @@
+//! How an election starts, and what follows when its actor fails.
+//!
+//! Answers "who restarts the actor, and when does its thread end?". The election is the owner of one child. Its thread
+//! ends when nothing of the actor exists any more. Read next: `actor.rs`; `supervision/guard.rs`.
+
+use std::sync::Arc;
+
+use crate::election::machine::Settings;
+use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::words::Brief;
+use tokio_util::sync::CancellationToken;
+
+use super::actor::{ElectionActor, ElectionSpec};
+use super::cell::Cell;
+use super::{LeaderElection, MakeLock, StartError};
+use informer_actors::inner::Group;
+use informer_actors::inner::Parent;
+use informer_actors::inner::{ChildEvent, Ended, Mailbox, Owner};
+use informer_actors::inner::{Named, Registrant, Registration};
+use informer_actors::runtime::Runtime;
+
+const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
+
+/// An election as the owner of its actor.
+struct ElectionOwner(Arc<Cell>);
+
+/// An election as its runtime ends it.
+struct Ending {
+    cell: Arc<Cell>,
+    over: CancellationToken,
+    registration: Registration,
+}
+
+/// Starts the actor on a thread of its own. It asks nothing before the election begins.
+pub(super) fn declare(
+    runtime: &Runtime,
+    lease: Arc<str>,
+    settings: Settings,
+    lock: MakeLock,
+) -> Result<LeaderElection, StartError> {
+    settings.check().map_err(|source| StartError::Settings { lease: Arc::clone(&lease), source })?;
+    let own = runtime.own_arbiter("election");
+    let own = own.map_err(|source| StartError::Thread { lease: Arc::clone(&lease), source })?;
+    let (arbiter, stop) = (own.handle(), CancellationToken::new());
+    let cell = Arc::new(Cell::new(Arc::clone(&lease), settings, arbiter.clock().clone(), stop.clone()));
+    let owner = Arc::new(ElectionOwner(Arc::clone(&cell)));
+    let policy = (RestartPolicy::default(), stop.clone());
+    let parent = Parent::start_on(arbiter.clone(), (&lease, owner, Group::none()), runtime, policy);
+    let (chance, faults) = (runtime.chance(), parent.faults.clone());
+    let spec = ElectionSpec { cell: Arc::clone(&cell), lock, chance, faults };
+    let Mailbox(address, inbox) = Mailbox::<ElectionActor>::new();
+    let ending = registered(runtime, &cell);
+    let ended = Arc::clone(&cell);
+    parent.context("leader-election", ALONE).start(inbox, spec, move |_| {
+        // The parent's other child, the supervisor, is not needed any more, nor is the thread.
+        stop.cancel();
+        ended.set_over();
+        if let Some(ending) = ending {
+            ending.over.cancel();
+            ending.registration.release_name();
+            ending.registration.unlist();
+        }
+        drop(own);
+    });
+    let stop = Arc::new(cell.stop.clone().drop_guard());
+    Ok(LeaderElection { cell, address, _stop: stop })
+}
+
+/// The election in the registry of its runtime. After the shutdown of that there is none, and the election stops.
+fn registered(runtime: &Runtime, cell: &Arc<Cell>) -> Option<Arc<Ending>> {
+    let Some(registration) = runtime.register(Named::Election, &cell.lease) else {
+        cell.stop.cancel();
+        return None;
+    };
+    let ending = Arc::new(Ending { cell: Arc::clone(cell), over: CancellationToken::new(), registration });
+    let registrant: Arc<dyn Registrant> = ending.clone();
+    ending.registration.list(registrant);
+    Some(ending)
+}
+
+impl Registrant for Ending {
+    fn stop(&self) {
+        self.cell.stop.cancel();
+    }
+
+    fn abandon(&self) {
+        self.cell.set_over();
+        self.over.cancel();
+    }
+
+    fn over(&self) -> CancellationToken {
+        self.over.clone()
+    }
+}
+
+impl Owner for ElectionOwner {
+    fn child_changed(&self, actor: &Arc<str>, _role: Role, event: ChildEvent<'_>) {
+        let lease = &self.0.lease;
+        match event {
+            ChildEvent::Restarts { exit, after } => {
+                self.0.end_life();
+                tracing::error!(target: "actix_informer::leader_election", %lease, %actor, "leader election {lease}: its actor {}; it starts again in {}, and this process does not lead until then", Ended(exit), Brief(after));
+            }
+            ChildEvent::Ended { exit } => {
+                tracing::debug!(target: "actix_informer::leader_election", %lease, %actor, "leader election {lease}: its actor {}", Ended(exit));
+            }
+            ChildEvent::GivenUp { reason } => {
+                tracing::error!(target: "actix_informer::leader_election", %lease, %actor, "leader election {lease}: its actor {reason}; it is not started again: this process will not lead");
+            }
+            ChildEvent::Revived => {}
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a recorder holds, outside of its actor: it outlives a panic of the actor.
+//!
+//! Answers "what is left to send after something has panicked, and what is logged of a loss?". Invariants:
+//! 1. The lock is held for one call of the core, which calls no foreign code.
+//! 2. If such a call panics, the next one finds the recorder marked. It is used on only if its check holds; else it begins
+//!    anew, and what waited is counted as forgotten.
+//!
+//! Read next: `actor.rs`; `crate::events::machine`, which decides.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::events::machine::{At, Recorder, WARN_EVERY};
+use informer_core::words::Brief;
+use tokio_util::sync::CancellationToken;
+
+use super::EventSink;
+use informer_actors::inner::locked;
+use informer_actors::inner::{Clock, RandomNumbers};
+
+/// What the actor has, too.
+pub(super) struct Inside {
+    pub(super) name: Arc<str>,
+    pub(super) content: Content,
+    pub(super) sink: Arc<dyn EventSink>,
+    pub(super) is_told: AtomicBool,
+    /// Cancelled when nothing of the actor exists any more.
+    pub(super) over: CancellationToken,
+}
+
+pub(super) struct Content {
+    clock: Clock,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    recorder: Recorder,
+    chance: RandomNumbers,
+    /// A call was begun and has not returned.
+    is_changing: bool,
+}
+
+impl Content {
+    pub(super) fn new(recorder: Recorder, clock: Clock, chance: RandomNumbers) -> Self {
+        Self { clock, inner: Mutex::new(Inner { recorder, chance, is_changing: false }) }
+    }
+
+    /// Calls the core.
+    pub(super) fn with<R>(&self, call: impl FnOnce(&mut Recorder, At) -> R) -> R {
+        let mut inner = locked(&self.inner);
+        let Inner { recorder, chance, is_changing } = &mut *inner;
+        if *is_changing && recorder.check().is_err() {
+            let anew = recorder.emptied();
+            *recorder = anew;
+        }
+        *is_changing = true;
+        let wall = self.clock.wall_time().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let result = call(recorder, At { moment: chance.moment(&self.clock), wall });
+        *is_changing = false;
+        result
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+}
+
+impl Inside {
+    /// Logs a loss, if the core says that it is to be logged.
+    pub(super) fn warn(&self) {
+        let Some(warning) = self.content.with(|recorder, _| recorder.take_warning()) else { return };
+        let (recorder, why, quiet) = (&self.name, &warning.why, Brief(WARN_EVERY));
+        let others = match warning.others {
+            0 => String::new(),
+            others => format!(" ({others} more since the last line)"),
+        };
+        tracing::warn!(target: "actix_informer::events", %recorder, "recorder {recorder}: an event is dropped: {why}{others}; others are counted, and logged after {quiet} at the earliest");
+    }
+}

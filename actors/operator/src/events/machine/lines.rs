@@ -1,0 +1,201 @@
+//! The events that wait for their request: a line for each namespace, so that one that fails holds up no other.
+//!
+//! Answers "which event is sent next?". Invariants:
+//! 1. Namespaces take turns. In a namespace events leave in the order in which they came.
+//! 2. After a failure nothing of that namespace is sent until its wait is over. The wait grows with each further failure,
+//!    and begins anew after a success. Until then it has one request at a time: it takes no more than one place of those
+//!    that all namespaces share.
+//! 3. A namespace is known as long as an event of it waits or is in flight, or its wait is not over.
+//!
+//! Read next: `sending.rs`, which asks.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use informer_core::backoff::{Backoff, BackoffPolicy};
+use informer_core::reflector::Moment;
+
+/// How many waits end in one call. While more are over, [`NamespaceLines::next_due`] is in the past.
+const MOST_DUE: usize = 250;
+
+#[derive(Debug, Default)]
+pub(super) struct NamespaceLines {
+    by_namespace: BTreeMap<Arc<str>, NamespaceLine>,
+    /// Namespaces that may send, by their turns.
+    ready: BTreeMap<u64, Arc<str>>,
+    /// Namespaces whose wait is not over.
+    held: BTreeSet<(Duration, Arc<str>)>,
+    next_turn: u64,
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct NamespaceLine {
+    waiting: VecDeque<u64>,
+    in_flight: usize,
+    hold: Option<Duration>,
+    backoff: Backoff,
+    turn: Option<u64>,
+}
+
+impl NamespaceLine {
+    fn new() -> Self {
+        let backoff = Backoff::new(BackoffPolicy::default());
+        Self { waiting: VecDeque::new(), in_flight: 0, hold: None, backoff, turn: None }
+    }
+
+    fn fails(&self) -> bool {
+        self.backoff.attempts() > 0
+    }
+
+    fn is_over(&self) -> bool {
+        self.waiting.is_empty() && self.in_flight == 0 && self.hold.is_none()
+    }
+
+    fn is_ready(&self) -> bool {
+        !self.waiting.is_empty() && self.hold.is_none() && !(self.fails() && self.in_flight > 0)
+    }
+}
+
+impl NamespaceLines {
+    /// How many events wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Whether this namespace fails, and has half of this many places already: the others are for those that do not.
+    pub(super) fn is_crowded(&self, namespace: &str, places: usize) -> bool {
+        let line = self.by_namespace.get(namespace);
+        line.is_some_and(|line| line.fails() && line.waiting.len() >= places.div_ceil(2))
+    }
+
+    pub(super) fn push(&mut self, namespace: &str, id: u64) {
+        self.change(namespace, |line| line.waiting.push_back(id));
+        self.waiting += 1;
+    }
+
+    pub(super) fn push_first(&mut self, namespace: &str, id: u64) {
+        self.change(namespace, |line| line.waiting.push_front(id));
+        self.waiting += 1;
+    }
+
+    /// The event that is sent now; it is in flight until [`Self::landed`].
+    pub(super) fn pop(&mut self, now: Duration) -> Option<u64> {
+        self.end_waits(now);
+        let (_, namespace) = self.ready.pop_first()?;
+        let id = self.change(&namespace, |line| {
+            line.turn = None;
+            line.in_flight += 1;
+            line.waiting.pop_front()
+        });
+        self.waiting -= usize::from(id.is_some());
+        id
+    }
+
+    /// A request of this namespace has got its answer; [`Self::tidy`] follows.
+    pub(super) fn landed(&mut self, namespace: &str) {
+        self.change(namespace, |line| line.in_flight = line.in_flight.saturating_sub(1));
+    }
+
+    /// The server has failed over an event of this namespace, and asks to wait for so long. While it waits, further answers
+    /// do not make the wait longer.
+    pub(super) fn failed(&mut self, namespace: &str, after: Option<Duration>, moment: Moment) {
+        let until = self.change(namespace, |line| {
+            if line.hold.is_some() {
+                return None;
+            }
+            let drawn = line.backoff.next_wait(moment.chance);
+            let wait = after.map_or(drawn, |asked| asked.max(drawn));
+            line.hold = Some(moment.now.saturating_add(wait));
+            line.hold
+        });
+        self.held.extend(until.map(|until| (until, Arc::from(namespace))));
+    }
+
+    /// The server works for this namespace.
+    pub(super) fn succeeded(&mut self, namespace: &str) {
+        self.change(namespace, |line| line.backoff.reset());
+    }
+
+    /// Forgets a namespace of which nothing is known any more.
+    pub(super) fn tidy(&mut self, namespace: &str) {
+        if self.by_namespace.get(namespace).is_some_and(NamespaceLine::is_over) {
+            self.by_namespace.remove(namespace);
+        }
+    }
+
+    /// Ends every wait.
+    pub(super) fn end_all_waits(&mut self) {
+        self.held.clear();
+        let namespaces: Vec<_> = self.by_namespace.keys().cloned().collect();
+        for namespace in namespaces {
+            self.change(&namespace, |line| {
+                line.hold = None;
+                line.backoff.reset();
+            });
+            self.tidy(&namespace);
+        }
+    }
+
+    /// When the next wait is over.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.held.first().map(|(until, _)| *until)
+    }
+
+    /// The events that wait.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &u64> {
+        self.by_namespace.values().flat_map(|line| &line.waiting)
+    }
+
+    /// Whether its parts fit together, with so many requests in flight.
+    pub(super) fn check(&self, in_flight: usize) -> bool {
+        let is_sound = |(name, line): (&Arc<str>, &NamespaceLine)| {
+            line.is_ready() == line.turn.is_some()
+                && line.turn.is_none_or(|turn| self.ready.get(&turn) == Some(name))
+                && line.hold.is_none_or(|until| self.held.contains(&(until, Arc::clone(name))))
+                && !line.is_over()
+        };
+        let turns = self.by_namespace.values().filter(|line| line.turn.is_some()).count();
+        let holds = self.by_namespace.values().filter(|line| line.hold.is_some()).count();
+        self.by_namespace.iter().all(is_sound)
+            && (turns, holds) == (self.ready.len(), self.held.len())
+            && self.by_namespace.values().map(|line| line.in_flight).sum::<usize>() == in_flight
+            && self.ids().count() == self.waiting
+    }
+
+    fn end_waits(&mut self, now: Duration) {
+        for _ in 0..MOST_DUE {
+            let Some((until, namespace)) = self.held.first().cloned().filter(|(until, _)| *until <= now)
+            else {
+                return;
+            };
+            self.held.remove(&(until, Arc::clone(&namespace)));
+            self.change(&namespace, |line| line.hold = None);
+            self.tidy(&namespace);
+        }
+    }
+
+    /// Changes a line, and gives or takes its turn.
+    fn change<R>(&mut self, namespace: &str, change: impl FnOnce(&mut NamespaceLine) -> R) -> R {
+        let name = match self.by_namespace.get_key_value(namespace) {
+            Some((name, _)) => Arc::clone(name),
+            None => Arc::from(namespace),
+        };
+        let line = self.by_namespace.entry(Arc::clone(&name)).or_insert_with(NamespaceLine::new);
+        let result = change(line);
+        match (line.is_ready(), line.turn) {
+            (true, None) => {
+                line.turn = Some(self.next_turn);
+                self.ready.insert(self.next_turn, name);
+                self.next_turn += 1;
+            }
+            (false, Some(turn)) => {
+                line.turn = None;
+                self.ready.remove(&turn);
+            }
+            _ => {}
+        }
+        result
+    }
+}

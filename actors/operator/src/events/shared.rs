@@ -1,0 +1,127 @@
+//! What the handles of a recorder have together, how it starts, and what follows when its actor fails.
+//!
+//! Answers "how does the actor learn that there is something to send, who restarts it, and what happens when it is given
+//! up?". The recorder is the owner of one child. Invariants:
+//! 1. At most one `Look` is in the mailbox, however much was emitted, and one more for each restart. The actor takes the
+//!    mark away before it looks, and when it starts: a change after that sends another one.
+//! 2. The end of the last handle closes the recorder.
+//! 3. When nothing of the actor exists any more, events are refused and every wait ends.
+//!
+//! Read next: `content.rs`; `actor.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::events::machine::{Recorder, RecorderConfig};
+use actix::Addr;
+use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::words::Brief;
+use tokio_util::sync::CancellationToken;
+
+use super::EventSink;
+use super::actor::{RecorderActor, RecorderSpec};
+use super::content::{Content, Inside};
+use super::messages::Look;
+use super::registered::RegisteredRecorder;
+use informer_actors::inner::Group;
+use informer_actors::inner::Mailbox;
+use informer_actors::inner::Named;
+use informer_actors::inner::Parent;
+use informer_actors::inner::{ChildEvent, Ended, Owner};
+use informer_actors::runtime::Runtime;
+
+const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
+
+/// What all handles have together.
+pub(super) struct Shared {
+    pub(super) inside: Arc<Inside>,
+    pub(super) address: Addr<RecorderActor>,
+}
+
+impl Shared {
+    /// Tells the actor that something has changed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "bounded: one Look is in the mailbox at most, and one more for each restart"
+    )]
+    pub(super) fn tell(&self) {
+        if !self.inside.is_told.swap(true, Ordering::AcqRel) {
+            self.address.do_send(Look);
+        }
+    }
+
+    /// Refuses events from here on.
+    pub(super) fn close(&self) {
+        self.inside.content.with(|recorder, _| recorder.close());
+        self.tell();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// A recorder as the owner of its actor.
+struct RecorderOwner(Arc<str>);
+
+/// Starts the actor of a recorder.
+pub(super) fn start(
+    runtime: &Runtime,
+    name: Arc<str>,
+    config: RecorderConfig,
+    sink: Arc<dyn EventSink>,
+) -> Shared {
+    let registration = runtime.register(Named::Recorder, &name);
+    let name = registration.as_ref().map_or(name, |registration| Arc::clone(registration.name()));
+    let (owner, stop) = (Arc::new(RecorderOwner(Arc::clone(&name))), CancellationToken::new());
+    let parent =
+        Parent::start(&name, owner, Group::none(), runtime, (RestartPolicy::default(), stop.clone()));
+    let content = Content::new(Recorder::new(config), parent.arbiter.clock().clone(), runtime.chance());
+    let (is_told, over) = (AtomicBool::new(false), CancellationToken::new());
+    let inside = Arc::new(Inside { name, content, sink, is_told, over });
+    let spec = RecorderSpec { inside: Arc::clone(&inside), faults: parent.faults.clone() };
+    let Mailbox(address, inbox) = Mailbox::<RecorderActor>::new();
+    // In simulation the arbiter goes on after the end of its runtime: this task, which is dropped then, ends the actor.
+    let (with_runtime, over) = (stop.clone().drop_guard(), inside.over.clone());
+    runtime.spawn_local(move || async move {
+        over.cancelled().await;
+        drop(with_runtime);
+    });
+    match &registration {
+        Some(registration) => {
+            let (inside, stop) = (Arc::clone(&inside), stop.clone());
+            registration.list(Arc::new(RegisteredRecorder { inside, stop }));
+        }
+        // The runtime was shut down.
+        None => stop.cancel(),
+    }
+    let ended = Arc::clone(&inside);
+    parent.context("event-recorder", ALONE).start(inbox, spec, move |_| {
+        // The parent's other child, the supervisor, is not needed any more.
+        stop.cancel();
+        ended.content.with(|recorder, _| recorder.close());
+        drop(registration);
+        ended.over.cancel();
+    });
+    Shared { inside, address }
+}
+
+impl Owner for RecorderOwner {
+    fn child_changed(&self, actor: &Arc<str>, _role: Role, event: ChildEvent<'_>) {
+        let recorder = &self.0;
+        match event {
+            ChildEvent::Restarts { exit, after } => {
+                tracing::error!(target: "actix_informer::events", %recorder, %actor, "recorder {recorder}: its actor {}; it starts again in {}, and no event is lost", Ended(exit), Brief(after));
+            }
+            ChildEvent::Ended { exit } => {
+                tracing::debug!(target: "actix_informer::events", %recorder, %actor, "recorder {recorder}: its actor {}", Ended(exit));
+            }
+            ChildEvent::GivenUp { reason } => {
+                tracing::error!(target: "actix_informer::events", %recorder, %actor, "recorder {recorder}: its actor {reason}; it is not started again: events are refused");
+            }
+            ChildEvent::Revived => {}
+        }
+    }
+}

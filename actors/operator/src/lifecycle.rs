@@ -1,0 +1,327 @@
+//! An operator: its probes, caches, controllers and election start in order, stop in reverse, and fail alone.
+//!
+//! Answers "what is missing until it can do its work, and how does all of it end?". A part is anything that implements
+//! [`Part`]; one supervised actor starts and stops them as `crate::lifecycle::machine` decides. Invariants:
+//! 1. Parts start in the order of their [`Phase`]s and stop in reverse; what is behind the caches waits for them.
+//! 2. A part that fails, panics or hangs is started again or waits alone; the status shows it with the reason.
+//! 3. The leader's work is dropped at once when the lease is lost; every other part goes on.
+//! 4. No part runs on a thread of ours if there is another one: each is a task of the tokio runtime in which
+//!    [`OperatorBuilder::start`] was called, else of the runtime's thread for async callbacks.
+//! 5. Nothing installs a signal handler.
+//! 6. At most one `Look` is in the actor's mailbox, and one more for each restart: the actor takes the mark away before it
+//!    looks. Whoever waits for a status is woken by each change.
+//!
+//! ```text
+//!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election, events ─▶ (the lease is acquired) ─▶ the leader's work
+//!  stop:   probes ◀─ caches ◀─────────────────── work ◀─ election (releases the lease) ◀─ events ◀─── the leader's work
+//! ```
+//! Read next: `operator/part.rs`, what a part is; `operator/actor.rs`, who starts it; `crate::lifecycle::machine`.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::lifecycle::machine::Lifecycle;
+use actix::Recipient;
+use tokio_util::sync::CancellationToken;
+
+pub use crate::lifecycle::machine::{DrainLimits, PartState, Phase, Stage};
+pub use builder::{OperatorBuilder, StartOperatorError};
+pub use controller::{ControllerPart, controller};
+pub use part::{Part, PartContext, PartError, Stale, StaleLimit, Task, task};
+pub use status::{OperatorReport, OperatorStatus, PartEnd, PartStatus};
+
+use actor::Look;
+use content::Content;
+use informer_actors::inner::Signal;
+use informer_actors::inner::{Registrant, within};
+use informer_actors::runtime::Runtime;
+use run::Executor;
+use status::Named;
+
+mod actor;
+mod builder;
+mod cache;
+mod content;
+mod controller;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
+pub mod machine;
+mod part;
+mod run;
+mod status;
+
+/// How often a wait asks parts for what they do not tell by themselves.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A running operator. Cheap to clone; when the last handle is dropped, every part is dropped at once:
+/// [`Self::drain`] ends them in order.
+///
+/// ```
+/// # #[cfg(feature = "testing")] {
+/// use actix_informer::informer::Informer;
+/// use actix_informer::operator::{Operator, PartContext, task};
+/// use actix_informer::runtime::Runtime;
+/// # use actix_informer::testing::Server;
+/// # use std::time::Duration;
+/// # Runtime::simulated(1).run(|runtime| async move {
+/// # let server = Server::<String>::new();
+/// let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).declare()?;
+/// let reader = texts.clone();
+/// let count = task("count", move |context: PartContext| {
+///     let reader = reader.clone();
+///     async move {
+///         println!("{} texts", reader.snapshot().len()); // the cache is filled
+///         context.ready();
+///         context.stopping().await; // what it has begun it ends here
+///         Ok(())
+///     }
+/// });
+/// let operator = Operator::builder(&runtime).name("demo").cache(texts).work(count).start()?;
+/// operator.ready_within(Duration::from_secs(30)).await?; // the error names what is missing, and why
+/// let report = operator.drain().await;
+/// assert!(report.is_clean(), "{report}");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+/// ```
+#[derive(Clone)]
+#[must_use = "an operator ends when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let operator = ..`"]
+pub struct Operator {
+    view: OperatorView,
+    _last: Arc<LastHandle>,
+}
+
+/// What probes and the parts see of an operator. It keeps nothing running.
+#[derive(Clone)]
+pub struct OperatorView(Arc<Shared>);
+
+/// Not every part is ready.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("operator {operator:?} is not ready: {}", missing.join("; "))]
+#[non_exhaustive]
+pub struct NotReady {
+    /// The operator.
+    pub operator: Arc<str>,
+    /// What is missing, each with the reason.
+    pub missing: Vec<String>,
+}
+
+/// What the handles, the parts and the actor share.
+struct Shared {
+    name: Arc<str>,
+    runtime: Runtime,
+    /// In the order in which they start.
+    parts: Vec<Named>,
+    executor: Executor,
+    content: Content,
+    actor: Recipient<Look>,
+    changed: Signal,
+    is_told: AtomicBool,
+    /// The parts were told to end what they hold.
+    has_ended: AtomicBool,
+    /// Ends the actor.
+    stop: CancellationToken,
+    /// Cancelled when nothing of the actor exists any more.
+    over: CancellationToken,
+}
+
+/// An operator as its runtime knows it, until nothing of its actor exists any more.
+pub(crate) struct RegisteredOperator(Arc<Shared>);
+
+/// Its drop ends the operator at once.
+struct LastHandle(Arc<Shared>);
+
+impl Operator {
+    /// The builder of an operator whose actor runs on this runtime.
+    pub fn builder(runtime: &Runtime) -> OperatorBuilder {
+        OperatorBuilder::new(runtime)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.view.name()
+    }
+
+    /// How it and each of its parts is doing.
+    pub fn status(&self) -> OperatorStatus {
+        self.view.status()
+    }
+
+    /// What is missing until it can do its work, each with the reason; empty when it is ready. A replica that waits for
+    /// the lease is ready. So is a part whose data is out of date ([`Part::stale`]), unless it has a limit
+    /// ([`Part::unready_when_stale_for`]).
+    pub fn unready(&self) -> Vec<String> {
+        self.view.unready()
+    }
+
+    /// Waits until nothing is missing.
+    ///
+    /// # Errors
+    /// At the limit, or when it stops before: what is missing.
+    pub async fn ready_within(&self, limit: Duration) -> Result<(), NotReady> {
+        let ready = async {
+            loop {
+                let status =
+                    self.wait_until(|status| status.unready().is_empty() || status.stage != Stage::Running);
+                // What is stale for too long is ready again without a change of the operator.
+                if let Some(status) = within(LOOK_AGAIN, status).await {
+                    return status.unready().is_empty();
+                }
+            }
+        };
+        if within(limit, ready).await == Some(true) {
+            return Ok(());
+        }
+        Err(NotReady { operator: Arc::clone(&self.view.0.name), missing: self.unready() })
+    }
+
+    /// Waits until the status satisfies `enough`, and gives it; also when the operator has stopped, after which nothing
+    /// changes any more. `enough` is called once for each change that is seen, and must not block.
+    pub async fn wait_until(&self, enough: impl FnMut(&OperatorStatus) -> bool) -> OperatorStatus {
+        self.view.0.wait_until(enough).await
+    }
+
+    /// Ends every part in reverse order, each phase within its limit, and waits for it. What does not end in time is
+    /// dropped. Then nothing is held any more by a part: a port is free. Further calls wait for the same end.
+    pub async fn drain(&self) -> OperatorReport {
+        self.view.0.change(|lifecycle, now| lifecycle.stop(now));
+        let status = self.wait_until(|status| status.stage == Stage::Stopped).await;
+        // Then every part has ended what it holds.
+        self.view.0.over.cancelled().await;
+        OperatorReport::of(&status)
+    }
+
+    /// Runs until `stop` is ready, or until it is drained or shut down by another handle; then drains. Pass the future of
+    /// a signal to end with it: nothing here installs a handler.
+    pub async fn run_until(&self, stop: impl Future) -> OperatorReport {
+        tokio::select! {
+            biased;
+            _ = stop => {}
+            _status = self.wait_until(|status| status.stage != Stage::Running) => {}
+        }
+        self.drain().await
+    }
+
+    /// Drops every part at once, without waiting.
+    pub fn shut_down(&self) {
+        self.view.0.end();
+    }
+
+    /// What probes see. It does not keep the operator running.
+    pub fn view(&self) -> &OperatorView {
+        &self.view
+    }
+}
+
+impl OperatorView {
+    /// As [`Operator::name`].
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// As [`Operator::status`].
+    pub fn status(&self) -> OperatorStatus {
+        self.0.status()
+    }
+
+    /// As [`Operator::unready`].
+    pub fn unready(&self) -> Vec<String> {
+        self.status().unready()
+    }
+
+    /// Why the process should be restarted: parts that are not started again, and what [`Part::unhealthy`] gives. Empty if a
+    /// restart would not help.
+    pub fn unhealthy(&self) -> Vec<String> {
+        self.status().unhealthy()
+    }
+
+    /// The runtime of its actor.
+    pub fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+}
+
+impl Shared {
+    /// Changes what is known of the parts, and tells the actor and whoever waits.
+    fn change<R>(&self, call: impl FnOnce(&mut Lifecycle, Duration) -> R) -> R {
+        let result = self.content.with(call);
+        self.tell();
+        result
+    }
+
+    /// Tells the actor and whoever waits that something has changed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "bounded: one Look is in the mailbox at most, and one more for each restart"
+    )]
+    fn tell(&self) {
+        self.changed.raise();
+        if !self.is_told.swap(true, Ordering::AcqRel) {
+            self.actor.do_send(Look);
+        }
+    }
+
+    /// Drops every part, with what it holds, and ends the actor.
+    fn end(&self) {
+        self.content.end();
+        if !self.has_ended.swap(true, Ordering::AcqRel) {
+            self.parts.iter().for_each(Named::end);
+        }
+        self.stop.cancel();
+        self.changed.raise();
+    }
+
+    async fn wait_until(&self, mut enough: impl FnMut(&OperatorStatus) -> bool) -> OperatorStatus {
+        loop {
+            let seen = self.changed.count();
+            let status = self.status();
+            if enough(&status) || status.stage == Stage::Stopped {
+                return status;
+            }
+            self.changed.since(seen).await;
+        }
+    }
+}
+
+impl RegisteredOperator {
+    /// How it is doing.
+    pub(crate) fn status(&self) -> OperatorStatus {
+        self.0.status()
+    }
+}
+
+impl Registrant for RegisteredOperator {
+    fn stop(&self) {
+        self.0.end();
+    }
+
+    fn abandon(&self) {
+        self.0.end();
+        self.0.over.cancel();
+    }
+
+    fn over(&self) -> CancellationToken {
+        self.0.over.clone()
+    }
+}
+
+impl Drop for LastHandle {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+informer_core::debug_as!(Operator, self, name = self.name());
+
+impl fmt::Debug for OperatorView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperatorView").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RegisteredOperator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RegisteredOperator").field(&self.0.name).finish()
+    }
+}

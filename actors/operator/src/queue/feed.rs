@@ -1,0 +1,46 @@
+//! An informer that feeds a work queue with the keys of its objects.
+//!
+//! Answers "how does a change become a key that waits?". The queue's own actor is the subscriber, so what waits is keys,
+//! and no object is kept alive. Keys of the first list and of resyncs have low priority. Read next:
+//! `actor_subscriber.rs`, what is delivered.
+
+use crate::queue::machine::Priority;
+use actix::{Context, Handler};
+use informer_core::delta::Cause;
+use informer_core::meta::ObjectKey;
+
+use super::WorkQueue;
+use super::actor::QueueActor;
+use informer_actors::informer::Body;
+use informer_actors::informer::Informer;
+use informer_actors::subscription::Touched;
+use informer_actors::subscription::{SubscribeError, Subscription};
+
+/// Feeds queues with the keys of an informer. In the prelude.
+pub trait Enqueue<S: Body> {
+    /// Adds the key of each object to this queue when something happens to it, as long as the subscription is kept: with
+    /// low priority for the first list and for resyncs, else with normal priority. What is delivered is that of
+    /// [`Informer::subscribe_keys`].
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    fn enqueue(&self, queue: &WorkQueue<ObjectKey>) -> Result<Subscription<S>, SubscribeError>;
+}
+
+impl<S: Body> Enqueue<S> for Informer<S> {
+    fn enqueue(&self, queue: &WorkQueue<ObjectKey>) -> Result<Subscription<S>, SubscribeError> {
+        self.subscribe_keys(queue.shared.address.clone())
+    }
+}
+
+impl Handler<Touched> for QueueActor<ObjectKey, ()> {
+    type Result = ();
+
+    fn handle(&mut self, Touched { key, cause }: Touched, ctx: &mut Context<Self>) {
+        let priority = match cause {
+            Cause::InitialList | Cause::Resync => Priority::Low,
+            _ => Priority::Normal,
+        };
+        self.add(key, priority, ctx);
+    }
+}

@@ -1,0 +1,220 @@
+//! A key that was handed out, and how it comes back.
+//!
+//! Answers "what becomes of a key whose worker ends, however it ends?": it comes back. Invariants:
+//! 1. Each key that was handed out comes back once: by one of the item's methods, or when it is dropped. If the order of
+//!    keys panics meanwhile, the drop tries again.
+//! 2. A key that was offered to a worker that has gone waits again, and no failure is counted.
+//!
+//! Read next: `work_queue.rs`, whose `next` gives items.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::queue::machine::{Priority, RateLimiter, Taken};
+use actix::Message;
+
+use super::content::Inside;
+use super::{QueueKey, QueueNote};
+use informer_actors::inner::drop_payload;
+
+/// Where a key was handed out, and comes back.
+pub(super) trait Home<K: QueueKey, P: QueueNote>: Send + Sync {
+    /// The queue.
+    fn inside(&self) -> &Inside<K, P>;
+
+    /// Tells the actor that something has changed.
+    fn tell(&self);
+}
+
+/// A key to work on. No other worker gets this key until the item has come back.
+///
+/// Dropping it is [`Self::retry`]: what ended a worker, or cancelled it, has not reconciled the key.
+#[must_use = "a dropped item is a failure of its key, which is tried again later"]
+pub struct WorkItem<K: QueueKey, P: QueueNote = ()> {
+    /// None when it has come back.
+    taken: Option<Taken<K, P>>,
+    home: Arc<dyn Home<K, P>>,
+}
+
+impl<K: QueueKey, P: QueueNote> Message for WorkItem<K, P> {
+    type Result = ();
+}
+
+/// A key on its way to a worker.
+pub(super) struct Offer<K: QueueKey, P: QueueNote>(Option<WorkItem<K, P>>);
+
+impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
+    /// Which key.
+    pub fn key(&self) -> &K {
+        &self.taken().key
+    }
+
+    /// With which priority it waited.
+    pub fn priority(&self) -> Priority {
+        self.taken().priority
+    }
+
+    /// How long it has waited.
+    pub fn waited(&self) -> Duration {
+        self.taken().waited
+    }
+
+    /// How many failures of this key are counted.
+    pub fn failures(&self) -> u32 {
+        self.home.inside().content.with(|_, limiter, _| limiter.failures(self.key()))
+    }
+
+    /// The key is in order: its failures are forgotten, and it is not tried again for them. It is handed out again when it is
+    /// added again, which may have happened already.
+    pub fn done(mut self) {
+        self.back(|inside, key| {
+            inside.content.with(|queue, limiter, moment| {
+                queue.done(key, moment.now);
+                limiter.forget(key);
+            });
+        });
+    }
+
+    /// A failure: the key is handed out again after the delay that the rate limiter says, which is given. `None` if the
+    /// queue is shut down: the key is refused, and its failures are forgotten.
+    #[doc(alias("AddRateLimited", "requeue"))]
+    pub fn retry(mut self) -> Option<Duration> {
+        let note = self.note();
+        self.fail(note)
+    }
+
+    /// The key is in order, and is handed out again after this time, or earlier if it is added. Failures are forgotten.
+    pub fn retry_after(self, delay: Duration) {
+        self.retry_after_with(delay, P::default());
+    }
+
+    /// As [`Self::retry_after`], with a note that is handed out with the key then.
+    pub(crate) fn retry_after_with(mut self, delay: Duration, note: P) {
+        self.back(|inside, key| {
+            inside.content.with(|queue, limiter, moment| {
+                queue.retry_after_with(key, delay, note, moment.now);
+                limiter.forget(key);
+            });
+        });
+    }
+
+    fn taken(&self) -> &Taken<K, P> {
+        self.taken.as_ref().expect("what has come back is dropped at once")
+    }
+
+    /// What was noted of the key when it was handed out; nothing from then on.
+    fn note(&mut self) -> P {
+        self.taken.as_mut().map(|taken| std::mem::take(&mut taken.note)).unwrap_or_default()
+    }
+
+    /// The work begins only now: what came since the key was handed out is part of it, and leads to nothing more. Returns what
+    /// was noted of the key, which is then not noted any more.
+    pub(crate) fn begin(&mut self) -> P {
+        let mut note = self.note();
+        note.merge(self.home.inside().content.with(|queue, _, _| queue.begin(self.key())));
+        note
+    }
+
+    /// Nobody has worked on the key: it waits again, and no failure is counted.
+    fn put_back(&mut self) {
+        let note = self.note();
+        self.back(|inside, key| {
+            inside.content.with(|queue, _, moment| queue.put_back(key, note, moment.now));
+        });
+    }
+
+    /// As [`Self::put_back`], for a key that was offered and not accepted.
+    fn take_back(&mut self) {
+        let note = self.note();
+        self.back(|inside, key| {
+            inside.content.with(|queue, _, moment| queue.take_back(key, note, moment.now));
+        });
+    }
+
+    /// Nobody has worked on the key, or will here: it waits again, and no failure is counted.
+    pub(crate) fn unused(mut self) {
+        self.put_back();
+    }
+
+    /// The key is handed out once more when it comes back, for something that happened before: also while the queue is
+    /// being drained.
+    pub(crate) fn again(&self, note: P) {
+        let key = self.key();
+        let noted = (Priority::Normal, note);
+        self.home.inside().content.with(|queue, _, moment| queue.again(key, noted, moment.now));
+    }
+
+    /// As [`Self::retry`], with a note that is handed out with the key then.
+    pub(crate) fn retry_with(mut self, note: P) -> Option<Duration> {
+        self.fail(note)
+    }
+
+    fn fail(&mut self, note: P) -> Option<Duration> {
+        let retry = |inside: &Inside<K, P>, key: &K| {
+            inside.content.with(|queue, limiter, moment| queue.retry_with(key, note, limiter, moment))
+        };
+        self.back(retry).flatten()
+    }
+
+    fn back<R>(&mut self, how: impl FnOnce(&Inside<K, P>, &K) -> R) -> Option<R> {
+        // It is taken away when the key is back: a panic before leaves it to the drop.
+        let result = how(self.home.inside(), &self.taken.as_ref()?.key);
+        self.taken = None;
+        self.home.tell();
+        Some(result)
+    }
+}
+
+impl<K: QueueKey, P: QueueNote> Drop for WorkItem<K, P> {
+    fn drop(&mut self) {
+        caught(|| {
+            let note = self.note();
+            self.fail(note);
+        });
+        // The order of keys has panicked: it is asked once more.
+        caught(|| self.put_back());
+    }
+}
+
+impl<K: QueueKey, P: QueueNote> fmt::Debug for WorkItem<K, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkItem").field("queue", &self.home.inside().name).finish_non_exhaustive()
+    }
+}
+
+impl<K: QueueKey, P: QueueNote> Offer<K, P> {
+    pub(super) fn new(taken: Taken<K, P>, home: Arc<dyn Home<K, P>>) -> Self {
+        Self(Some(WorkItem { taken: Some(taken), home }))
+    }
+
+    /// The worker has it.
+    pub(super) fn accept(mut self) -> Option<WorkItem<K, P>> {
+        let item = self.0.take()?;
+        let is_shut_down = item.home.inside().content.with(|queue, _, _| {
+            queue.accept();
+            queue.is_shut_down()
+        });
+        if is_shut_down {
+            // Others may wait to be told that it is over.
+            item.home.tell();
+        }
+        Some(item)
+    }
+}
+
+impl<K: QueueKey, P: QueueNote> Drop for Offer<K, P> {
+    fn drop(&mut self) {
+        if let Some(mut item) = self.0.take() {
+            caught(|| item.take_back());
+        }
+    }
+}
+
+/// A panic in a drop while another panic unwinds would end the process.
+fn caught(job: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
+        drop_payload(panic);
+    }
+}

@@ -1,0 +1,82 @@
+//! How a work queue starts, and what follows when its actor fails.
+//!
+//! Answers "who restarts the actor, and what happens when it is given up?". The queue is the owner of one child. When
+//! nothing of the actor exists any more, adds are refused, what waits is discarded, and every wait ends. Read next:
+//! `actor.rs`; `supervision/guard.rs`.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::queue::machine::WorkQueue;
+use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::words::Brief;
+use tokio_util::sync::CancellationToken;
+
+use super::actor::{QueueActor, QueueSpec, Shared};
+use super::content::{Content, Inside};
+use super::limiter::Limiter;
+use super::report::RegisteredQueue;
+use super::{QueueKey, QueueNote};
+use informer_actors::inner::Group;
+use informer_actors::inner::Named;
+use informer_actors::inner::Parent;
+use informer_actors::inner::{ChildEvent, Ended, Mailbox, Owner};
+use informer_actors::runtime::Runtime;
+
+const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
+
+/// A queue as the owner of its actor.
+struct QueueOwner(Arc<str>);
+
+/// Starts the actor of this queue.
+pub(super) fn start<K: QueueKey, P: QueueNote>(
+    runtime: &Runtime,
+    name: Arc<str>,
+    queue: WorkQueue<K, P>,
+    limiter: Limiter<K>,
+) -> Shared<K, P> {
+    // Without a registration the runtime was shut down: the actor never starts, and the queue is over at once.
+    let registration = runtime.register(Named::Queue, &name);
+    let name = registration.as_ref().map_or(name, |registration| Arc::clone(registration.name()));
+    let (owner, stop) = (Arc::new(QueueOwner(Arc::clone(&name))), CancellationToken::new());
+    let parent =
+        Parent::start(&name, owner, Group::none(), runtime, (RestartPolicy::default(), stop.clone()));
+    let time = (parent.arbiter.clock().clone(), runtime.chance());
+    let inside = Arc::new(Inside {
+        name,
+        content: Content::new(queue, limiter, time),
+        is_told: AtomicBool::new(false),
+        over: CancellationToken::new(),
+    });
+    let spec = QueueSpec { inside: Arc::clone(&inside), faults: parent.faults.clone() };
+    let Mailbox(address, inbox) = Mailbox::<QueueActor<K, P>>::new();
+    if let Some(registration) = &registration {
+        registration.list(Arc::new(RegisteredQueue::new(&inside, stop.clone())));
+    }
+    let ended = Arc::clone(&inside);
+    parent.context("work-queue", ALONE).start(inbox, spec, move |_| {
+        // The parent's other child, the supervisor, is not needed any more.
+        stop.cancel();
+        drop(registration);
+        ended.end();
+    });
+    Shared { inside, address }
+}
+
+impl Owner for QueueOwner {
+    fn child_changed(&self, actor: &Arc<str>, _role: Role, event: ChildEvent<'_>) {
+        let queue = &self.0;
+        match event {
+            ChildEvent::Restarts { exit, after } => {
+                tracing::error!(target: "actix_informer::work_queue", %queue, %actor, "work queue {queue}: its actor {}; it starts again in {}, and no key is lost", Ended(exit), Brief(after));
+            }
+            ChildEvent::Ended { exit } => {
+                tracing::debug!(target: "actix_informer::work_queue", %queue, %actor, "work queue {queue}: its actor {}", Ended(exit))
+            }
+            ChildEvent::GivenUp { reason } => {
+                tracing::error!(target: "actix_informer::work_queue", %queue, %actor, "work queue {queue}: its actor {reason}; it is not started again: keys are refused, and workers get none");
+            }
+            ChildEvent::Revived => {}
+        }
+    }
+}

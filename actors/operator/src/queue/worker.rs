@@ -1,0 +1,59 @@
+//! Keys that are handed to an actor.
+//!
+//! Answers "for how long is an actor handed keys?": as long as the guard is kept, the actor runs and the queue is not
+//! over. Invariants:
+//! 1. A key that is taken when the actor has stopped waits again, and no failure is counted.
+//! 2. What hands keys over keeps neither the queue nor the actor once the guard is dropped and the actor has answered.
+//!
+//! Read next: `item.rs`, how a key comes back.
+
+use std::fmt;
+
+use actix::Recipient;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{MOST_WORKERS, QueueKey, QueueNote, WorkItem, WorkQueue};
+use informer_actors::inner::ArbiterHandle;
+
+/// Hands keys to an actor until it is dropped. What the actor has by then is finished.
+#[must_use = "no key is handed to the actor once this is dropped"]
+pub struct Handing(#[expect(dead_code, reason = "its drop ends the handing")] DropGuard);
+
+impl fmt::Debug for Handing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Handing")
+    }
+}
+
+/// Hands keys over, at most so many at the same time.
+pub(super) fn start<K: QueueKey, P: QueueNote>(
+    queue: &WorkQueue<K, P>,
+    worker: &Recipient<WorkItem<K, P>>,
+    at_once: usize,
+    arbiter: &ArbiterHandle,
+) -> Handing {
+    let stop = CancellationToken::new();
+    for _ in 0..at_once.clamp(1, MOST_WORKERS) {
+        let (queue, worker, stop) = (queue.clone(), worker.clone(), stop.clone());
+        arbiter.spawn(move || async move { hand(&queue, &worker, &stop).await });
+    }
+    Handing(stop.drop_guard())
+}
+
+async fn hand<K: QueueKey, P: QueueNote>(
+    queue: &WorkQueue<K, P>,
+    worker: &Recipient<WorkItem<K, P>>,
+    stop: &CancellationToken,
+) {
+    while worker.connected()
+        && let Some(Some(offer)) = stop.run_until_cancelled(queue.offer()).await
+    {
+        // An offer that is not accepted is dropped: its key waits again.
+        if worker.connected()
+            && let Some(item) = offer.accept()
+        {
+            // A worker that dies over an item drops it: its key is tried again later.
+            let _ = worker.send(item).await;
+        }
+    }
+}

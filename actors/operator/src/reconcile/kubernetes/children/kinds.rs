@@ -1,0 +1,247 @@
+//! Where the children of one kind are looked for.
+//!
+//! Answers "which objects of this kind does the owner control?" from a cache or by a list. Invariants:
+//! 1. A cache is asked by its index, which is added where it is missing.
+//! 2. A kind that the server does not serve has no children.
+//!
+//! Read next: `prune.rs`, what becomes of those that nobody wants.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::atomic::AtomicBool;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use informer_actors::informer::{Body, Lister};
+use informer_core::index::Index;
+use informer_core::meta::{Object, ObjectKey};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube_core::ObjectMeta;
+
+use super::prune::Pruning;
+use super::{ChildBody, ChildError, ChildPass, KindName, kind_name};
+use informer_client::LabelSelector;
+use informer_client::api::ListParams;
+use informer_client::representation::{Controlled, ControllerOf};
+
+/// The name of the index by which [`Children`](super::Children) find the children of an owner; its values are those of
+/// [`controller_uid`].
+pub const CONTROLLER_UID: &str = "controller-uid";
+
+/// The uid of the object that controls this one: the function of the index [`CONTROLLER_UID`].
+///
+/// [`Children::cached`](super::Children::cached) adds the index. A program that looks children up itself does so, too:
+///
+/// ```no_run
+/// use actix_informer::prelude::*;
+/// use actix_informer::reconcile::{CONTROLLER_UID, controller_uid};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// # fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
+/// let maps = client.resource::<ConfigMap>().informer(&runtime)?;
+/// let maps = maps.index(CONTROLLER_UID, controller_uid).start()?;
+/// let of_one_owner = maps.lister().by_index(CONTROLLER_UID, "35a84ec4-7b1e-4a5f-9a57-0d6d3f5f0a11")?;
+/// # drop(of_one_owner); Ok(()) }
+/// ```
+pub fn controller_uid<K: Controlled>(child: &Object<K>) -> Option<String> {
+    child.body().controller().and_then(|controller| controller.uid).map(|uid| uid.to_string())
+}
+
+/// One kind of children, with its type erased.
+pub(super) trait ChildKind: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+
+    fn name(&self) -> String;
+
+    /// Whether it finds a child of this kind with this key and these labels; `None` if it looks for another kind.
+    fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool>;
+
+    /// Whether it was told of a child that it does not find.
+    fn has_told(&self) -> &AtomicBool;
+
+    /// Deletes what is the owner's and the pass does not want.
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()>;
+}
+
+/// Children that an informer follows.
+pub(super) struct Cached<K: ChildBody> {
+    pub(super) cache: Lister<K>,
+    has_told: AtomicBool,
+}
+
+/// Children of which an informer keeps their controllers alone.
+pub(super) struct CachedControllers<K: ChildBody> {
+    pub(super) cache: Lister<ControllerOf<K>>,
+    has_told: AtomicBool,
+}
+
+/// Children that are listed each time.
+pub(super) struct Listed<K> {
+    labels: String,
+    /// `None` if the server will refuse it.
+    selector: Option<LabelSelector>,
+    has_told: AtomicBool,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: ChildBody> Cached<K> {
+    pub(super) fn new(cache: &Lister<K>) -> Self {
+        cache.ensure_index(Index::new(CONTROLLER_UID, controller_uid));
+        Self { cache: cache.clone(), has_told: AtomicBool::new(false) }
+    }
+}
+
+impl<K: ChildBody> CachedControllers<K> {
+    pub(super) fn new(cache: &Lister<ControllerOf<K>>) -> Self {
+        cache.ensure_index(Index::new(CONTROLLER_UID, controller_uid));
+        Self { cache: cache.clone(), has_told: AtomicBool::new(false) }
+    }
+}
+
+impl<K> Listed<K> {
+    pub(super) fn new(labels: String) -> Self {
+        let (selector, has_told) = (labels.parse().ok(), AtomicBool::new(false));
+        Self { labels, selector, has_told, kind: PhantomData }
+    }
+}
+
+impl<K: ChildBody> ChildKind for Cached<K> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn name(&self) -> String {
+        K::kind(&()).into_owned()
+    }
+
+    fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool> {
+        (*kind == kind_name::<K>()).then(|| self.cache.selects(key, labels))
+    }
+
+    fn has_told(&self) -> &AtomicBool {
+        &self.has_told
+    }
+
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
+        let found = pass.found_in(&self.cache);
+        async move {
+            for (at, child) in found.into_iter().enumerate() {
+                between(at).await;
+                pruning.add(pass.prune_one::<K>(child.body().meta(), false).await);
+            }
+        }
+        .boxed()
+    }
+}
+
+impl<K: ChildBody> ChildKind for CachedControllers<K> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn name(&self) -> String {
+        K::kind(&()).into_owned()
+    }
+
+    fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool> {
+        (*kind == kind_name::<K>()).then(|| self.cache.selects(key, labels))
+    }
+
+    fn has_told(&self) -> &AtomicBool {
+        &self.has_told
+    }
+
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
+        let found = pass.found_in(&self.cache);
+        async move {
+            for (at, child) in found.into_iter().enumerate() {
+                between(at).await;
+                // Nothing more is known of it; the server is asked for the rest.
+                let controlled = child.body().controller().map(|controller| OwnerReference {
+                    api_version: controller.api_version.to_owned(),
+                    kind: controller.kind.to_owned(),
+                    name: controller.name.to_owned(),
+                    uid: controller.uid.map(|uid| uid.to_string()).unwrap_or_default(),
+                    controller: Some(true),
+                    block_owner_deletion: None,
+                });
+                let meta = ObjectMeta {
+                    name: Some(child.key().name().to_owned()),
+                    namespace: child.key().namespace().map(str::to_owned),
+                    uid: child.object_uid().map(ToString::to_string),
+                    resource_version: Some(child.version().to_string()),
+                    owner_references: controlled.map(|reference| vec![reference]),
+                    ..ObjectMeta::default()
+                };
+                pruning.add(pass.prune_one::<K>(&meta, false).await);
+            }
+        }
+        .boxed()
+    }
+}
+
+impl<K: ChildBody> ChildKind for Listed<K> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn name(&self) -> String {
+        K::kind(&()).into_owned()
+    }
+
+    fn finds(&self, kind: &KindName, _: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool> {
+        (*kind == kind_name::<K>())
+            .then(|| self.selector.as_ref().is_none_or(|selector| selector.matches(labels)))
+    }
+
+    fn has_told(&self) -> &AtomicBool {
+        &self.has_told
+    }
+
+    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
+        async move {
+            let api = pass.children.client.api::<K>().in_namespace(pass.owner.namespace.as_deref());
+            let children = match api.metadata().list_all(&ListParams::default().labels(&self.labels)).await {
+                Ok(children) => children.items,
+                // The list of a kind that is served is empty at least.
+                Err(error) if error.is_not_found() => {
+                    let kind = self.name();
+                    tracing::debug!(target: "actix_informer::reconcile", kind,
+                        "the server does not serve the kind {kind}: there are no children of it"
+                    );
+                    return;
+                }
+                Err(source) => {
+                    let (kind, owner) = (self.name(), pass.owner.described.clone());
+                    return pruning.add(Err(ChildError::List { kind, owner, source: Box::new(source) }));
+                }
+            };
+            for (at, child) in children.iter().enumerate() {
+                between(at).await;
+                pruning.add(pass.prune_one::<K>(&child.metadata, true).await);
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Lets others run after each 250 objects: most of them stay, and nothing is waited for then.
+async fn between(at: usize) {
+    if at % 250 == 249 {
+        tokio::task::yield_now().await;
+    }
+}
+
+impl ChildPass<'_> {
+    /// What may be a child of this owner: by the index, or until that is there, everything in its namespace.
+    fn found_in<B: Body>(&self, cache: &Lister<B>) -> Vec<Object<B>> {
+        let indexed = cache.by_index(CONTROLLER_UID, &self.owner.uid.to_string());
+        let mut found = indexed.unwrap_or_else(|_| match &self.owner.namespace {
+            Some(namespace) => cache.list_namespace(namespace),
+            None => cache.list(),
+        });
+        found.retain(|child| child.key().cluster_name() == self.cluster.as_ref());
+        found
+    }
+}

@@ -1,0 +1,125 @@
+//! What a cache shows of a child.
+//!
+//! Answers "which informers can say that a child is as it was applied?" One that keeps whole objects, and one that keeps
+//! which object controls each of them and at which version it is. Read next: `memory.rs`, which decides.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use informer_core::meta::{Object, ObjectKey, ResourceVersion, Uid};
+use kube_core::ObjectMeta;
+use serde_json::Value;
+
+use super::kinds::{Cached, CachedControllers, ChildKind};
+use super::{Applied, ChildBody, State, kind_name};
+use informer_client::representation::{Controlled, ControllerOf, ControllerRef};
+
+/// The cache of one kind of children.
+pub(super) enum Cache<'a, K: ChildBody> {
+    Whole(&'a Cached<K>),
+    Controllers(&'a CachedControllers<K>),
+}
+
+/// A child as the cache shows it.
+pub(super) enum Shown<K> {
+    Whole(Object<K>),
+    Controller(Object<ControllerOf<K>>),
+}
+
+impl<'a, K: ChildBody> Cache<'a, K> {
+    /// The first cache of this kind that follows a child of this key with these labels, if there is one. A child that neither a
+    /// cache nor a list finds is told of once: no pass finds it again.
+    pub(super) fn of_child(
+        kinds: &'a [Arc<dyn ChildKind>],
+        key: &ObjectKey,
+        labels: &BTreeMap<String, String>,
+        child: &str,
+    ) -> Option<Self> {
+        let kind = kind_name::<K>();
+        let of_kind = || kinds.iter().filter_map(|one| Some((one, one.finds(&kind, key, labels)?)));
+        let is_found = of_kind().any(|(_, finds)| finds);
+        let first = of_kind().next().filter(|_| !is_found);
+        if first.is_some_and(|(first, _)| !first.has_told().swap(true, Ordering::Relaxed)) {
+            tracing::warn!(target: "actix_informer::reconcile", %child,
+                "{child} is not among what the informer of its kind follows, or what `listed` selects: give it the labels that are \
+                 selected. Each apply of it is sent, and it is not pruned"
+            );
+        }
+        let finding = of_kind().filter(|(_, finds)| *finds).map(|(one, _)| one.as_any());
+        finding.into_iter().find_map(|kind| {
+            let whole = kind.downcast_ref::<Cached<K>>().map(Self::Whole);
+            whole.or_else(|| kind.downcast_ref::<CachedControllers<K>>().map(Self::Controllers))
+        })
+    }
+
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<Shown<K>> {
+        match self {
+            Self::Whole(kind) => kind.cache.get(key).map(Shown::Whole),
+            Self::Controllers(kind) => kind.cache.get(key).map(Shown::Controller),
+        }
+    }
+
+    /// Whether it can show the fields of a child.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole(_))
+    }
+}
+
+impl<K: ChildBody> Shown<K> {
+    pub(super) fn controller(&self) -> Option<ControllerRef<'_>> {
+        match self {
+            Self::Whole(object) => object.body().controller(),
+            Self::Controller(object) => object.body().controller(),
+        }
+    }
+
+    pub(super) fn uid(&self) -> Option<&Uid> {
+        match self {
+            Self::Whole(object) => object.object_uid(),
+            Self::Controller(object) => object.object_uid(),
+        }
+    }
+
+    pub(super) fn version(&self) -> &ResourceVersion {
+        match self {
+            Self::Whole(object) => object.version(),
+            Self::Controller(object) => object.version(),
+        }
+    }
+
+    /// Its metadata, if the cache keeps it; most caches cut its managed fields.
+    pub(super) fn meta(&self) -> Option<&ObjectMeta> {
+        match self {
+            Self::Whole(object) => Some(object.body().meta()),
+            Self::Controller(_) => None,
+        }
+    }
+
+    /// Its state, or the one that this process knows of it, if that is newer.
+    pub(super) fn state(&self, known: Option<State>) -> State {
+        let uid = self.uid().map(ToString::to_string).unwrap_or_default();
+        let is_newer = |known: &State| {
+            *known.uid == *uid
+                && known.version.parse::<ResourceVersion>().is_ok_and(|known| known > *self.version())
+        };
+        let shown = || State { uid: uid.as_str().into(), version: self.version().to_string().into() };
+        known.filter(is_newer).unwrap_or_else(shown)
+    }
+
+    /// The whole object as JSON, if the cache keeps it.
+    pub(super) fn json(&self) -> Option<Value> {
+        match self {
+            Self::Whole(object) => serde_json::to_value(object.body()).ok(),
+            Self::Controller(_) => None,
+        }
+    }
+
+    /// It was not sent, since this is how it was applied before.
+    pub(super) fn unchanged(self, given: K) -> Applied<K> {
+        match self {
+            Self::Whole(object) => Applied::Unchanged(object),
+            Self::Controller(_) => Applied::AsGiven(Box::new(given)),
+        }
+    }
+}

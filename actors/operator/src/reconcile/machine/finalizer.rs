@@ -1,0 +1,159 @@
+//! What is to be done about one operator's finalizer on one object.
+//!
+//! Answers "is it added, is the object reconciled or cleaned up, and what does a refused change of the list mean?" It does
+//! not say how the list is changed. Invariants:
+//! 1. An object that is not being deleted is reconciled only while its finalizer is on the server: it is added before.
+//! 2. Work is cleaned up only for an object that is being deleted, or has left what the operator follows, and still has the
+//!    finalizer.
+//! 3. Finalizers of others are never looked at.
+//! 4. A list that may have been cut is not taken for an empty one: a change tests that it is empty, and the server is
+//!    asked before an object that is being deleted is left alone.
+//!
+//! A refused change is tried again as the client does it with every write.
+
+/// What one observation of an object says of its finalizers.
+///
+/// ```
+/// # use crate::reconcile::machine::finalizer::{Observed, Refusal, Step};
+///
+/// let foreign = vec!["example.org/other".to_owned()];
+/// let tested =
+///     Observed { uid: "u", version: "7", finalizers: &foreign, is_ending: false, has_left: false, may_be_cut: false };
+/// assert_eq!(tested.step("example.org/mine"), Step::Add);
+/// let newest = Observed { version: "9", is_ending: true, ..tested };
+/// assert_eq!(tested.refused(Some(&newest)), Refusal::Conflict); // somebody was faster: decide anew
+/// assert_eq!(newest.step("example.org/mine"), Step::Leave);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers make it of what they have seen")]
+pub struct Observed<'a> {
+    /// Which life of the name it is.
+    pub uid: &'a str,
+    /// The version of this state.
+    pub version: &'a str,
+    /// Its finalizers, in their order.
+    pub finalizers: &'a [String],
+    /// Whether it is being deleted: then no finalizer can be added.
+    pub is_ending: bool,
+    /// Whether the operator does not follow it any more: its selectors leave the object out.
+    pub has_left: bool,
+    /// Whether it was seen in a cache, whose informer may cut the list: then an empty list says nothing.
+    pub may_be_cut: bool,
+}
+
+/// What is done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
+pub enum Step {
+    /// The finalizer is added, and the object is looked at again. The change must fail if [`Observed::is_unknown`] and
+    /// the server's list is not empty.
+    Add,
+    /// The server is asked for the object: nothing more is to be done for it, and its list may have been cut.
+    Read,
+    /// The object is reconciled.
+    Apply,
+    /// What belongs to the object is cleaned up; then the finalizer is removed.
+    CleanUp,
+    /// Nothing: the object is being deleted or has left, and this operator has nothing left to do for it.
+    Leave,
+}
+
+/// What it means that the server refused a change of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
+pub enum Refusal {
+    /// The object is gone, or its name belongs to another one: there is nothing left to change.
+    Gone,
+    /// Another writer was faster, or the list was cut: decide anew on the newest state.
+    Conflict,
+    /// The object is as it was: the refusal has another reason.
+    Other,
+}
+
+impl Observed<'_> {
+    /// What this operator does about the object.
+    pub fn step(&self, name: &str) -> Step {
+        match (self.is_ending || self.has_left, self.position(name).is_some()) {
+            (false, false) => Step::Add,
+            (false, true) => Step::Apply,
+            (true, true) => Step::CleanUp,
+            (true, false) if self.is_unknown() => Step::Read,
+            (true, false) => Step::Leave,
+        }
+    }
+
+    /// Whether the list may be longer than it looks. An informer cuts a whole list or nothing of it.
+    pub fn is_unknown(&self) -> bool {
+        self.may_be_cut && self.finalizers.is_empty()
+    }
+
+    /// Where the finalizer is in the list.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.finalizers.iter().position(|found| found == name)
+    }
+
+    /// A change that was made for this state was refused; `newest` is what the server has, `None` if nothing.
+    pub fn refused(&self, newest: Option<&Observed<'_>>) -> Refusal {
+        match newest {
+            None => Refusal::Gone,
+            Some(newest) if newest.uid != self.uid => Refusal::Gone,
+            Some(newest) if newest.version != self.version || self.is_unknown() => Refusal::Conflict,
+            Some(_) => Refusal::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opr_01_the_finalizer_is_added_first_and_work_is_cleaned_up_only_while_it_is_there() {
+        let (mine, foreign) = ("a/mine".to_owned(), "a/other".to_owned());
+        let with = [foreign.clone(), mine.clone()];
+        let without = [foreign];
+        for (finalizers, is_ending, step, position) in [
+            (&without[..], false, Step::Add, None),
+            (&with[..], false, Step::Apply, Some(1)),
+            (&with[..], true, Step::CleanUp, Some(1)),
+            (&without[..], true, Step::Leave, None),
+            (&[][..], false, Step::Add, None),
+            (&[][..], true, Step::Leave, None),
+        ] {
+            for may_be_cut in [false, true] {
+                let has_left = false;
+                let observed =
+                    Observed { uid: "u", version: "1", finalizers, is_ending, has_left, may_be_cut };
+                let is_unknown = may_be_cut && finalizers.is_empty();
+                let step = if is_unknown && is_ending { Step::Read } else { step };
+                assert_eq!(
+                    (observed.step(&mine), observed.position(&mine)),
+                    (step, position),
+                    "{observed:?}"
+                );
+                assert_eq!(observed.is_unknown(), is_unknown, "{observed:?}");
+                let left = Observed { has_left: true, ..observed };
+                let ending = Observed { is_ending: true, ..observed };
+                assert_eq!(
+                    left.step(&mine),
+                    ending.step(&mine),
+                    "an object that has left is as one that ends"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_change_is_tried_again_only_if_the_object_has_changed_and_is_still_the_same_one() {
+        let (is_ending, has_left, may_be_cut) = (false, false, false);
+        let tested = Observed { uid: "u", version: "1", finalizers: &[], is_ending, has_left, may_be_cut };
+        let changed = Observed { version: "2", ..tested };
+        let another = Observed { uid: "v", ..changed };
+        assert_eq!(tested.refused(Some(&changed)), Refusal::Conflict);
+        assert_eq!(tested.refused(Some(&another)), Refusal::Gone);
+        assert_eq!(tested.refused(None), Refusal::Gone);
+        assert_eq!(tested.refused(Some(&tested)), Refusal::Other);
+        let unknown = Observed { may_be_cut: true, ..tested };
+        assert_eq!(unknown.refused(Some(&tested)), Refusal::Conflict, "its list was perhaps cut");
+    }
+}

@@ -1,0 +1,80 @@
+//! A report of everything that runs on a runtime, in one value.
+//!
+//! Answers "what runs here, and how is it doing?". The program needs no list of its own: a runtime knows its informers,
+//! its work queues, its controllers, its operators and its event recorders, an informer its sources, its queue and its
+//! subscriptions. Each call copies figures; it sends no message to an actor, so it also works when a thread is blocked. Invariants:
+//! 1. Arbiters, informers, sources and work queues come in the order in which they were made, subscriptions in that of
+//!    their calls.
+//! 2. An informer or a work queue is listed from its start until nothing of it runs any more, a subscription until no
+//!    actor runs for it.
+//!
+//! Read next: `pipeline/report.rs`, one informer; `work_queue/report.rs`, one queue.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::controller::{ControllerStatus, RegisteredController};
+use crate::events::{RecorderReport, RegisteredRecorder};
+use crate::lifecycle::{OperatorStatus, RegisteredOperator};
+use crate::queue::{QueueReport, RegisteredQueue};
+use informer_actors::inner::informer_reports;
+use informer_actors::runtime::{ArbiterHealth, Runtime};
+use informer_actors::status::InformerReport;
+
+/// How a runtime and everything on it is doing.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RuntimeReport {
+    /// When it was made, as time since the runtime's start.
+    pub at: Duration,
+    /// Its threads for actors and async closures.
+    pub arbiters: Vec<ArbiterHealth>,
+    /// Bytes that are dropped and not yet freed.
+    pub bytes_to_free: usize,
+    /// Its informers.
+    pub informers: Vec<InformerReport>,
+    /// Its work queues, those of controllers, too.
+    pub work_queues: Vec<QueueReport>,
+    /// Its controllers that have a handle.
+    pub controllers: Vec<ControllerStatus>,
+    /// Its operators with their parts.
+    pub operators: Vec<OperatorStatus>,
+    /// Its event recorders.
+    pub recorders: Vec<RecorderReport>,
+}
+
+/// The report of a runtime. In the prelude.
+pub trait Reporting {
+    /// How it and everything on it is doing: all figures that there are. Blocks for no longer than copies take; its
+    /// cost grows with the number of informers, sources, subscriptions, queues and keys that are being processed, and
+    /// with nothing else.
+    fn report(&self) -> RuntimeReport;
+}
+
+impl Reporting for Runtime {
+    fn report(&self) -> RuntimeReport {
+        let registrants = self.registrants();
+        RuntimeReport {
+            at: self.now(),
+            arbiters: self.arbiters(),
+            bytes_to_free: self.bytes_to_free(),
+            informers: informer_reports(&registrants),
+            work_queues: of_kind::<RegisteredQueue>(&registrants).map(|queue| queue.report()).collect(),
+            controllers: of_kind::<RegisteredController>(&registrants)
+                .filter_map(|controller| controller.status())
+                .collect(),
+            operators: of_kind::<RegisteredOperator>(&registrants)
+                .map(|operator| operator.status())
+                .collect(),
+            recorders: of_kind::<RegisteredRecorder>(&registrants)
+                .map(|recorder| recorder.report())
+                .collect(),
+        }
+    }
+}
+
+/// Those of this type, in the same order.
+fn of_kind<T: Any + Send + Sync>(registrants: &[Arc<dyn Any + Send + Sync>]) -> impl Iterator<Item = Arc<T>> {
+    registrants.iter().filter_map(|registrant| Arc::clone(registrant).downcast().ok())
+}

@@ -1,0 +1,95 @@
+//! What a controller asks of an informer that it follows.
+//!
+//! Answers "is its cache filled, and what would its sources say of an object?" for `informer-operator`, which sees nothing
+//! else of the pipeline. No method waits, but for what [`Followed::first_synced`] gives. Read next:
+//! `pipeline/sources/left.rs`, what sources say; `pipeline/listener/feed.rs`, what is called with each change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use informer_core::meta::{Object, ObjectKey, SourceId};
+use informer_core::reflector::SourceState;
+
+use crate::informer::Informer;
+use crate::pipeline::listener::{Delivery, Feed};
+use crate::pipeline::messages::Body;
+use crate::pipeline::sources::Selected;
+use crate::pipeline::status::SourceStatus;
+use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
+
+/// An informer as the controllers that follow it see it.
+pub trait Followed<S: Body> {
+    /// Whether both are handles of one informer.
+    fn is_same(&self, other: &Self) -> bool;
+    /// Waits until it is synced, also while a source is given up, which may be revived. It waits for ever if it stops before.
+    fn first_synced(&self) -> BoxFuture<'static, ()>;
+    /// What its cache has of this key.
+    fn cached(&self, key: &ObjectKey) -> Option<Object<S>>;
+    /// The sources that may follow the object of this key.
+    fn sources_of(&self, key: &ObjectKey) -> Vec<SourceId>;
+    /// Whether one of the sources that may bring the object is not followed at present.
+    fn may_be_behind(&self, key: &ObjectKey) -> bool;
+    /// Whether an object of this key that none of its sources holds does surely not exist.
+    fn would_hold(&self, key: &ObjectKey) -> bool;
+    /// Whether one of its sources follows an object of this key with these labels, which none of them holds.
+    fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected;
+    /// Subscribes a feed.
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    fn feed(
+        &self,
+        options: SubscribeOptions<S>,
+        feed: Arc<Feed<S>>,
+    ) -> Result<Subscription<S>, SubscribeError>;
+}
+
+impl<S: Body> Followed<S> for Informer<S> {
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    fn first_synced(&self) -> BoxFuture<'static, ()> {
+        let board = self.0.pipeline.shared.board.clone();
+        Box::pin(async move {
+            loop {
+                let seen = board.settled().count();
+                if board.is_synced() {
+                    return;
+                }
+                board.settled().since(seen).await;
+            }
+        })
+    }
+
+    fn cached(&self, key: &ObjectKey) -> Option<Object<S>> {
+        self.0.pipeline.shared.published.get(key)
+    }
+
+    fn sources_of(&self, key: &ObjectKey) -> Vec<SourceId> {
+        self.lister().sources_of(key)
+    }
+
+    fn may_be_behind(&self, key: &ObjectKey) -> bool {
+        let board = &self.0.pipeline.shared.board;
+        let is_followed = |status: &SourceStatus| matches!(status.state, SourceState::Streaming);
+        !self.lister().sources_of(key).iter().all(|source| board.of_source(source, is_followed) == Some(true))
+    }
+
+    fn would_hold(&self, key: &ObjectKey) -> bool {
+        self.0.pipeline.shared.sources.would_hold(key)
+    }
+
+    fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected {
+        self.0.pipeline.shared.sources.selected(key, labels)
+    }
+
+    fn feed(
+        &self,
+        options: SubscribeOptions<S>,
+        feed: Arc<Feed<S>>,
+    ) -> Result<Subscription<S>, SubscribeError> {
+        self.start_listener(options, "controller", |_| Delivery::Feed(feed))
+    }
+}
