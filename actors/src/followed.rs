@@ -43,6 +43,9 @@ pub trait Followed<S: Body> {
         options: SubscribeOptions<S>,
         feed: Arc<Feed<S>>,
     ) -> Result<Subscription<S>, SubscribeError>;
+    /// How often its whole status was copied.
+    #[cfg(any(test, feature = "testing"))]
+    fn status_copies(&self) -> u64;
 }
 
 impl<S: Body> Followed<S> for Informer<S> {
@@ -91,5 +94,10 @@ impl<S: Body> Followed<S> for Informer<S> {
         feed: Arc<Feed<S>>,
     ) -> Result<Subscription<S>, SubscribeError> {
         self.start_listener(options, "controller", |_| Delivery::Feed(feed))
+    }
+
+    #[cfg(any(test, feature = "testing"))]
+    fn status_copies(&self) -> u64 {
+        self.0.pipeline.shared.board.copies()
     }
 }

@@ -26,7 +26,7 @@ struct Cells {
     by_name: BTreeMap<SourceId, (u64, Arc<SourceCell>)>,
     next: u64,
     /// How often all were copied.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     copies: u64,
 }
 
@@ -65,14 +65,14 @@ impl SourceCells {
 
     /// Copies of the statuses.
     pub(crate) fn read(&self) -> Vec<SourceStatus> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "testing"))]
         {
             locked(&self.0).copies += 1;
         }
         self.all(|status| Some(status.clone()))
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn copies(&self) -> u64 {
         locked(&self.0).copies
     }

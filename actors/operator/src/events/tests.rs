@@ -1,5 +1,6 @@
 //! A recorder with its actor in simulated time: what arrives, what a flush says, and the actor's death at each of its steps.
 
+use crate::report::Reporting;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

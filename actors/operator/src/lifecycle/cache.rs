@@ -88,6 +88,7 @@ mod tests {
 
     use crate::lifecycle::Operator;
     use informer_actors::informer::Informer;
+    use informer_actors::inner::Followed;
     use informer_actors::runtime::Runtime;
     use informer_actors::testing::Server;
 
@@ -100,7 +101,7 @@ mod tests {
             let texts = texts.declare().expect("a sound spec");
             let operator = Operator::builder(&runtime).cache(texts.clone()).start().expect("it starts");
             operator.ready_within(Duration::from_secs(60)).await.expect("it is ready");
-            let copies = || texts.0.pipeline.shared.board.copies();
+            let copies = || texts.status_copies();
             let before = copies();
             for number in 0..20 {
                 server.apply(&format!("a/{number}"), "text".to_owned());

@@ -13,6 +13,7 @@ use futures_util::FutureExt;
 use futures_util::future::join_all;
 
 use super::{Added, ExponentialPerKey, Priority, WorkItem, WorkQueue};
+use crate::queue::Enqueue;
 use informer_actors::informer::Informer;
 use informer_actors::inner::locked;
 use informer_actors::inner::sleep;

@@ -98,7 +98,7 @@ impl StatusBoard {
     }
 
     /// How often the whole status was copied.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn copies(&self) -> u64 {
         self.0.sources.copies()
     }

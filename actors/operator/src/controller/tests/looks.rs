@@ -1,5 +1,6 @@
 //! What a controller looks at in an informer of many sources.
 
+use informer_actors::inner::Followed;
 use informer_core::list_watch_error::ListWatchError;
 use tokio::time::sleep;
 
@@ -27,7 +28,7 @@ fn workers_that_wait_for_the_sync_of_many_sources_copy_no_status() {
         let (informer, servers) = many_sources(&world);
         let builder = Controller::builder(&informer).workers(8);
         let controller = world.logging(builder);
-        let copies = || informer.0.pipeline.shared.board.copies();
+        let copies = || informer.status_copies();
         let before = copies();
         for server in &servers {
             server.apply("a/one", "1".to_owned());
@@ -50,7 +51,7 @@ fn a_request_that_asks_whether_its_object_may_be_behind_copies_no_status() {
         };
         let controller = world.builder().reconcile(asks).start().expect("it starts");
         assert_eq!(world.lines().await, ["a/one false"]);
-        let copies = || world.informer.0.pipeline.shared.board.copies();
+        let copies = || world.informer.status_copies();
         let before = copies();
         world.texts.refuse([ListWatchError::Denied("no access".into())]);
         world.texts.end_watches(None);
