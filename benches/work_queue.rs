@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use informer_core::meta::ObjectKey;
-use informer_core::work_queue::{Priority, WorkQueue};
+use informer_operator::queue::machine::{Priority, WorkQueue};
 use support::setup::criterion;
 
 /// Takes all keys through the queue, and gives it back, since its drop is not measured.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer_actors::informer::Informer;
-use informer_actors::operator::{
+use informer_operator::lifecycle::{
     Operator, OperatorBuilder, OperatorStatus, PartContext, PartState, Phase, task,
 };
 use informer_actors::runtime::Runtime;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use informer_actors::controller::{Controller, Outcome, Request};
+use informer_operator::controller::{Controller, Outcome, Request};
 use informer_actors::informer::Informer;
-use informer_actors::operator::{ControllerPart, Operator, Part, controller};
+use informer_operator::lifecycle::{ControllerPart, Operator, Part, controller};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Faults, Server, Site};
 

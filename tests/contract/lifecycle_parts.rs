@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use informer_actors::controller::{Controller, Outcome, Request};
+use informer_operator::controller::{Controller, Outcome, Request};
 use informer_actors::informer::Informer;
-use informer_actors::operator::{Operator, Part, PartContext, PartError, PartState, controller, task};
+use informer_operator::lifecycle::{Operator, Part, PartContext, PartError, PartState, controller, task};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
 use informer_core::list_watch_error::ListWatchError;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use informer_actors::controller::{Controller, Outcome, Request};
+use informer_operator::controller::{Controller, Outcome, Request};
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};

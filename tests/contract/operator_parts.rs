@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use informer_actors::operator::{PartContext, PartError, Task, task};
+use informer_operator::lifecycle::{PartContext, PartError, Task, task};
 use tokio::sync::watch;
 
 use crate::world::pass;

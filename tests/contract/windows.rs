@@ -8,7 +8,7 @@ use actix::{Actor, Context, Handler, ResponseFuture};
 use futures_util::StreamExt;
 use informer_actors::subscription::{Batch, Marked, Notify, SubscribeOptions, Touched};
 use informer_actors::testing::{Recorder, RecorderHandle, Server, Site, kill_at};
-use informer_actors::work_queue::WorkQueue;
+use informer_operator::queue::WorkQueue;
 use informer_core::delta::Cause;
 use informer_core::meta::ObjectKey;
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use informer_core::meta::ObjectKey;
-use informer_core::work_queue::{Priority, WorkQueue};
+use informer_operator::queue::machine::{Priority, WorkQueue};
 
 use super::held;
 
