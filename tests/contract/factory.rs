@@ -15,6 +15,7 @@ use informer_actors::testing::{Faults, Recorder, RecorderHandle};
 use informer_apiserver::ApiServer;
 use informer_core::index::Index;
 use informer_core::reflector::SourceState;
+use informer_operator::report::Reporting;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kube_core::DynamicObject;
 use kube_core::discovery::ApiResource;

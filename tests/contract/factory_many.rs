@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use informer_core::index::Index;
+use informer_operator::report::Reporting;
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use crate::factory::{keys, recorded, run};

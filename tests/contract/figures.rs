@@ -7,14 +7,15 @@ use std::time::Duration;
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
+use informer_actors::status::InformerReport;
 use informer_actors::status::QueueStatus;
-use informer_actors::status::{InformerReport, RuntimeReport};
 use informer_actors::subscription::{SubscribeOptions, Subscription};
 use informer_actors::testing::Server;
 use informer_actors::testing::{Faults, Site};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
 use informer_core::reflector::{ReflectorConfig, SourceState};
+use informer_operator::report::{Reporting, RuntimeReport};
 
 use crate::world::{LONG, World, pass, run, run_with, settle, three, until, until_now};
 

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer_actors::informer::Informer;
+use informer_actors::runtime::Runtime;
+use informer_actors::testing::{Faults, Server, Site};
 use informer_operator::lifecycle::{
     Operator, OperatorBuilder, OperatorStatus, PartContext, PartState, Phase, task,
 };
-use informer_actors::runtime::Runtime;
-use informer_actors::testing::{Faults, Server, Site};
+use informer_operator::report::Reporting;
 use tokio::sync::watch;
 
 use crate::operator_parts::{Log, election};

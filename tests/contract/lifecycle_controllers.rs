@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use informer_operator::controller::{Controller, Outcome, Request};
 use informer_actors::informer::Informer;
-use informer_operator::lifecycle::{ControllerPart, Operator, Part, controller};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Faults, Server, Site};
+use informer_operator::controller::{Controller, Outcome, Request};
+use informer_operator::lifecycle::{ControllerPart, Operator, Part, controller};
+use informer_operator::report::Reporting;
 
 use crate::operator_parts::{Log, election};
 use crate::world::{LONG, pass, settle, three, until};

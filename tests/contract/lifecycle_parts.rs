@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use informer_operator::controller::{Controller, Outcome, Request};
 use informer_actors::informer::Informer;
-use informer_operator::lifecycle::{Operator, Part, PartContext, PartError, PartState, controller, task};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
 use informer_core::list_watch_error::ListWatchError;
+use informer_operator::controller::{Controller, Outcome, Request};
+use informer_operator::lifecycle::{Operator, Part, PartContext, PartError, PartState, controller, task};
 
 use crate::operator_parts::{Log, election};
 use crate::world::{LONG, pass, settle, three, until};

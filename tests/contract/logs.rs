@@ -3,7 +3,6 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use informer_operator::controller::{Controller, Outcome, Request};
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::{SubscribeOptions, WhenFull};
@@ -11,6 +10,7 @@ use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Server, kill_at, kill_every};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
+use informer_operator::controller::{Controller, Outcome, Request};
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
 

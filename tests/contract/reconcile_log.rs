@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use informer_operator::controller::{Controller, Outcome, ReconcileError, Request};
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
-use informer_operator::queue::FastSlow;
 use informer_core::meta::{Meta, SourceId};
+use informer_operator::controller::{Controller, Outcome, ReconcileError, Request};
+use informer_operator::queue::FastSlow;
 use tracing::Level;
 
 use crate::log::recorded;

@@ -8,9 +8,9 @@ use actix::{Actor, Context, Handler, ResponseFuture};
 use futures_util::StreamExt;
 use informer_actors::subscription::{Batch, Marked, Notify, SubscribeOptions, Touched};
 use informer_actors::testing::{Recorder, RecorderHandle, Server, Site, kill_at};
-use informer_operator::queue::WorkQueue;
 use informer_core::delta::Cause;
 use informer_core::meta::ObjectKey;
+use informer_operator::queue::WorkQueue;
 
 use crate::blocking::{Gate, on_threads};
 use crate::log::recorded;
