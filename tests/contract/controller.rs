@@ -1,6 +1,6 @@
 //! Controllers of Kubernetes objects (CTL-17, CTL-19, CTL-20): owners, own writes, and an operator on the in-memory server.
 //!
-//! What does not need Kubernetes is tested beside the controller, in `actors/src/controller/tests`.
+//! What does not need Kubernetes is tested beside the controller, in `actors/operator/src/controller/tests`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

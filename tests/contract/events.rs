@@ -1,6 +1,6 @@
 //! Event recorders (REC-01 to REC-11) over the in-memory API server in the same simulation.
 //!
-//! What the recorder decides is tested beside its core (`actors/core/src/events/tests.rs`), the actor's deaths beside the
+//! What the recorder decides is tested beside its core (`actors/operator/src/events/machine/tests.rs`), the actor's deaths beside the
 //! actor. Here stands what a server keeps, and what is logged.
 
 use std::time::Duration;

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Actor;
-use actix_informer::client::Client;
 use actix_informer::factory::{FactoryError, InformerFactory};
 use actix_informer::representation::{Prune, Typed};
+use actix_informer::{client::Client, status::Reporting};
 use informer_actors::informer::{AnyInformer, Body, Informer, Versions};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::{Faults, Recorder, RecorderHandle};
 use informer_apiserver::ApiServer;
 use informer_core::index::Index;
 use informer_core::reflector::SourceState;
-use informer_operator::report::Reporting;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kube_core::DynamicObject;
 use kube_core::discovery::ApiResource;

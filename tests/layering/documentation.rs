@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{ROOT, sources};
+use super::{OPERATOR, ROOT, sources};
 
 #[path = "../documentation/src/extract.rs"]
 mod extract;
@@ -19,7 +19,7 @@ fn newcomer_10_no_example_shows_a_crate_that_a_user_cannot_name() {
     }
     for example in &examples {
         for (_, text) in example.lines.iter().filter(|(is_hidden, _)| !is_hidden) {
-            let inner = ["informer_core", "informer_actors", "informer_apiserver"];
+            let inner = ["informer_core", "informer_actors", "informer_operator", "informer_apiserver"];
             let named = inner.iter().find(|name| text.contains(**name));
             assert!(named.is_none(), "{}:{}: {text}", example.file, example.line);
         }
@@ -31,14 +31,31 @@ fn newcomer_10_every_example_of_what_a_user_can_name_is_compiled_as_a_user_would
     let of_actors = exported("src", "informer_actors");
     let of_core: BTreeSet<String> =
         &exported("src", "informer_core") | &(&exported("actors/src", "informer_core") & &of_actors);
-    assert!(of_core.contains("ObjectKey") && of_core.contains("Priority") && of_actors.contains("Informer"));
+    let of_operators = exported("src", "informer_operator");
+    let of_machines: BTreeSet<String> =
+        &of_machines("src", "informer_operator") | &(&of_machines(OPERATOR, "crate") & &of_operators);
+    assert!(
+        of_core.contains("ObjectKey") && of_machines.contains("Priority") && of_actors.contains("Informer")
+    );
+    // The Kubernetes side of a recorder and of an election has the name of the actor's handle in it.
+    let kubernetes = sources(OPERATOR).into_iter().filter(|(file, _)| file.ends_with("kubernetes.rs"));
+    let kubernetes: String = kubernetes.map(|(_, text)| text).collect();
+    let of_kubernetes = kubernetes.lines().filter_map(declared).map(str::to_owned).collect();
+    let of_acting = &of_operators - &of_kubernetes;
+    assert!(of_operators.contains("Recorder") && of_operators.contains("Outcome"));
     assert!(of_actors.contains("Runtime"), "a module that is exported as a whole");
     let examples = extract::examples(Path::new(ROOT));
     for example in examples.iter().filter(|example| example.is_inner()) {
         let text = std::fs::read_to_string(Path::new(ROOT).join(&example.file)).expect("a source");
         let subject = subject(&text.lines().collect::<Vec<_>>(), example.line);
         let (file, line) = (&example.file, example.line);
-        let exported = if file.starts_with("actors/core") { &of_core } else { &of_actors };
+        let exported = match () {
+            () if file.starts_with("actors/core") => &of_core,
+            () if file.starts_with(OPERATOR) && file.contains("/machine") => &of_machines,
+            () if file.starts_with(OPERATOR) && !file.contains("/kubernetes") => &of_acting,
+            () if file.starts_with(OPERATOR) => &of_operators,
+            () => &of_actors,
+        };
         assert!(
             !exported.contains(&subject),
             "{file}:{line}: begin with `# use {{crate}}::face as actix_informer;` and name {subject} by it"
@@ -67,11 +84,26 @@ fn exported(folder: &str, name: &str) -> BTreeSet<String> {
     let uses: Vec<&str> = texts.split(&start).skip(1).filter_map(|rest| rest.split(';').next()).collect();
     let words = uses.iter().flat_map(|names| names.split(|c: char| c != '_' && !c.is_alphanumeric()));
     // Of a module that is exported as a whole: what the top of its file declares.
-    let inner = if name == "informer_core" { "actors/core/src" } else { "actors/src" };
+    let inner = match name {
+        "informer_core" => "actors/core/src",
+        "informer_operator" => OPERATOR,
+        _ => "actors/src",
+    };
     let files = crate::sources(inner);
-    let modules = uses.iter().filter_map(|module| files.get(&format!("{inner}/{module}.rs")));
+    let path = |module: &str| module.split(" as ").next().unwrap_or_default().replace("::", "/");
+    let modules = uses.iter().filter_map(|module| files.get(&format!("{inner}/{}.rs", path(module))));
     let declared = modules.flat_map(|text| text.lines().filter_map(declared));
     words.filter(|word| !word.is_empty()).chain(declared).map(str::to_owned).collect()
+}
+
+/// The names that the sources in this folder export of machines of operators, whose paths begin so.
+fn of_machines(folder: &str, start: &str) -> BTreeSet<String> {
+    let texts: String = sources(folder).into_values().collect();
+    let start = format!("\npub use {start}::");
+    let uses = texts.split(&start).skip(1).filter_map(|rest| rest.split(';').next());
+    let names = uses.filter_map(|names| names.split_once("::machine::")).map(|(_, names)| names);
+    let words = names.flat_map(|names| names.split(|c: char| c != '_' && !c.is_alphanumeric()));
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// The name of the public type or trait that a line at the top of a file declares.

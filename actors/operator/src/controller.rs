@@ -2,12 +2,12 @@
 //!
 //! Answers "how do events become calls of a reconcile function?". Informers feed a work queue with keys; workers take
 //! them and call the function, which reads the cache and is given no event. Decisions are in
-//! `crate::controller::machine`. Invariants:
+//! `controller/machine.rs`. Invariants:
 //! 1. A key to which something happened is reconciled with a state that is at least as new, unless the controller ends
 //!    before. It is never reconciled twice at once.
 //! 2. A panic, an error or a reconcile that hangs affects its own key alone.
 //! 3. A key is not reconciled again before the caches have seen what its last reconcile wrote, within a bound.
-//! 4. What is held is bounded: keys in the queue, and what `crate::controller::machine` bounds. No object waits.
+//! 4. What is held is bounded: keys in the queue, and what `controller/machine.rs` bounds. No object waits.
 //!
 //! ```text
 //!  primary informer ──▶ Listener ──key──────────┐
@@ -174,7 +174,7 @@ impl<S: Body> Controller<S> {
 ///
 /// ```
 /// # #![deny(unused_must_use)]
-/// # use crate::controller::{Controller, Outcome, Request, StartControllerError};
+/// # use informer_operator::controller::{Controller, Outcome, Request, StartControllerError};
 /// # use informer_actors::informer::Informer;
 /// fn start(texts: &Informer<String>) -> Result<(), StartControllerError> {
 ///     let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
@@ -185,7 +185,7 @@ impl<S: Body> Controller<S> {
 ///
 /// ```compile_fail
 /// # #![deny(unused_must_use)]
-/// # use crate::controller::{Controller, Outcome, Request, StartControllerError};
+/// # use informer_operator::controller::{Controller, Outcome, Request, StartControllerError};
 /// # use informer_actors::informer::Informer;
 /// fn start(texts: &Informer<String>) -> Result<(), StartControllerError> {
 ///     let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
@@ -196,7 +196,8 @@ impl<S: Body> Controller<S> {
 ///
 /// ```
 /// # #![deny(unused_must_use)]
-/// # use informer_actors::{operator::{Operator, StartOperatorError}, runtime::Runtime};
+/// # use informer_actors::runtime::Runtime;
+/// # use informer_operator::lifecycle::{Operator, StartOperatorError};
 /// fn start(runtime: &Runtime) -> Result<(), StartOperatorError> {
 ///     let _operator = Operator::builder(runtime).start()?;
 ///     Ok(())
@@ -205,7 +206,8 @@ impl<S: Body> Controller<S> {
 ///
 /// ```compile_fail
 /// # #![deny(unused_must_use)]
-/// # use informer_actors::{operator::{Operator, StartOperatorError}, runtime::Runtime};
+/// # use informer_actors::runtime::Runtime;
+/// # use informer_operator::lifecycle::{Operator, StartOperatorError};
 /// fn start(runtime: &Runtime) -> Result<(), StartOperatorError> {
 ///     Operator::builder(runtime).start()?;
 ///     Ok(())

@@ -1,7 +1,7 @@
 //! A leader election: of several replicas of a program, one works, as long as it renews its lease.
 //!
 //! Answers "does this process lead, until when, and why not?". One supervised actor on a thread of its own renews the lease,
-//! so that no list and no callback can delay it; `crate::election::machine` decides. The lease is reached through
+//! so that no list and no callback can delay it; `election/machine.rs` decides. The lease is reached through
 //! [`LeaseLock`] alone. Invariants:
 //! 1. What handles, terms and [`Validity`] say is checked against a clock that also runs while the machine is suspended,
 //!    at each call: also while the actor is stuck, and in the first instruction after the process was stopped.
@@ -9,7 +9,7 @@
 //! 3. After a shutdown, the drop of the last handle, or the end of the runtime nothing leads any more, and every wait ends,
 //!    also if the election's thread is blocked.
 //!
-//! Read next: `leader_election/actor.rs`; `leader_election/cell.rs`, what handles read; `crate::election::machine`.
+//! Read next: `election/actor.rs`; `election/cell.rs`, what handles read; `election/machine.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,7 +119,7 @@ pub enum Unhealthy {
 /// A name for a candidate that no other has: the host's, and random digits. In simulation they come from the seed.
 ///
 /// ```
-/// # use crate::election::unique_identity;
+/// # use informer_operator::election::unique_identity;
 /// # use informer_actors::runtime::Runtime;
 /// let runtime = Runtime::threads().start()?;
 /// assert_ne!(unique_identity(&runtime, "web-0"), unique_identity(&runtime, "web-0"));

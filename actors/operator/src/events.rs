@@ -1,14 +1,14 @@
 //! A recorder of events: what a program says about objects, sent by one supervised actor through an [`EventSink`].
 //!
 //! Answers "how is an event given away without waiting, and how does a program learn what became of it?". A handle
-//! changes the content directly; the actor sends. What is sent is decided by `crate::events::machine`. Invariants:
+//! changes the content directly; the actor sends. What is sent is decided by `events/machine.rs`. Invariants:
 //! 1. [`Recorder::emit`] waits for nothing, whatever the server does. What is held is bounded.
 //! 2. An event that was accepted is sent, dropped for a counted reason, or named by a flush that did not succeed; also
 //!    if the actor dies in between.
 //! 3. Every wait ends when the recorder does: with its runtime, or when its actor is given up.
 //! 4. When the last handle is dropped, what waits is still sent; then the actor ends.
 //!
-//! Read next: `events/actor.rs`; `crate::events::machine`, which decides.
+//! Read next: `events/actor.rs`; `events/machine.rs`, which decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub struct NotFlushed {
 /// ```
 /// use futures_util::FutureExt;
 /// use futures_util::future::LocalBoxFuture;
-/// # use crate::events::{Answer, Event, EventSink, EventType, Recorder, RecorderConfig, Reference, Request};
+/// # use informer_operator::events::{Answer, Event, EventSink, EventType, Recorder, RecorderConfig, Reference, Request};
 /// # use informer_actors::runtime::Runtime;
 /// use std::time::Duration;
 ///

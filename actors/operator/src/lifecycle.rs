@@ -1,7 +1,7 @@
 //! An operator: its probes, caches, controllers and election start in order, stop in reverse, and fail alone.
 //!
 //! Answers "what is missing until it can do its work, and how does all of it end?". A part is anything that implements
-//! [`Part`]; one supervised actor starts and stops them as `crate::lifecycle::machine` decides. Invariants:
+//! [`Part`]; one supervised actor starts and stops them as `lifecycle/machine.rs` decides. Invariants:
 //! 1. Parts start in the order of their [`Phase`]s and stop in reverse; what is behind the caches waits for them.
 //! 2. A part that fails, panics or hangs is started again or waits alone; the status shows it with the reason.
 //! 3. The leader's work is dropped at once when the lease is lost; every other part goes on.
@@ -15,7 +15,7 @@
 //!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election, events ─▶ (the lease is acquired) ─▶ the leader's work
 //!  stop:   probes ◀─ caches ◀─────────────────── work ◀─ election (releases the lease) ◀─ events ◀─── the leader's work
 //! ```
-//! Read next: `operator/part.rs`, what a part is; `operator/actor.rs`, who starts it; `crate::lifecycle::machine`.
+//! Read next: `lifecycle/part.rs`, what a part is; `lifecycle/actor.rs`, who starts it; `lifecycle/machine.rs`.
 
 use std::fmt;
 use std::future::Future;

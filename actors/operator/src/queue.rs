@@ -7,7 +7,7 @@
 //! 2. No call but `next` and `drain` waits. What is held is bounded by the number of keys and of waiting callers.
 //! 3. Every wait ends when the queue does: after a shutdown, with its runtime, or when its actor is given up.
 //!
-//! Read next: `work_queue/item.rs`, how a key comes back; `work_queue/actor.rs`; `crate::queue::machine`, which
+//! Read next: `queue/item.rs`, how a key comes back; `queue/actor.rs`; `queue/machine.rs`, which
 //! decides which key is next.
 
 use std::cmp::Ordering;

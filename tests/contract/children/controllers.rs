@@ -1,7 +1,7 @@
 //! OPR-25: children of which the cache keeps their controllers alone.
 //!
 //! Answers "does a cache without bodies save the same requests, and delete the same children?" Read next:
-//! `src/reconcile/children/shown.rs`.
+//! `actors/operator/src/reconcile/kubernetes/children/shown.rs`.
 
 use actix_informer::representation::ControllerOf;
 

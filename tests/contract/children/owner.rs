@@ -1,6 +1,6 @@
 //! OPR-24: children of an owner that is gone, which a cache does not know yet.
 //!
-//! Answers "does a reconciler stop making what the garbage collector deletes?" Read next: `src/reconcile/children/owner_check.rs`.
+//! Answers "does a reconciler stop making what the garbage collector deletes?" Read next: `actors/operator/src/reconcile/kubernetes/children/owner_check.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;

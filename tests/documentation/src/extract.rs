@@ -7,7 +7,8 @@
 use std::path::Path;
 
 /// Folders and files, from the root of the workspace, whose examples a user of `actix-informer` reads.
-pub(crate) const DOCUMENTATION: [&str; 4] = ["README.md", "actors/core/src", "actors/src", "src"];
+pub(crate) const DOCUMENTATION: [&str; 5] =
+    ["README.md", "actors/core/src", "actors/src", "actors/operator/src", "src"];
 
 /// An example of the documentation.
 pub(crate) struct Example {
@@ -23,7 +24,7 @@ impl Example {
     /// Whether it uses parts that no program can name, or may; such an example is compiled in its own crate alone.
     pub(crate) fn is_inner(&self) -> bool {
         let code = self.code();
-        ["informer_core::", "informer_actors::", "actix_informer::unstable"]
+        ["informer_core::", "informer_actors::", "informer_operator::", "actix_informer::unstable"]
             .iter()
             .any(|path| code.contains(path))
     }

@@ -4,10 +4,10 @@
 //! Answers "who may look at it, and for how long?". As with a work queue, what is known of the keys is beside the actors
 //! and tasks, behind a short lock: events of several arbiters change it at once, so that nothing is in a mailbox that a
 //! panic could take it from. Invariants:
-//! 1. A lock is held for one call of the core, or while a list is moved. No code of a user runs under it, also no drop
-//!    of a body: what the core gives back is freed when the lock is released, and a panic of that drop is caught.
+//! 1. A lock is held for one call of the machine, or while a list is moved. No code of a user runs under it, also no drop
+//!    of a body: what the machine gives back is freed when the lock is released, and a panic of that drop is caught.
 //!
-//! Read next: `crate::controller::machine`, which decides.
+//! Read next: `controller/machine.rs`, which decides.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -9,7 +9,7 @@
 //! - here: what becomes of a key after each result.
 //! - `writes.rs`: what the cache has to show before the key may be reconciled again.
 //!
-//! Read next: `ledger.rs`. The actors and tasks are in `controller.rs` of the crate above.
+//! Read next: `ledger.rs`. The actors and tasks are in `controller.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl Ended {
     /// What becomes of the key.
     ///
     /// ```
-    /// # use crate::controller::machine::{Ended, Next, Outcome};
+    /// # use informer_operator::controller::machine::{Ended, Next, Outcome};
     /// # use std::time::Duration;
     /// assert_eq!(Ended::With(Outcome::Done).next(), Next::Done);
     /// assert_eq!(Ended::With(Outcome::RequeueAfter(Duration::ZERO)).next(), Next::Done);
@@ -125,7 +125,7 @@ pub enum Telling {
 /// The keys that fail, and why.
 ///
 /// ```
-/// # use crate::controller::machine::{Failing, Telling};
+/// # use informer_operator::controller::machine::{Failing, Telling};
 /// # use informer_core::meta::ObjectKey;
 /// use std::time::Duration;
 /// let (mut failing, key) = (Failing::default(), ObjectKey::cluster("site"));
@@ -164,7 +164,7 @@ impl Failing {
 /// A warning that is logged at most once in [`WARN_EVERY`], and says then how often it was due.
 ///
 /// ```
-/// # use crate::controller::machine::{Repeated, WARN_EVERY};
+/// # use informer_operator::controller::machine::{Repeated, WARN_EVERY};
 /// use std::time::Duration;
 /// let mut warning = Repeated::default();
 /// assert_eq!(warning.count(Duration::ZERO), Some(1));

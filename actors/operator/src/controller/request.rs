@@ -4,7 +4,7 @@
 //! 1. What a request shows was read from the cache when its key was handed out.
 //! 2. What it was told of writes stays in it: the key is not handed out again before the caches have seen them.
 //!
-//! Read next: `worker.rs`, which makes requests; `crate::controller::machine`, what follows from an outcome.
+//! Read next: `worker.rs`, which makes requests; `controller/machine.rs`, what follows from an outcome.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;

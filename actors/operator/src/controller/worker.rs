@@ -11,7 +11,7 @@
 //!    fencing number (`shared.rs`).
 //! 5. A key whose writes are not seen yet comes back when they are (`shared.rs`); the worker goes on with others.
 //!
-//! Read next: `shared.rs`; `request.rs`, what the function is given; `crate::controller::machine`, what follows.
+//! Read next: `shared.rs`; `request.rs`, what the function is given; `controller/machine.rs`, what follows.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

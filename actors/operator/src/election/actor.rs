@@ -1,4 +1,4 @@
-//! The actor of an election: it sends the requests that the core decides on, and writes what follows into the cell.
+//! The actor of an election: it sends the requests that the machine decides on, and writes what follows into the cell.
 //!
 //! Answers "when is the next request sent?". Invariants:
 //! 1. One request is under way at most, for at most half the renew deadline.
@@ -7,7 +7,7 @@
 //!    back what its predecessor may have left.
 //!
 //! Mailbox: `Begin` once, and `ShutDown`. It is restarted alone; if it is given up, the election is over and this process does not
-//! lead. Read next: `cell.rs`; `crate::election::machine`, which decides.
+//! lead. Read next: `cell.rs`; `election/machine.rs`, which decides.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -16,7 +16,7 @@
 //! leader's work of the former term has ended; whoever does without one says so with [`Term::begin_work`], or gives the work a
 //! client of its term, [`ForTerm::for_term`].
 //!
-//! Read next: [`LeaderElection`]; `leader_election/lock.rs`, the requests; `crate::election::machine`, the decisions.
+//! Read next: [`LeaderElection`]; `election/kubernetes/lock.rs`, the requests; `election/machine.rs`, the decisions.
 //!
 //! ```
 //! use std::time::Duration;

@@ -18,7 +18,7 @@
 //!                                          leader: ─────────────────────▶ Update ─ conflict ─▶ Read ──▶ Update
 //!  handle_shutdown ──▶ [WithdrawCandidate] ──▶ Update with no holder ──▶ over
 //! ```
-//! Read next: `leader_election/attempt.rs`, what follows each answer; `settings.rs`, the durations; `tests/props.rs`.
+//! Read next: `election/machine/attempt.rs`, what follows each answer; `settings.rs`, the durations; `tests/props.rs`.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ mod tests;
 /// One candidate. It knows what the server has answered, and nothing of other candidates.
 ///
 /// ```
-/// # use crate::election::machine::{Effect, LeaderElection, Moment, Read, Settings, Written};
+/// # use informer_operator::election::machine::{Effect, LeaderElection, Moment, Read, Settings, Written};
 /// use std::time::Duration;
 /// let at = |seconds| Moment { now: Duration::from_secs(seconds), wall: Duration::ZERO, chance: 0.5 };
 /// let mut candidate = LeaderElection::new(Settings::new("me"));
@@ -257,7 +257,7 @@ pub const LONGEST_WORK: Duration = Duration::from_secs(600);
 /// time is no reason, whether the server answers or not: a restart of the process would not help.
 ///
 /// ```
-/// # use crate::election::machine::{Leading, Settings, is_healthy};
+/// # use informer_operator::election::machine::{Leading, Settings, is_healthy};
 /// use std::time::Duration;
 /// let (settings, second) = (Settings::new("me"), Duration::from_secs(1));
 /// let shown = Leading { fence: 0, until: 10 * second }; // its lease lasts five seconds longer

@@ -1,6 +1,6 @@
 //! The actor of a recorder: it sends requests, and wakes when one is due.
 //!
-//! Answers "who sends, and what if it dies?". `crate::events::machine` decides what is sent and when. Invariants:
+//! Answers "who sends, and what if it dies?". `events/machine.rs` decides what is sent and when. Invariants:
 //! 1. After each turn every request that can be sent now is under way, and a timer runs for the next one.
 //! 2. It holds nothing that is lost when it dies: the content is outside, requests under way are sent again after a
 //!    restart, and whoever waits for a flush asks again.
@@ -86,7 +86,7 @@ impl Handler<Flushed> for RecorderActor {
 }
 
 impl RecorderActor {
-    /// Sends what can be sent now; the core bounds how much is under way.
+    /// Sends what can be sent now; the machine bounds how much is under way.
     fn look(&mut self, ctx: &mut Context<Self>) {
         self.spec.faults.fail_point(Site::RecorderLook);
         let inside = Arc::clone(&self.spec.inside);

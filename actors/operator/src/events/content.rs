@@ -1,11 +1,11 @@
 //! What a recorder holds, outside of its actor: it outlives a panic of the actor.
 //!
 //! Answers "what is left to send after something has panicked, and what is logged of a loss?". Invariants:
-//! 1. The lock is held for one call of the core, which calls no foreign code.
+//! 1. The lock is held for one call of the machine, which calls no foreign code.
 //! 2. If such a call panics, the next one finds the recorder marked. It is used on only if its check holds; else it begins
 //!    anew, and what waited is counted as forgotten.
 //!
-//! Read next: `actor.rs`; `crate::events::machine`, which decides.
+//! Read next: `actor.rs`; `events/machine.rs`, which decides.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ impl Content {
         Self { clock, inner: Mutex::new(Inner { recorder, chance, is_changing: false }) }
     }
 
-    /// Calls the core.
+    /// Calls the machine.
     pub(super) fn with<R>(&self, call: impl FnOnce(&mut Recorder, At) -> R) -> R {
         let mut inner = locked(&self.inner);
         let Inner { recorder, chance, is_changing } = &mut *inner;
@@ -67,7 +67,7 @@ impl Content {
 }
 
 impl Inside {
-    /// Logs a loss, if the core says that it is to be logged.
+    /// Logs a loss, if the machine says that it is to be logged.
     pub(super) fn warn(&self) {
         let Some(warning) = self.content.with(|recorder, _| recorder.take_warning()) else { return };
         let (recorder, why, quiet) = (&self.name, &warning.why, Brief(WARN_EVERY));

@@ -8,7 +8,7 @@
 //! 3. What the server refuses is logged once in ten minutes, and counted by its reason.
 //!
 //! The program needs the verbs `create` and `patch` of `events`, in the group `events.k8s.io` (or in the core group, with
-//! [`RecorderBuilder::core_v1`]). Read next: [`Recorder`]; `events/sink.rs`, what is sent; `crate::events::machine`, which
+//! [`RecorderBuilder::core_v1`]). Read next: [`Recorder`]; `events/kubernetes/sink.rs`, what is sent; `events/machine.rs`, which
 //! decides.
 
 use std::time::Duration;

@@ -103,7 +103,7 @@ pub enum Emitted {
 /// The recorder; the module's documentation describes it.
 ///
 /// ```
-/// # use crate::events::machine::{At, Emitted, Event, EventType, Recorder, RecorderConfig, Reference, Verb, Answer};
+/// # use informer_operator::events::machine::{At, Emitted, Event, EventType, Recorder, RecorderConfig, Reference, Verb, Answer};
 /// # use informer_core::reflector::Moment;
 /// use std::time::Duration;
 /// let mut recorder = Recorder::new(RecorderConfig::default());

@@ -1,11 +1,11 @@
 //! What an operator knows of its parts, outside of its actor: it outlives a panic of the actor.
 //!
 //! Answers "which life of a part is told to stop, and what is decided next?". Parts tell what happened from any thread.
-//! The lock is held for one call of the core; no code of a part runs under it. Invariant:
+//! The lock is held for one call of the machine; no code of a part runs under it. Invariant:
 //! 1. What is known of a life is there from its start to its end.
 //! 2. A function or a future of a part is called, polled and dropped without the lock.
 //!
-//! Read next: `../operator.rs`, who is told; `crate::lifecycle::machine`, which decides.
+//! Read next: `../operator.rs`, who is told; `lifecycle/machine.rs`, which decides.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

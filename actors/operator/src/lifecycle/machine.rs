@@ -13,7 +13,7 @@
 //! 7. A part that holds something while it does not run is told to end that, in the turn of its phase.
 //!
 //! Inputs: `handle_*`, `stop`, `abandon`. Effects: [`Lifecycle::next`]; [`Lifecycle::next_due`] says when to ask again.
-//! Read next: `operator/state.rs`, the order and what is shown.
+//! Read next: `lifecycle/machine/state.rs`, the order and what is shown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub enum Action {
 /// The lifecycle of an operator; the module's documentation describes it. Times are since the start of the runtime.
 ///
 /// ```
-/// # use crate::lifecycle::machine::{Action, DrainLimits, Lifecycle, PartState, Phase};
+/// # use informer_operator::lifecycle::machine::{Action, DrainLimits, Lifecycle, PartState, Phase};
 /// use std::time::Duration;
 /// let now = Duration::ZERO;
 /// let phases = [Phase::Caches, Phase::Work];

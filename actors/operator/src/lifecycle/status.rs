@@ -5,7 +5,7 @@
 //! 2. A replica that waits for the lease misses nothing.
 //! 3. A part that panics when it is asked is not asked again for that status, and the text says so.
 //!
-//! Read next: `crate::lifecycle::machine`, which has the states.
+//! Read next: `lifecycle/machine.rs`, which has the states.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

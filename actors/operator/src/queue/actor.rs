@@ -1,6 +1,6 @@
 //! The actor of a work queue: it hands keys to the workers that wait, and wakes when a delayed add is due.
 //!
-//! Answers "who gets the next key?": the worker that has waited longest. `crate::queue::machine` decides which key
+//! Answers "who gets the next key?": the worker that has waited longest. `queue/machine.rs` decides which key
 //! that is. Invariants:
 //! 1. A key is taken only for a worker that waits. If that worker has gone, the key waits again.
 //! 2. After each turn no key waits while a worker does, and a timer runs for the next delayed add.

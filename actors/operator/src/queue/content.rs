@@ -3,13 +3,13 @@
 //! Answers "what is in the queue after something has panicked?". Adds and returns change the content at once, from any
 //! thread, so nothing that was added is in a mailbox that a panic could take it from, and a key that is added a thousand
 //! times takes the memory of one. Invariants:
-//! 1. The lock is held for one call of the core. The order and the clone of the keys, and the rate limiter, are the only
+//! 1. The lock is held for one call of the machine. The order and the clone of the keys, and the rate limiter, are the only
 //!    foreign code under it. A panic of the rate limiter is caught (`limiter.rs`).
 //! 2. If such a call panics, the next one finds the queue marked. It is used on only if its check holds; else it is
 //!    built anew from its keys. If that panics, the queue stays as it is, and the next call tries again.
 //! 3. When the actor has ended for good, adds are refused and every wait ends.
 //!
-//! Read next: `actor.rs`, which takes keys out; `crate::queue::machine`, which decides.
+//! Read next: `actor.rs`, which takes keys out; `queue/machine.rs`, which decides.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -57,7 +57,7 @@ impl<K: Ord + Clone, P: Merge> Content<K, P> {
         Self { clock, inner: Mutex::new(Inner { queue, limiter, chance, is_changing: false, rebuilt: 0 }) }
     }
 
-    /// Calls the core.
+    /// Calls the machine.
     pub(super) fn with<R>(
         &self,
         call: impl FnOnce(&mut WorkQueue<K, P>, &mut CaughtLimiter<K>, Moment) -> R,

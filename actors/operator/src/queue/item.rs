@@ -5,7 +5,7 @@
 //!    keys panics meanwhile, the drop tries again.
 //! 2. A key that was offered to a worker that has gone waits again, and no failure is counted.
 //!
-//! Read next: `work_queue.rs`, whose `next` gives items.
+//! Read next: `queue.rs`, whose `next` gives items.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,7 +4,7 @@
 //! 1. No call of it panics. A failure that the limiter panicked over waits for [`WAIT_AFTER_PANIC`].
 //! 2. Each panic is counted.
 //!
-//! Read next: `content.rs`, which calls it; `crate::queue::machine::RateLimiter`.
+//! Read next: `content.rs`, which calls it; `machine/limiter.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -78,7 +78,7 @@ pub struct Taken<K, P = ()> {
 /// The queue; the module's documentation describes it. Times are since the start of the runtime.
 ///
 /// ```
-/// # use crate::queue::machine::{Priority, WorkQueue};
+/// # use informer_operator::queue::machine::{Priority, WorkQueue};
 /// use std::time::Duration;
 /// let at = Duration::from_millis;
 /// let mut queue = WorkQueue::<&str>::new();

@@ -16,7 +16,7 @@
 //! | `Status().Update` | `Api::replace_status` | [`update_status`] |
 //! | `ControllerExpectations` | | the answers that are reported, see [`Subject`] |
 //!
-//! Read next: `reconcile/finalizer.rs`, `reconcile/children.rs`.
+//! Read next: `reconcile/kubernetes/finalizer.rs`, `reconcile/kubernetes/children.rs`.
 
 pub use children::{
     Adopt, Applied, CONTROLLER_UID, ChildBody, ChildError, ChildPass, ChildPolicy, Children, Pruned,

@@ -4,7 +4,7 @@
 //! 1. The key, the uid and the version are those of the answer. An answer without a name or a version is not waited for.
 //! 2. What no informer of the controller follows is not waited for.
 //!
-//! Read next: `crate::controller::Request`.
+//! Read next: `controller/request.rs`.
 
 use std::any::TypeId;
 

@@ -6,7 +6,7 @@
 //! 2. An owner that the cache does not have is not reconciled for an object of it. When the owner comes, it is reconciled
 //!    for its own event.
 //!
-//! Read next: `crate::controller::ControllerBuilder::owns_with`.
+//! Read next: `controller/builder.rs`.
 
 use crate::controller::ControllerBuilder;
 use informer_actors::informer::{Body, Informer, Lister};

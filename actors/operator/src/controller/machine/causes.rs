@@ -6,7 +6,7 @@
 //!
 //! 3. Until its reconcile begins they are a note in the queue's slot of the key ([`Why`]): each is given to one reconcile.
 //!
-//! Read next: `work_queue/slots.rs`, where notes are kept.
+//! Read next: `queue/machine/slots.rs`, where notes are kept.
 
 use std::fmt;
 use std::ops::Deref;
@@ -107,8 +107,8 @@ impl Causes {
 /// Why a key waits, as the queue notes it: the events that lead to it, and whether its last reconcile did.
 ///
 /// ```
-/// # use crate::controller::machine::{Reason, Why};
-/// # use crate::queue::machine::Merge;
+/// # use informer_operator::controller::machine::{Reason, Why};
+/// # use informer_operator::queue::machine::Merge;
 /// let mut why = Why::from(Reason::Triggered);
 /// why.merge(Why::from(Reason::Failed));
 /// assert_eq!(why.into_causes().to_string(), "failed before, triggered");

@@ -142,7 +142,7 @@ struct Run<S> {
 /// What is known of all keys; the module's documentation describes it.
 ///
 /// ```
-/// # use crate::controller::machine::{Arrival, Ended, Ledger, Next, Reason};
+/// # use informer_operator::controller::machine::{Arrival, Ended, Ledger, Next, Reason};
 /// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 /// let key = ObjectKey::cluster("site");
 /// let site = |version| {

@@ -7,7 +7,7 @@
 //!    life of it.
 //! 3. At most [`MOST_WRITES`] objects are waited for; further ones are counted.
 //!
-//! Read next: `ledger.rs`; the waits are in `controller/shared.rs` of the crate above.
+//! Read next: `ledger.rs`; the waits are in `controller/shared.rs`.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub const MOST_WRITES: usize = 1_024;
 /// What a cache has to show of one object.
 ///
 /// ```
-/// # use crate::controller::machine::Awaited;
+/// # use informer_operator::controller::machine::Awaited;
 /// # use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
 /// let version = |number| ResourceVersion::from_number(number).expect("not zero");
 /// let at = |number| Meta::new(ObjectKey::cluster("map"), version(number), SourceId::default());

@@ -1,7 +1,7 @@
 //! What is logged at the end of a reconcile.
 //!
 //! Answers "why was this key reconciled, how long did it take, and what follows?": a line for debugging for each reconcile;
-//! a warning for a failure that is new (`crate::controller::machine::Failing`). Read next: `../worker.rs`, which ends reconciles.
+//! a warning for a failure that is new (`Failing` of `controller/machine.rs`). Read next: `../worker.rs`, which ends reconciles.
 
 use std::fmt;
 use std::time::Duration;

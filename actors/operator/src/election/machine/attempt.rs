@@ -8,7 +8,7 @@
 //! 4. While work of a former term goes on, the lease is read and not taken, and the controller of a coordinated election is
 //!    not answered, so that it chooses another candidate.
 //!
-//! Read next: `leader_election.rs`, the end.
+//! Read next: `machine.rs`, the end.
 
 use std::time::Duration;
 

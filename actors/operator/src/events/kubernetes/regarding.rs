@@ -1,7 +1,7 @@
 //! What an event may be about: objects of any type, objects of a cache, references.
 //!
 //! Answers "which object is this?". The parameter of [`Regarding`] keeps its implementations apart; it is found by the
-//! compiler and is never written. Read next: `events.rs`.
+//! compiler and is never written. Read next: `kubernetes.rs`.
 
 use crate::events::machine::Reference;
 use k8s_openapi::api::core::v1::ObjectReference;

@@ -5,7 +5,7 @@
 //!    change.
 //! 2. An answer that may be another one later is tried again: no connection, 401, 429, 5xx. Any other refusal is the end.
 //!
-//! Read next: `crate::events::machine`, which decides what follows.
+//! Read next: `events/machine.rs`, which decides what follows.
 
 use std::sync::Arc;
 use std::time::Duration;

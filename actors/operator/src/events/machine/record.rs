@@ -4,7 +4,7 @@
 //! 1. `count` is at least what was told, and what the request under way says.
 //! 2. A record that waits or is in flight is told all repeats up to the moment in which its request is made.
 //!
-//! Read next: `events.rs`, which sends.
+//! Read next: `machine.rs`, which sends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

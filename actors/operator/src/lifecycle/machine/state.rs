@@ -1,6 +1,6 @@
 //! What a part of an operator is doing: as it is decided on, and as it is shown.
 //!
-//! Answers "is this part ready, and if not, what does it wait for?". Read next: `operator.rs`, which decides.
+//! Answers "is this part ready, and if not, what does it wait for?". Read next: `machine.rs`, which decides.
 
 use std::fmt;
 use std::sync::Arc;

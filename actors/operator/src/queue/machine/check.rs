@@ -1,7 +1,7 @@
 //! The invariants of a work queue as a function, and a queue that is built anew from the keys of a broken one.
 //!
 //! Answers "may this queue be used further?", asked after a panic while it was changed: the order of foreign keys is
-//! foreign code. Read next: `work_queue.rs`, which states the invariants.
+//! foreign code. Read next: `machine.rs`, which states the invariants.
 
 use super::shutdown::Phase;
 use super::slots::{Budget, Delay, Processing, Slot, State};

@@ -7,7 +7,7 @@
 //!    delay have passed since the first one, and not beyond what was asked for by [`WorkQueue::add_after`].
 //! 3. One call makes at most [`MOST_DUE`] keys wait. While more are due, [`WorkQueue::next_due`] is in the past.
 //!
-//! Read next: `work_queue.rs`.
+//! Read next: `machine.rs`.
 
 use std::time::Duration;
 

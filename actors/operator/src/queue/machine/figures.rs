@@ -1,7 +1,7 @@
 //! What a work queue measures, as plain numbers.
 //!
 //! Answers "how much is there to do, how long does it wait and how long does it take?". The names are those of
-//! client-go's workqueue metrics. Counters only grow. Read next: `work_queue.rs`, which counts.
+//! client-go's workqueue metrics. Counters only grow. Read next: `machine.rs`, which counts.
 
 use std::time::Duration;
 

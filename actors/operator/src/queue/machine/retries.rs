@@ -6,7 +6,7 @@
 //! 3. When it has come back in order, there is nothing to retry: its delayed add goes, unless something else has asked for
 //!    it, too.
 //!
-//! Read next: `work_queue.rs`, which says what a delayed add is.
+//! Read next: `machine.rs`, which says what a delayed add is.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! Answers "what is still handed out, and is it over?". In every case adds are refused and delayed adds are discarded;
 //! both are counted. What is to be discarded is handed out by no call from the shutdown on; it is discarded a part at a
 //! time, so that the lock is never held for long. Keys that are being processed stay so until they come back. Read next:
-//! `work_queue.rs`.
+//! `machine.rs`.
 
 use std::time::Duration;
 

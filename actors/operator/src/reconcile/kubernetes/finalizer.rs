@@ -1,13 +1,13 @@
 //! Work that must be undone before its object may go: a finalizer, added first and removed last.
 //!
 //! Answers "how does nothing stay behind when an object is deleted, wherever this process ends?" What is done next is decided
-//! by `crate::reconcile::machine::finalizer`. Invariants:
+//! by `reconcile/machine/finalizer.rs`. Invariants:
 //! 1. The server has the finalizer before `reconcile` is called with [`Finalize::Apply`].
 //! 2. The finalizer is removed only after `reconcile` has succeeded with [`Finalize::CleanUp`].
 //! 3. A list that the informer has cut from its cache costs requests, and no finalizer of anybody.
 //! 4. Of an object that the informer has no more, the server is asked before anything is done.
 //!
-//! Read next: `finalizer/list.rs`, how the list is changed; `crate::reconcile::machine::finalizer`; `children.rs`.
+//! Read next: `finalizer/list.rs`, how the list is changed; `reconcile/machine/finalizer.rs`; `children.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt;

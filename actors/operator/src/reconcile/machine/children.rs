@@ -27,7 +27,7 @@ pub struct Appliers {
 /// What is known of an object that may be a child.
 ///
 /// ```
-/// # use crate::reconcile::machine::children::{Appliers, Child, Verdict};
+/// # use informer_operator::reconcile::machine::children::{Appliers, Child, Verdict};
 /// # use informer_core::meta::Uid;
 ///
 /// let (owner, other) = (Uid::new("u").expect("a uid"), Uid::new("v").expect("a uid"));
@@ -119,7 +119,7 @@ impl Child<'_> {
 /// What the server has under the name of an owner.
 ///
 /// ```
-/// # use crate::reconcile::machine::children::OwnerNow;
+/// # use informer_operator::reconcile::machine::children::OwnerNow;
 /// # use informer_core::meta::Uid;
 ///
 /// let owner = Uid::new("u").expect("a uid");

@@ -14,7 +14,7 @@
 /// What one observation of an object says of its finalizers.
 ///
 /// ```
-/// # use crate::reconcile::machine::finalizer::{Observed, Refusal, Step};
+/// # use informer_operator::reconcile::machine::finalizer::{Observed, Refusal, Step};
 ///
 /// let foreign = vec!["example.org/other".to_owned()];
 /// let tested =

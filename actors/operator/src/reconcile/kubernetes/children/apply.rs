@@ -9,7 +9,7 @@
 //! 3. Fields of former managers are moved over, and applied once more: what is not given any more goes with them.
 //! 4. No loop is without a bound: five attempts, as in client-go.
 //!
-//! Read next: `crate::reconcile::machine::children`, which decides; `policy.rs`; `owner_check.rs`.
+//! Read next: `reconcile/machine/children.rs`, which decides; `policy.rs`; `owner_check.rs`.
 
 use std::any::TypeId;
 

@@ -7,7 +7,7 @@
 //! 1. Without managed fields a view says nothing: most caches cut them.
 //! 2. Nothing but `metadata.managedFields` is changed, and only at the version that was read.
 //!
-//! Read next: `crate::reconcile::machine::children`, which decides; `apply.rs` and `prune.rs`.
+//! Read next: `reconcile/machine/children.rs`, which decides; `apply.rs` and `prune.rs`.
 
 use crate::reconcile::machine::children::Appliers;
 use informer_core::meta::Uid;

@@ -1,6 +1,6 @@
 //! What becomes of the children that nobody wants any more.
 //!
-//! Answers "may this object be deleted for this owner, and was it?" `crate::reconcile::machine::children` decides, on the state that is
+//! Answers "may this object be deleted for this owner, and was it?" `reconcile/machine/children.rs` decides, on the state that is
 //! deleted. Invariants:
 //! 1. A deletion has uid and version of the state that was judged as preconditions; after a conflict the newest state is
 //!    judged again, five times at most.

@@ -5,7 +5,7 @@
 //!    stay where they are. After a conflict the newest state decides; an object that is gone is no error.
 //! 2. No loop is without a bound: five attempts, as in client-go.
 //!
-//! Read next: `crate::reconcile::machine::finalizer`, which decides; `../finalizer.rs`.
+//! Read next: `reconcile/machine/finalizer.rs`, which decides; `../finalizer.rs`.
 
 use crate::reconcile::machine::finalizer::{Observed, Refusal, Step};
 use informer_core::meta::Object;
