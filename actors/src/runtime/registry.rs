@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 /// What has names of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::exhaustive_enums, reason = "known to our own crates alone")]
 pub enum Named {
     /// Informers.
     Informer,

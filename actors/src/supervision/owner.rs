@@ -25,6 +25,7 @@ pub trait Owner: Send + Sync + 'static {
 
 /// What has happened to a child.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "an owner of our own crates answers each")]
 pub enum ChildEvent<'a> {
     /// It has failed and starts again after this wait, with its group if its role says so.
     Restarts {
@@ -109,6 +110,7 @@ pub struct Mailbox<A: Actor>(pub Addr<A>, pub AddressReceiver<A>);
 
 impl<A: Actor> Mailbox<A> {
     /// A mailbox with the usual room.
+    #[expect(clippy::new_without_default, reason = "it is made where its actor is")]
     pub fn new() -> Self {
         Self::with_room(MAILBOX)
     }
