@@ -245,6 +245,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
 /// The sources of a description.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "known to our own crates alone")]
 pub enum Sources<S: Body> {
     /// One, cluster-wide or of one namespace.
     One(Box<SourceSpec<S>>),
