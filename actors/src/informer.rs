@@ -170,7 +170,7 @@ impl<S: Body> Informer<S> {
     }
 
     /// How its subscriptions are doing, in the order in which they were made; those for which no actor runs any more
-    /// are left out. [`Runtime::report`] gives those of all informers.
+    /// are left out. `Runtime::report` (of the prelude) gives those of all informers.
     pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {
         self.0.ending.subscriptions()
     }
