@@ -40,8 +40,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::queue::{Added, NotDrained};
 use cells::Feeds;
-use informer_actors::informer::AnyInformer;
-use informer_actors::informer::Body;
+use informer_actors::informer::{AnyInformer, Body};
 use informer_actors::inner::Registration;
 use shared::Shared;
 

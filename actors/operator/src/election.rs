@@ -25,8 +25,7 @@ pub use term::{Answer, LeaseLock, LockError, MakeLock, Term, TermWork, Validity}
 
 use actor::{Begin, ElectionActor, ShutDown};
 use cell::Cell;
-use informer_actors::inner::ask;
-use informer_actors::inner::within;
+use informer_actors::inner::{ask, within};
 use informer_actors::runtime::{Runtime, RuntimeError};
 
 mod actor;

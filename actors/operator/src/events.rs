@@ -21,8 +21,7 @@ use futures_util::future::LocalBoxFuture;
 
 pub use registered::RecorderReport;
 
-use informer_actors::inner::within;
-use informer_actors::inner::{Closed, ask_with};
+use informer_actors::inner::{Closed, ask_with, within};
 use informer_actors::runtime::Runtime;
 use messages::Flushed;
 pub(crate) use registered::RegisteredRecorder;

@@ -35,8 +35,7 @@ pub use status::{OperatorReport, OperatorStatus, PartEnd, PartStatus};
 
 use actor::Look;
 use content::Content;
-use informer_actors::inner::Signal;
-use informer_actors::inner::{Registrant, within};
+use informer_actors::inner::{Registrant, Signal, within};
 use informer_actors::runtime::Runtime;
 use run::Executor;
 use status::Named;

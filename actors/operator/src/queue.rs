@@ -30,8 +30,7 @@ pub(crate) use report::RegisteredQueue;
 pub use worker::Handing;
 
 use actor::{Drained, Next, Shared};
-use informer_actors::inner::{ArbiterHandle, within};
-use informer_actors::inner::{Closed, ask_with};
+use informer_actors::inner::{ArbiterHandle, Closed, ask_with, within};
 use informer_actors::runtime::Runtime;
 use item::{Home, Offer};
 use limiter::Limiter;

@@ -12,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Controller, ControllerEnd, ControllerStatus};
 use crate::queue::{Added, NotDrained};
-use informer_actors::informer::AnyInformer;
-use informer_actors::informer::Body;
+use informer_actors::informer::{AnyInformer, Body};
 
 /// A running controller of any kind. Cheap to clone; the last handle dropped stops the controller.
 #[derive(Clone)]

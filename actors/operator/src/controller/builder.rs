@@ -25,8 +25,7 @@ use super::trigger::{follow, repeat};
 use super::watched::{Follows, Watched, number_in};
 use super::{Controller, Handle};
 use crate::queue::{MOST_WORKERS, WorkQueue};
-use informer_actors::informer::Body;
-use informer_actors::informer::Informer;
+use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::Named;
 use informer_actors::subscription::{SubscribeError, SubscribeOptions};
 

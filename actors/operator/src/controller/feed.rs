@@ -25,10 +25,8 @@ use informer_core::words::{QUOTED, one_line};
 use super::following::follow;
 use super::shared::Shared;
 use super::watched::{Follows, number_in};
-use informer_actors::informer::Body;
-use informer_actors::informer::Informer;
-use informer_actors::inner::drop_payload;
-use informer_actors::inner::{Feed, Followed};
+use informer_actors::informer::{Body, Informer};
+use informer_actors::inner::{Feed, Followed, drop_payload};
 use informer_actors::subscription::{SubscribeError, SubscribeOptions};
 use informer_core::words::panic_text;
 

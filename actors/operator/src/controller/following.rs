@@ -20,10 +20,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::cells::SubscriptionCell;
 use super::shared::Shared;
 use super::watched::Follows;
-use informer_actors::informer::Body;
-use informer_actors::informer::Informer;
-use informer_actors::inner::sleep;
-use informer_actors::inner::{Feed, Followed};
+use informer_actors::informer::{Body, Informer};
+use informer_actors::inner::{Feed, Followed, sleep};
 use informer_actors::subscription::{EndReason, SubscribeError, SubscribeOptions, Subscription};
 
 /// An informer that is followed, until it is dropped.

@@ -22,8 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::cells::WritesCell;
 use super::end::Task;
 use super::watched::{Watched, number_in};
-use informer_actors::informer::Body;
-use informer_actors::informer::Informer;
+use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::Selected;
 use informer_actors::runtime::Runtime;
 

@@ -29,8 +29,7 @@ use super::end::ControllerEnd;
 use super::status::{ControllerState, ControllerStatus, Counters};
 use super::watched::Watched;
 use crate::queue::{Added, NotDrained, WorkQueue};
-use informer_actors::informer::Body;
-use informer_actors::informer::{Informer, InformerSync};
+use informer_actors::informer::{Body, Informer, InformerSync};
 use informer_actors::inner::{Followed, drop_payload, within};
 use informer_actors::runtime::Runtime;
 

@@ -14,8 +14,7 @@ use informer_core::reflector::ReflectorConfig;
 
 use super::{Controller, ControllerBuilder, Outcome, Reconcile, ReconcileError, Request};
 use informer_actors::informer::Informer;
-use informer_actors::inner::Faults;
-use informer_actors::inner::locked;
+use informer_actors::inner::{Faults, locked};
 use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;

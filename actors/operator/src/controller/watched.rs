@@ -11,8 +11,7 @@ use crate::controller::machine::Awaited;
 use futures_util::future::BoxFuture;
 use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
 
-use informer_actors::informer::Body;
-use informer_actors::informer::{AnyInformer, Informer};
+use informer_actors::informer::{AnyInformer, Body, Informer};
 use informer_actors::inner::{Followed, Selected};
 
 /// An informer that a controller watches.

@@ -23,9 +23,7 @@ use informer_core::words::{QUOTED, one_line};
 
 use super::cell::{Cell, News};
 use super::term::{Answer, LeaseLock, LockError, MakeLock};
-use informer_actors::inner::Child;
-use informer_actors::inner::{Faults, Site};
-use informer_actors::inner::{RandomNumbers, sleep, within};
+use informer_actors::inner::{Child, Faults, RandomNumbers, Site, sleep, within};
 
 /// How often the log tells of one cause of failures at most.
 const TELL_EACH: Duration = Duration::from_secs(600);

@@ -17,9 +17,7 @@ use crate::election::machine::{Figures, LONGEST_WORK, Leading, Settings, WhyNot,
 use tokio_util::sync::CancellationToken;
 
 use super::Unhealthy;
-use informer_actors::inner::Clock;
-use informer_actors::inner::Signal;
-use informer_actors::inner::locked;
+use informer_actors::inner::{Clock, Signal, locked};
 
 /// How an election is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]

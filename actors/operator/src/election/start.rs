@@ -13,10 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::actor::{ElectionActor, ElectionSpec};
 use super::cell::Cell;
 use super::{LeaderElection, MakeLock, StartError};
-use informer_actors::inner::Group;
-use informer_actors::inner::Parent;
-use informer_actors::inner::{ChildEvent, Ended, Mailbox, Owner};
-use informer_actors::inner::{Named, Registrant, Registration};
+use informer_actors::inner::{
+    ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent, Registrant, Registration,
+};
 use informer_actors::runtime::Runtime;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };

@@ -22,9 +22,7 @@ use informer_core::words::{QUOTED, one_line};
 
 use super::content::Inside;
 use super::messages::{Flushed, Look};
-use informer_actors::inner::Child;
-use informer_actors::inner::{Faults, Site};
-use informer_actors::inner::{drop_payload, sleep_until};
+use informer_actors::inner::{Child, Faults, Site, drop_payload, sleep_until};
 use informer_core::words::panic_text;
 
 /// What the actor is built from.

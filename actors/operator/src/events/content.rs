@@ -16,8 +16,7 @@ use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
 use super::EventSink;
-use informer_actors::inner::locked;
-use informer_actors::inner::{Clock, RandomNumbers};
+use informer_actors::inner::{Clock, RandomNumbers, locked};
 
 /// What the actor has, too.
 pub(super) struct Inside {

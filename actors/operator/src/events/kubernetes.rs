@@ -21,8 +21,7 @@ use informer_actors::runtime::Runtime;
 pub use self::regarding::{Cached, Dynamic, Referenced, Regarding, Typed};
 use self::sink::Sink;
 pub use actors::NotFlushed;
-use informer_client::Client;
-use informer_client::LabelSelector;
+use informer_client::{Client, LabelSelector};
 
 mod regarding;
 mod sink;

@@ -23,11 +23,7 @@ use super::actor::{RecorderActor, RecorderSpec};
 use super::content::{Content, Inside};
 use super::messages::Look;
 use super::registered::RegisteredRecorder;
-use informer_actors::inner::Group;
-use informer_actors::inner::Mailbox;
-use informer_actors::inner::Named;
-use informer_actors::inner::Parent;
-use informer_actors::inner::{ChildEvent, Ended, Owner};
+use informer_actors::inner::{ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent};
 use informer_actors::runtime::Runtime;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };

@@ -9,9 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 
 use super::*;
-use informer_actors::inner::locked;
-use informer_actors::inner::sleep;
-use informer_actors::inner::{Faults, Site};
+use informer_actors::inner::{Faults, Site, locked, sleep};
 
 const LONG: Duration = Duration::from_secs(3_600);
 const SECOND: Duration = Duration::from_secs(1);

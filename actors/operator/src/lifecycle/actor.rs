@@ -19,9 +19,7 @@ use actix::{
 
 use super::content::Step;
 use super::{Shared, run};
-use informer_actors::inner::Child;
-use informer_actors::inner::sleep_until;
-use informer_actors::inner::{Faults, Site};
+use informer_actors::inner::{Child, Faults, Site, sleep_until};
 
 /// Something has changed: look whether something has to be done.
 pub(super) struct Look;

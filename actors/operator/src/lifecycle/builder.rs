@@ -20,11 +20,7 @@ use super::part::Part;
 use super::run::Executor;
 use super::status::Named;
 use super::{LastHandle, Operator, OperatorView, RegisteredOperator, Shared};
-use informer_actors::inner::Group;
-use informer_actors::inner::Mailbox;
-use informer_actors::inner::Named as Registered;
-use informer_actors::inner::Parent;
-use informer_actors::inner::{ChildEvent, Ended, Owner};
+use informer_actors::inner::{ChildEvent, Ended, Group, Mailbox, Named as Registered, Owner, Parent};
 use informer_actors::runtime::Runtime;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };

@@ -10,8 +10,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use informer_core::reflector::SourceState;
 
 use super::part::{Part, PartContext, PartError, Stale};
-use informer_actors::informer::Body;
-use informer_actors::informer::{AnyInformer, Informer};
+use informer_actors::informer::{AnyInformer, Body, Informer};
 
 impl Part for AnyInformer {
     fn name(&self) -> Arc<str> {

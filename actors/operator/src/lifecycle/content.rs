@@ -17,8 +17,7 @@ use crate::lifecycle::machine::{Action, Ended, Life, Lifecycle, PartId};
 use informer_core::restart::Exit;
 use tokio_util::sync::CancellationToken;
 
-use informer_actors::inner::locked;
-use informer_actors::inner::{Clock, RandomNumbers};
+use informer_actors::inner::{Clock, RandomNumbers, locked};
 
 pub(super) struct Content {
     clock: Clock,

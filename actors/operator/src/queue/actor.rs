@@ -31,9 +31,7 @@ use actix::{
 use super::content::Inside;
 use super::item::{Home, Offer};
 use super::{QueueKey, QueueNote};
-use informer_actors::inner::Child;
-use informer_actors::inner::sleep_until;
-use informer_actors::inner::{Faults, Site};
+use informer_actors::inner::{Child, Faults, Site, sleep_until};
 
 /// How many keys are handed out in one turn: then other actors of the arbiter get theirs. Of delayed keys that are due
 /// [`MOST_DUE`](crate::queue::machine::MOST_DUE) begin to wait in one.

@@ -21,8 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::limiter::{CaughtLimiter, Limiter};
 use super::{QueueKey, QueueNote};
-use informer_actors::inner::locked;
-use informer_actors::inner::{Clock, RandomNumbers};
+use informer_actors::inner::{Clock, RandomNumbers, locked};
 
 /// What the actor has, too.
 pub(super) struct Inside<K, P> {

@@ -11,10 +11,8 @@ use informer_core::meta::ObjectKey;
 
 use super::WorkQueue;
 use super::actor::QueueActor;
-use informer_actors::informer::Body;
-use informer_actors::informer::Informer;
-use informer_actors::subscription::Touched;
-use informer_actors::subscription::{SubscribeError, Subscription};
+use informer_actors::informer::{Body, Informer};
+use informer_actors::subscription::{SubscribeError, Subscription, Touched};
 
 /// Feeds queues with the keys of an informer. In the prelude.
 pub trait Enqueue<S: Body> {

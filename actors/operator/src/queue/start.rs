@@ -17,10 +17,7 @@ use super::content::{Content, Inside};
 use super::limiter::Limiter;
 use super::report::RegisteredQueue;
 use super::{QueueKey, QueueNote};
-use informer_actors::inner::Group;
-use informer_actors::inner::Named;
-use informer_actors::inner::Parent;
-use informer_actors::inner::{ChildEvent, Ended, Mailbox, Owner};
+use informer_actors::inner::{ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent};
 use informer_actors::runtime::Runtime;
 
 const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };

@@ -15,9 +15,7 @@ use futures_util::future::join_all;
 use super::{Added, ExponentialPerKey, Priority, WorkItem, WorkQueue};
 use crate::queue::Enqueue;
 use informer_actors::informer::Informer;
-use informer_actors::inner::locked;
-use informer_actors::inner::sleep;
-use informer_actors::inner::{Faults, Site};
+use informer_actors::inner::{Faults, Site, locked, sleep};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
 

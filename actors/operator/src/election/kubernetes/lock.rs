@@ -207,8 +207,7 @@ mod tests {
 
     use super::*;
     use informer_client::TransportError;
-    use informer_client::inner::Body;
-    use informer_client::inner::RequestKind;
+    use informer_client::inner::{Body, RequestKind};
 
     /// A server of LeaseCandidates in one version, which tells of each request.
     struct Candidates {

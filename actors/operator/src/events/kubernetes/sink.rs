@@ -21,9 +21,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube_core::ObjectMeta;
 use serde_json::{Value, json};
 
-use informer_client::Client;
-use informer_client::Error;
 use informer_client::api::{Patch, PatchParams, PostParams};
+use informer_client::{Client, Error};
 
 /// Sends the events of one controller.
 #[derive(Clone)]

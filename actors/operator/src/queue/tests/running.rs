@@ -9,8 +9,7 @@ use futures_util::FutureExt;
 use super::{LONG, Stop, Work, Worker, ms, queue};
 use crate::queue::{Added, WorkQueue};
 use crate::report::Reporting;
-use informer_actors::inner::sleep;
-use informer_actors::inner::{Faults, Site};
+use informer_actors::inner::{Faults, Site, sleep};
 use informer_actors::runtime::Runtime;
 
 #[test]

@@ -28,8 +28,7 @@ use crate::reconcile::kubernetes::owner::{controlling, described};
 use crate::reconcile::kubernetes::subject::{json_patch, record_written};
 use informer_client::Error;
 use informer_client::api::{Api, Patch, PatchParams};
-use informer_client::inner::key_of;
-use informer_client::inner::{ConflictPolicy, Conflicts, chance};
+use informer_client::inner::{ConflictPolicy, Conflicts, chance, key_of};
 use informer_client::object::meta_of;
 use informer_client::representation::ControllerRef;
 
