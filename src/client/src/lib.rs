@@ -85,6 +85,6 @@ pub mod inner {
     pub use crate::request::RequestKind;
     pub use crate::resource::{FindResource, FoundResource, OutsideKey, Represent};
     pub use crate::scope::{encoded_name, segment};
-    pub use crate::transport::{Body, Transport};
+    pub use crate::transport::{Body, Duplex, Transport};
     pub use crate::worker::send;
 }
