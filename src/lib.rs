@@ -73,12 +73,10 @@ pub mod object;
 pub mod operator;
 pub mod prelude;
 #[cfg(feature = "probes")]
-#[cfg_attr(not(feature = "service"), allow(unreachable_pub))]
-mod printable;
+#[doc(hidden)]
+pub mod printable;
 #[cfg(feature = "probes")]
 pub mod probes;
-#[cfg(feature = "service")]
-pub mod service;
 #[cfg(feature = "signals")]
 pub mod signals;
 pub mod source;

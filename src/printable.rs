@@ -7,13 +7,12 @@
 //! 2. All other characters are unchanged. Backslashes are not doubled: the result is for people, not for a parser.
 
 use std::borrow::Cow;
-#[cfg(feature = "service")]
 use std::fmt::Write as _;
 
 /// The text with every control character escaped, as Rust writes it: `\n`, `\u{1b}`. Borrowed if there is none.
 ///
 /// ```
-/// use actix_informer::service::printable;
+/// use actix_informer::printable::printable;
 ///
 /// assert_eq!(printable("web-0"), "web-0");
 /// assert_eq!(printable("a\n12:00 forged \u{1b}[2J"), r"a\n12:00 forged \u{1b}[2J");
@@ -34,8 +33,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`printable`], for a JSON document: the escapes are those of JSON, so a parser gets the original text.
-#[cfg(feature = "service")]
-pub(crate) fn printable_json(document: String) -> String {
+pub fn printable_json(document: String) -> String {
     if !document.contains(is_control) {
         return document;
     }
@@ -79,7 +77,6 @@ mod tests {
         assert!(matches!(printable("é ünï 日本"), Cow::Borrowed(_)));
     }
 
-    #[cfg(feature = "service")]
     #[test]
     fn escaped_json_is_the_same_document() {
         let document = serde_json::to_string(HOSTILE).unwrap();

@@ -25,8 +25,8 @@ use actix_service::{Service as _, ServiceFactory as _, fn_service};
 use tokio::sync::oneshot;
 
 use connections::Connections;
-#[cfg(feature = "service")]
-pub(crate) use reasons::{detail, given_up, stalled, stuck_threads};
+#[doc(hidden)]
+pub use reasons::{detail, given_up, stalled, stuck_threads};
 
 mod connections;
 mod reasons;

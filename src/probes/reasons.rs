@@ -55,7 +55,7 @@ impl Probed for Runtime {
 const MOST_HINTS: usize = 3;
 
 /// How the informer of a kind is doing: its state, its objects and their age, and what is not well.
-pub(crate) fn detail(kind: &str, status: &InformerStatus, now: Duration) -> String {
+pub fn detail(kind: &str, status: &InformerStatus, now: Duration) -> String {
     let age = match status.age(now) {
         Some(age) => format!("heard {} ago", Brief(age)),
         None => "nothing heard yet".to_owned(),
@@ -79,7 +79,7 @@ fn running(runtime: &Runtime) -> impl Iterator<Item = InformerStatus> {
 }
 
 /// The threads of a runtime that do not respond.
-pub(crate) fn stuck_threads(runtime: &Runtime) -> Vec<String> {
+pub fn stuck_threads(runtime: &Runtime) -> Vec<String> {
     let stuck = runtime.arbiters().into_iter().filter(|arbiter| arbiter.since_pulse > STUCK_AFTER);
     let text = stuck.map(|arbiter| {
         let running = arbiter.running.map(|what| format!(", busy with {what}")).unwrap_or_default();
@@ -90,14 +90,14 @@ pub(crate) fn stuck_threads(runtime: &Runtime) -> Vec<String> {
 }
 
 /// Why a kind is not healthy whose informer runs but makes no progress with its work.
-pub(crate) fn stalled(kind: &str, status: &InformerStatus) -> Option<String> {
+pub fn stalled(kind: &str, status: &InformerStatus) -> Option<String> {
     let stuck = status.stuck.as_ref().filter(|stuck| stuck.kind == StuckKind::NoProgress)?;
     let actor = stuck.actor.as_deref().unwrap_or(&stuck.arbiter);
     Some(format!("{kind} is not up to date: {actor} makes no progress although there is work"))
 }
 
 /// Why a part of this kind's informer is not restarted any more.
-pub(crate) fn given_up(kind: &str, status: &InformerStatus) -> Option<String> {
+pub fn given_up(kind: &str, status: &InformerStatus) -> Option<String> {
     status.failed.as_ref().map(|why| format!("{kind} is not restarted any more: {why}"))
 }
 

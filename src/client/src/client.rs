@@ -69,7 +69,7 @@ impl Client {
     ///
     /// `runtime` is the tokio runtime in which the program uses that client, `Handle::current()` in its main: requests
     /// and bodies are polled there, so that the connections live as long as the program's own requests need them,
-    /// whatever becomes of an informer's [`Runtime`](crate::runtime::Runtime). A body that is not read here is not read
+    /// whatever becomes of an informer's [`Runtime`](informer_actors::runtime::Runtime). A body that is not read here is not read
     /// there. The deadlines are those of every client of this crate. Without that runtime each request fails.
     ///
     /// ```no_run
@@ -83,7 +83,7 @@ impl Client {
     /// # drop(pods); Ok(()) }
     /// ```
     ///
-    /// Where [`LeaderElection::guard`](crate::leader_election::LeaderElection::guard) guards this client, the lease is asked
+    /// Where `LeaderElection::guard` guards this client, the lease is asked
     /// for until hyper hands a request to its connection. hyper hands it over once more, unasked, if that connection was
     /// closed before it took a byte: a process that is stopped in that moment may send one request beyond its lease. Build
     /// the client of a leader without that retry; a read is then sent again by this crate, which asks, and a write fails:

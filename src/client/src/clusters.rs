@@ -5,7 +5,7 @@
 //! Invariants:
 //! 1. Every key names its cluster, so objects of one name in two clusters are two objects.
 //! 2. A cluster that is away keeps its objects, and takes nothing from the others: neither their list budget nor their
-//!    events. How old its objects are is known ([`Lister::age`](crate::informer::Lister::age)).
+//!    events. How old its objects are is known ([`Lister::age`](informer_actors::informer::Lister::age)).
 //!
 //! Read next: `resource.rs`, the description; the example `two_clusters`.
 

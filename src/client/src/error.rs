@@ -208,7 +208,7 @@ impl Error {
     }
 
     /// Whether the request, or its last attempt, was not sent because this process does not lead: no byte of it was
-    /// written. See [`LeaderElection::guard`](crate::leader_election::LeaderElection::guard).
+    /// written. See `LeaderElection::guard`.
     pub fn is_not_leading(&self) -> bool {
         matches!(self, Self::Transport(error) if error.is_not_leading())
     }

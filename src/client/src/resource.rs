@@ -180,7 +180,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         ResourceSource { kept_as: None, ..self.made_of(Arc::new(representation), named) }
     }
 
-    /// As [`Self::keep_as`], with a name for the representation: an [`InformerFactory`](crate::factory::InformerFactory)
+    /// As [`Self::keep_as`], with a name for the representation: an `InformerFactory`
     /// takes representations of one type and one name for the same. One with a transform or other fields of its own
     /// can be used in a factory only so.
     ///

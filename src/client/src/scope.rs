@@ -273,7 +273,7 @@ pub fn segment(what: &'static str, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// [`object_name`] as a text.
+/// `object_name` as a text.
 pub fn encoded_name(name: &str) -> Result<String, Error> {
     object_name(name).map(|name| name.to_string())
 }

@@ -97,7 +97,7 @@ where
     /// condition held for its absence. [`conditions`](super::conditions) has the usual ones.
     ///
     /// It lists and watches this one name, which needs these two rights; a program with an informer of the kind waits by
-    /// [`Informer::until`](crate::informer::Informer::until) instead, which asks the server for nothing. Errors of the
+    /// [`Informer::until`](informer_actors::informer::Informer::until) instead, which asks the server for nothing. Errors of the
     /// connection and of an overloaded server are waited out. `Duration::MAX` means no deadline.
     ///
     /// The condition is asked about every state that the server shows, each once. It may answer `bool`, or

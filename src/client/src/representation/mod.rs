@@ -89,7 +89,7 @@ pub trait Representation: Send + Sync + 'static {
     }
 
     /// What tells two representations of this type apart: the same text for two of them says that they keep the same of
-    /// every object, so that an [`InformerFactory`](crate::factory::InformerFactory) may share one informer between
+    /// every object, so that an `InformerFactory` may share one informer between
     /// them. `None`, the default of a type with fields: that is not known, and a factory asks for a name. A type without
     /// fields needs none.
     fn identity(&self) -> Option<String> {

@@ -292,7 +292,7 @@ where
     /// The values are texts: of a number or a boolean that of its JSON (`3`, `true`). An object without the field, or with
     /// null there, is in no entry; `[*]` stands for each element of an array. The index reads what is kept, so a field that
     /// is cut, or that the type does not have, is not found. A selection by a field that
-    /// [`Fields::path`](crate::object::Fields::path) names uses it.
+    /// [`Fields::path`](crate::select::Fields::path) names uses it.
     ///
     /// ```
     /// use actix_informer::prelude::*;

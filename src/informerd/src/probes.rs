@@ -1,6 +1,6 @@
 //! What the probes of `informerd` report on.
 //!
-//! Answers "would a restart help?" and "are the caches filled?" about the watched kinds. `crate::probes` serves the
+//! Answers "would a restart help?" and "are the caches filled?" about the watched kinds. `actix_informer::probes` serves the
 //! answers. Invariants:
 //! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part still runs or is restarted. A
 //!    restart of the process repairs each of these. An unreachable cluster does not make the service unhealthy.
@@ -17,8 +17,8 @@ use std::time::Duration;
 use super::error::Error;
 use super::follow::WatchedKindHandle;
 use super::lines::state_name;
-use crate::probes::{Probed, ProbesError, detail, given_up, stalled, stuck_threads};
-use crate::runtime::Runtime;
+use actix_informer::probes::{Probed, ProbesError, detail, given_up, stalled, stuck_threads};
+use actix_informer::runtime::Runtime;
 
 /// What the probes report on.
 pub(super) struct ProbeState {
@@ -73,21 +73,21 @@ impl ProbeState {
 }
 
 impl From<ProbesError> for Error {
-    fn from(ProbesError { address, source }: ProbesError) -> Self {
+    fn from(ProbesError { address, source, .. }: ProbesError) -> Self {
         Self::Probes { address, source }
     }
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod tests_of_progress {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
-    use crate::informer::Informer;
-    use crate::probes::stalled;
-    use crate::runtime::Runtime;
-    use crate::testing::Server;
+    use actix_informer::informer::Informer;
+    use actix_informer::probes::stalled;
+    use actix_informer::runtime::Runtime;
+    use actix_informer::testing::Server;
     use informer_actors::testing::{Faults, Site};
 
     #[test]

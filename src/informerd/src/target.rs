@@ -9,7 +9,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::client::{Config, Error};
+use actix_informer::client::{Config, Error};
 
 /// Where objects come from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,11 +25,11 @@ use super::kept::{KeptBody, followed};
 use super::lines::{self, KindStatus, Style};
 use super::output::Output;
 use super::run::{CauseCounts, EventCounts, InformerReport};
-use crate::client::Client;
-use crate::informer::{Informer, ShutdownReport, WaitError};
-use crate::runtime::Runtime;
-use crate::status::{InformerStatus, SourceStatus};
-use crate::subscription::{Policy, SubscribeOptions, Subscription};
+use actix_informer::client::Client;
+use actix_informer::informer::{Informer, ShutdownReport, WaitError};
+use actix_informer::runtime::Runtime;
+use actix_informer::status::{InformerStatus, SourceStatus};
+use actix_informer::subscription::{Policy, SubscribeOptions, Subscription};
 
 /// The output and the style of its lines.
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ use informer_core::reflector::SourceState;
 
 use super::describe::{Describe, Values};
 use super::run::Report;
-use crate::status::InformerStatus;
+use actix_informer::status::InformerStatus;
 
 pub(super) use text::Text;
 

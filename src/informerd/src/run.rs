@@ -24,11 +24,11 @@ use super::lines::{Style, Text};
 use super::output::{Ended, Output};
 use super::probes::ProbeState;
 use super::target::Target;
-use crate::client::{self, Client};
-use crate::printable::printable;
-use crate::probes::{ProbeSocket, Probes};
-use crate::runtime::Runtime;
-use crate::signals::{self, Signal};
+use actix_informer::client::{self, Client};
+use actix_informer::printable::printable;
+use actix_informer::probes::{ProbeSocket, Probes};
+use actix_informer::runtime::Runtime;
+use actix_informer::signals::{self, Signal};
 
 pub use report::{CauseCounts, Ending, EventCounts, InformerReport, Report};
 
@@ -39,7 +39,7 @@ mod status_reporter;
 ///
 /// ```no_run
 /// # async fn demo() -> Result<(), Box<dyn std::error::Error>> {
-/// use actix_informer::service::{Config, Environment, Service, Target, stop_signal};
+/// use informerd::{Config, Environment, Service, Target, stop_signal};
 ///
 /// let target = Target::choose(None, None, &Environment::of_this_process())?;
 /// let report = Service::new(Config::default(), target).run(stop_signal()?).await?;
@@ -241,7 +241,7 @@ impl Running {
 async fn drain(kinds: &[Arc<dyn WatchedKindHandle>], limit: Duration) -> bool {
     let all_subscribed = kinds.iter().all(|kind| kind.subscription_end().is_none());
     let reports = join_all(kinds.iter().map(|kind| kind.shutdown(limit))).await;
-    all_subscribed && reports.iter().all(crate::informer::ShutdownReport::is_clean)
+    all_subscribed && reports.iter().all(actix_informer::informer::ShutdownReport::is_clean)
 }
 
 // The in-memory API server with its demo workload, in builds that have one.
@@ -253,7 +253,7 @@ async fn drain(kinds: &[Arc<dyn WatchedKindHandle>], limit: Duration) -> bool {
 /// A server with a workload.
 struct OwnServer {
     #[cfg(feature = "embedded")]
-    demo: crate::service::demo::Demo,
+    demo: crate::demo::Demo,
     #[cfg(not(feature = "embedded"))]
     absent: std::convert::Infallible,
 }
@@ -262,7 +262,7 @@ struct OwnServer {
 impl OwnServer {
     /// Starts the server and the workload; returns the configuration of a client that reads it.
     fn start(config: &DemoConfig) -> Result<(Option<Self>, client::Config), Error> {
-        let demo = crate::service::demo::Demo::start(config)?;
+        let demo = crate::demo::Demo::start(config)?;
         let client = client::Config::new(demo.url())?;
         Ok((Some(Self { demo }), client))
     }
@@ -281,7 +281,7 @@ impl OwnServer {
 #[cfg(not(feature = "embedded"))]
 impl OwnServer {
     fn start(_config: &DemoConfig) -> Result<(Option<Self>, client::Config), Error> {
-        Err(crate::service::target::NoCluster::NotConfigured.into())
+        Err(crate::target::NoCluster::NotConfigured.into())
     }
 
     fn stop_workload(&self) {
@@ -306,7 +306,7 @@ pub fn stop_signal() -> std::io::Result<impl Future<Output = Ending>> {
     Ok(async move {
         match signal.await {
             Signal::Interrupt => Ending::Interrupted,
-            Signal::Terminate => Ending::Terminated,
+            _ => Ending::Terminated,
         }
     })
 }

@@ -187,7 +187,7 @@ impl Config {
     /// Reads TOML text; `file` is its name in errors.
     ///
     /// ```
-    /// use actix_informer::service::Config;
+    /// use informerd::Config;
     ///
     /// let error = Config::parse("my.toml", "[output]\nformat = \"yaml\"").unwrap_err();
     /// assert_eq!(

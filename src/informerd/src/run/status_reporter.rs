@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::service::config::{Format, OutputConfig};
-use crate::service::follow::{Printer, WatchedKindHandle};
-use crate::service::lines::{hints, state_name};
-use crate::status::InformerStatus;
+use crate::config::{Format, OutputConfig};
+use crate::follow::{Printer, WatchedKindHandle};
+use crate::lines::{hints, state_name};
+use actix_informer::status::InformerStatus;
 
 /// The interval of status lines in JSON, whatever is configured for text.
 const JSON_INTERVAL: Duration = Duration::from_secs(1);

@@ -28,7 +28,7 @@ mod probes;
 mod run;
 mod target;
 
-pub use crate::printable::printable;
+pub use actix_informer::printable::printable;
 pub use config::Config;
 pub use error::Error;
 pub use kinds::WatchedKind;

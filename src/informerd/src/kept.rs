@@ -17,8 +17,8 @@ use kube_core::{DynamicObject, TypeMeta};
 
 use super::config::{InformerConfig, Kept};
 use super::describe::{Describe, Values};
-use crate::client::{Client, ResourceSource};
-use crate::representation::{
+use actix_informer::client::{Client, ResourceSource};
+use actix_informer::representation::{
     DecodeError, Dynamic, Encoded, MetadataOnly, Prune, Representation, RequestedContent, Typed,
 };
 

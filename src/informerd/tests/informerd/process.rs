@@ -31,7 +31,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     for variable in ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "RUST_LOG", "NO_COLOR"] {
         command.env_remove(variable);
     }
-    command.env("TZ", "UTC").current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.env("TZ", "UTC").current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     command
 }
 

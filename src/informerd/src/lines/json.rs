@@ -8,10 +8,10 @@
 use serde::Serialize;
 
 use super::{KindStatus, changes, hints, policy_name, queue_order_name, state_name, worst_source};
-use crate::printable::printable_json;
-use crate::service::describe::{Describe, Values};
-use crate::service::lines::time;
-use crate::service::run::Report;
+use crate::describe::{Describe, Values};
+use crate::lines::time;
+use crate::run::Report;
+use actix_informer::printable::printable_json;
 use informer_actors::subscription::Notify;
 use informer_core::meta::{Object, Uid};
 

@@ -4,8 +4,8 @@ use informer_apiserver::ApiServer;
 use informer_core::list_watch_error::ErrorClass;
 
 use super::*;
-use crate::client;
-use crate::service::Config;
+use crate::Config;
+use actix_informer::client;
 
 fn configured(kinds: &[&str]) -> Vec<InformerConfig> {
     let text: String = kinds.iter().map(|kind| format!("[[informer]]\nkind = {kind:?}\n")).collect();

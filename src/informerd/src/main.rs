@@ -11,12 +11,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use actix_informer::service::config::{Colour, Format};
-use actix_informer::service::{
-    Config, Ending, Environment, Error, Report, Service, Target, printable, stop_signal,
-};
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
+use informerd::config::{Colour, Format};
+use informerd::{Config, Ending, Environment, Error, Report, Service, Target, printable, stop_signal};
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;

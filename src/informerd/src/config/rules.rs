@@ -15,7 +15,7 @@ use super::{
     Colour, Config, DemoConfig, EarlyRetries, Format, InformerConfig, Kept, OutputConfig, ProbesConfig,
     RunConfig,
 };
-use crate::service::kinds::WatchedKind;
+use crate::kinds::WatchedKind;
 use informer_core::delta_fifo::QueueOrder;
 use informer_core::listener::{Policy, WhenFull};
 

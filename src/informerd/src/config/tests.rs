@@ -7,7 +7,7 @@ use super::{Config, Format, Kept, rules};
 use informer_core::delta_fifo::QueueOrder;
 use informer_core::listener::{Policy, WhenFull};
 
-const FILE: &str = include_str!("../../../config/informerd.toml");
+const FILE: &str = include_str!("../../../../config/informerd.toml");
 
 fn error_of(text: &str) -> String {
     Config::parse("c.toml", text).unwrap_err().to_string()

@@ -6,9 +6,9 @@
 
 use super::config;
 use super::target::NoCluster;
-use crate::client;
-use crate::informer::StartError;
-use crate::runtime::RuntimeError;
+use actix_informer::client;
+use actix_informer::informer::StartError;
+use actix_informer::runtime::RuntimeError;
 
 /// A failure of the service.
 #[derive(Debug, thiserror::Error)]

@@ -7,12 +7,12 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::*;
-use crate::informer::{Informer, ShutdownReport, WaitError};
-use crate::service::follow::Printer;
-use crate::service::lines::KindStatus;
-use crate::service::run::InformerReport;
-use crate::status::InformerStatus;
-use crate::subscription::Subscription;
+use crate::follow::Printer;
+use crate::lines::KindStatus;
+use crate::run::InformerReport;
+use actix_informer::informer::{Informer, ShutdownReport, WaitError};
+use actix_informer::status::InformerStatus;
+use actix_informer::subscription::Subscription;
 use informer_actors::list_watch::ListWatch;
 use informer_actors::subscription::EndReason;
 use informer_core::restart::RestartPolicy;

@@ -28,8 +28,8 @@ use super::kept::{KeepAs, described};
 use super::kinds::WatchedKind;
 use informer_client::inner::{FindResource, Found, FoundResource, failure};
 
-use crate::client::discovery::ServerResources;
-use crate::client::{Client, DiscoveryError, ResourceSource};
+use actix_informer::client::discovery::ServerResources;
+use actix_informer::client::{Client, DiscoveryError, ResourceSource};
 
 /// How long the start waits for the server.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -11,10 +11,10 @@ use anstyle::{AnsiColor, Style as Paint};
 use informer_core::words::shortened;
 
 use super::{KindStatus, hints, state_name, worst_source};
-use crate::printable::printable;
-use crate::service::describe::{Describe, Values};
-use crate::service::lines::time_of_day;
-use crate::service::run::{Ending, InformerReport, Report};
+use crate::describe::{Describe, Values};
+use crate::lines::time_of_day;
+use crate::run::{Ending, InformerReport, Report};
+use actix_informer::printable::printable;
 use informer_actors::subscription::Notify;
 use informer_core::meta::Object;
 use informer_core::reflector::SourceState;
@@ -28,14 +28,14 @@ const MAX_REST_CHARS: usize = 4_000;
 
 /// Text, with or without colour.
 #[derive(Debug, Clone)]
-pub(in crate::service) struct Text {
+pub(crate) struct Text {
     coloured: bool,
     kind_width: usize,
 }
 
 impl Text {
     /// Lines with a column of this width for the kind.
-    pub(in crate::service) fn new(coloured: bool, kind_width: usize) -> Self {
+    pub(crate) fn new(coloured: bool, kind_width: usize) -> Self {
         Self { coloured, kind_width }
     }
 
@@ -227,7 +227,7 @@ mod tests {
     use k8s_openapi::api::core::v1::Pod;
 
     use super::*;
-    use crate::service::run::{CauseCounts, EventCounts};
+    use crate::run::{CauseCounts, EventCounts};
     use informer_core::delta::Cause;
     use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
 
