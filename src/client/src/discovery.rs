@@ -49,12 +49,12 @@ use super::error::Error;
 pub(crate) mod by_name;
 #[cfg(feature = "disk-cache")]
 mod disk;
-mod documents;
+pub(crate) mod documents;
 mod error;
 mod fetch;
 pub(crate) mod mapper;
 pub(crate) mod memory;
-mod model;
+pub(crate) mod model;
 mod named;
 mod policy;
 
@@ -65,10 +65,6 @@ pub use model::{
     ServerResources,
 };
 pub use named::NamedResource;
-
-#[cfg(feature = "unstable")]
-#[doc(hidden)]
-pub mod inner;
 
 #[cfg(feature = "disk-cache")]
 use disk::Disk;

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use super::error::DiscoveryError;
 use super::model::{DiscoveredGroup, FailedGroupVersion, ServerResources};
 use super::policy::{MissBudget, Origin, Question};
-use crate::once_in_a_while::OnceInAWhile;
+use crate::warning::OnceInAWhile;
 
 /// What is known, and since when.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@
 //! 2. If no field is cut, the plain deserializer runs at no extra cost.
 //! 3. A path needs no step for a list: it continues in each of the list's elements.
 //!
-//! Read next: `wire/json/cut.rs`; `wire/fields.rs`, the tree of paths.
+//! Read next: `wire/json/cut.rs`; `wire/field_path.rs`, the tree of paths.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
