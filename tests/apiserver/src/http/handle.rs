@@ -19,12 +19,10 @@ use super::{
     review, rights, subresource, websocket, write,
 };
 use crate::access::user::User;
-use crate::cluster::discovery;
 use crate::cluster::encoding::Encoding;
-use crate::cluster::go_json;
 use crate::cluster::kind::Kind;
-use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
+use crate::cluster::{ResourceId, discovery, go_json};
 use crate::fault_state::{Dial, Refused, Switch};
 use crate::world::World;
 

@@ -16,13 +16,13 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use super::respond;
+use crate::cluster::ResourceId;
 use crate::cluster::encoding::{Encoding, Representation, yaml_of};
 use crate::cluster::kind::Kind;
 use crate::cluster::list::Page;
 use crate::cluster::object::Object;
 use crate::cluster::printer::is_printed;
 use crate::cluster::representation::Form;
-use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Switch};
 use crate::protobuf::answer::{self, Type};

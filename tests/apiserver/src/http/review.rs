@@ -7,8 +7,7 @@ use actix_web::HttpResponse;
 use serde_json::{Map, Value, json};
 
 use super::ask::Ask;
-use super::auth;
-use super::{respond, rights};
+use super::{auth, respond, rights};
 use crate::access::Authorization;
 use crate::access::service_account::{self, ISSUER};
 use crate::access::user::User;

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::definition::{Definition, check, text, texts};
-use super::go_json;
 use super::kind::{
     CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, Rules, ScalePaths, Subresource,
 };
@@ -24,9 +23,9 @@ use super::metadata::{set_type, timestamp};
 use super::names::NameRule;
 use super::object::Object;
 use super::registry::priority;
-use super::resource::ResourceId;
 use super::status::Cause;
 use super::store::Cluster;
+use super::{ResourceId, go_json};
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{first_status, kinds, stored_versions, text, texts};
+use crate::cluster::ResourceId;
 use crate::cluster::call::Call;
 use crate::cluster::metadata::timestamp;
-use crate::cluster::resource::ResourceId;
 use crate::cluster::store::Cluster;
 
 const ACCEPTED: &str = "NamesAccepted";

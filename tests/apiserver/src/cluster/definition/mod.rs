@@ -6,7 +6,6 @@
 //! Next: `check.rs`, `versions.rs` and `schema_checks.rs` check definitions, `version.rs` is one version.
 mod causes;
 pub(super) mod check;
-mod defaults;
 mod field_path;
 mod keywords;
 mod lists;

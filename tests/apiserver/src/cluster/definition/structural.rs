@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::causes::{Found, flag, given, list, properties, text};
-use crate::cluster::schema::patterns::{Regex, pattern_words};
+use crate::cluster::schema::format::{Regex, pattern_words};
 use crate::cluster::status::Cause;
 
 /// The role of a place in a schema for its parent.

@@ -7,7 +7,7 @@
 //! 3. It is compiled from the stored objects at the first request after a change of one of them.
 //! 4. A cluster role with an aggregation rule has the rules of the roles it selects, at once.
 //!
-//! Next: `policy.rs` compiles, `rule.rs` matches; `../roles.rs` reads the store, `../escalation.rs` prevents users from
+//! Next: `policy.rs` compiles, `rule.rs` matches; `../store.rs` says which is in force, `../escalation.rs` prevents users from
 //! granting rights that they do not have.
 mod policy;
 mod rule;
