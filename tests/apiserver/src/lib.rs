@@ -84,7 +84,6 @@ mod faults;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http;
-mod in_flight;
 mod in_process;
 mod kubeconfig;
 mod kubelet;

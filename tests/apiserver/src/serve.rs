@@ -16,7 +16,7 @@ use actix_web::{App, HttpServer, web};
 use socket2::{Domain, Socket, Type};
 
 use crate::http::connections::Connections;
-use crate::http::handle::handle;
+use crate::http::handle;
 use crate::start_error::StartError;
 use crate::tls::Tls;
 use crate::world::World;
