@@ -13,9 +13,8 @@ use crate::clock::Clock;
 use crate::cluster::store::Settings;
 use crate::fault_state::Dial;
 use crate::requests::Limits;
-use crate::serve::Setup;
+use crate::serve::{Setup, StartError};
 use crate::server::ApiServer;
-use crate::start_error::StartError;
 use crate::tls::Tls;
 use crate::world::World;
 

@@ -25,7 +25,7 @@ use crate::cluster::ResourceId;
 use crate::cluster::watcher::WatchEnd;
 use crate::door::Door;
 use crate::fault_state::{Dial, Failure, FaultState, Place, Switch};
-use crate::start_error::StartError;
+use crate::serve::StartError;
 use crate::world::{Inner, World};
 
 /// The fault switches of one server. Resources are named as for kubectl (`pods`, `deployments.apps`,

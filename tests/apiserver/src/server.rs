@@ -28,8 +28,7 @@ use crate::door::Door;
 use crate::faults::{FaultError, Faults};
 use crate::kubeconfig::{self, Credential};
 use crate::requests::Request;
-use crate::serve::Setup;
-use crate::start_error::StartError;
+use crate::serve::{Setup, StartError};
 use crate::world::World;
 
 /// A running API server. Dropping it stops it and joins its thread.

@@ -10,9 +10,9 @@ use super::accept::Answer;
 use super::ask::Ask;
 use super::{respond, write};
 use crate::cluster::call::{Call, PatchKind};
+use crate::cluster::encoding::read_yaml;
 use crate::cluster::options::{self, check_dry_run, value};
 use crate::cluster::status::{ApiError, Cause};
-use crate::yaml;
 
 const APPLY: &str = "application/apply-patch+yaml";
 const OPTIONS: &str = "PatchOptions";
@@ -73,7 +73,7 @@ fn config(ask: &Ask) -> Result<Value, ApiError> {
     let refuse = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
     let config = match serde_json::from_slice(&ask.body) {
         Ok(config) => config,
-        Err(_) => yaml::decode(&ask.body)
+        Err(_) => read_yaml(&ask.body)
             .map_err(|error| refuse(&format!("error converting YAML to JSON: yaml: {error}")))?,
     };
     let what = match config {

@@ -5,7 +5,7 @@
 //! 2. Causes come in the order of their texts.
 use serde_json::{Value, json};
 
-use super::causes::{Found, flag, given, list, properties, text};
+use super::{Found, flag, given, list, properties, text};
 use crate::cluster::schema::format::{Regex, pattern_words};
 use crate::cluster::status::Cause;
 

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::GROUP;
-use super::rule::Rule;
+use super::{GROUP, Rule};
 use crate::access::user::User;
 use crate::cluster::object::Object;
 use crate::cluster::selector;
