@@ -15,7 +15,6 @@ pub mod api;
 mod backend;
 mod body;
 mod client;
-mod cluster_scoped;
 /// One informer of several clusters.
 pub mod clusters {
     pub use crate::namespaces::InClusters;

@@ -10,7 +10,7 @@
 //! 4. In a tree a path needs no step for a list: it continues in each of the list's elements. A path below a field that is
 //!    left out changes nothing.
 //!
-//! Read next: `select/fields.rs` and `json/cut.rs`, which follow paths; `representation/prune.rs`, which makes trees.
+//! Read next: `select/fields.rs` and `json/cut.rs`, which follow paths; `representation/mod.rs`, which makes trees.
 
 use std::collections::BTreeSet;
 use std::fmt;

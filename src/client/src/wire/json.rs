@@ -10,7 +10,7 @@
 //!    (`string`, `map`). The message of a type's own decoder is not shown at all, since it may quote what it was given.
 //! 3. That error has at most about 250 characters, whatever the size of the document and its keys.
 //!
-//! Read next: `split.rs`; `representation/prune.rs`, which finds the path of an error.
+//! Read next: `split.rs`; `representation/mod.rs`, which finds the path of an error.
 
 mod block;
 mod cursor;
