@@ -7,11 +7,15 @@
 //!    ([`Config::warnings`]), as client-go leaves them out.
 //! 2. No file of the home directory is read.
 //! 3. No Debug and no error shows a secret.
+//! 4. In a pod the variables and files are those of client-go (`rest.InClusterConfig`). Nothing is read but the namespace;
+//!    what else is missing is found by `Client::new` and the first request. The kubelet renews token and authority: they
+//!    are named as files.
 //!
 //! `Client::new` reads the files that are named here (blocking), and they are read again while the client lives. Read
-//! next: `config/kubeconfig.rs`, `config/in_cluster.rs`; `identity.rs`, which uses all of this.
+//! next: `config/kubeconfig.rs`; `identity.rs`, which uses all of this.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +34,6 @@ use limits::Limits;
 use requests::RequestSettings;
 
 mod impersonation;
-mod in_cluster;
 mod kubeconfig;
 pub(crate) mod limits;
 mod requests;
@@ -282,5 +285,57 @@ impl fmt::Debug for Config {
             .field("tls_server_name", &self.tls_server_name)
             .field("proxy", &self.proxy)
             .finish()
+    }
+}
+
+const HOST: &str = "KUBERNETES_SERVICE_HOST";
+const PORT: &str = "KUBERNETES_SERVICE_PORT";
+const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+impl Config {
+    /// Uses the service account of the pod that this process runs in. Blocking.
+    ///
+    /// # Errors
+    /// When this process does not run in a pod, or the service account is not mounted.
+    pub fn in_cluster() -> Result<Self, Error> {
+        let (host, port) = (variable(HOST)?, variable(PORT)?);
+        let port: u16 = port
+            .parse()
+            .map_err(|_| Error::InCluster(format!("the variable {PORT} is not a port, but {port:?}")))?;
+        let file = format!("{FOLDER}/namespace");
+        let namespace = std::fs::read_to_string(&file)
+            .map_err(|error| Error::InCluster(format!("the namespace {file:?} cannot be read: {error}")))?;
+        Ok(Self::new(url(&host, port))?
+            .default_namespace(namespace.trim())
+            .certificate_authority_file(format!("{FOLDER}/ca.crt"))
+            .token_file(format!("{FOLDER}/token")))
+    }
+
+    /// Whether the variables say that this process runs in a pod.
+    fn is_in_cluster() -> bool {
+        std::env::var_os(HOST).is_some()
+    }
+}
+
+fn variable(name: &str) -> Result<String, Error> {
+    std::env::var(name).map_err(|_| Error::InCluster(format!("the variable {name} is not set")))
+}
+
+fn url(host: &str, port: u16) -> String {
+    match host.parse() {
+        Ok(IpAddr::V6(address)) => format!("https://[{address}]:{port}"),
+        _ => format!("https://{host}:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_host_stands_in_brackets() {
+        assert_eq!(url("10.0.0.1", 443), "https://10.0.0.1:443");
+        assert_eq!(url("fd00::1", 6443), "https://[fd00::1]:6443");
+        assert_eq!(url("kubernetes.default", 443), "https://kubernetes.default:443");
     }
 }

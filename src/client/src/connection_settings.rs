@@ -17,10 +17,10 @@ use super::credentials::{self, Sent};
 use super::endpoint::Endpoint;
 use super::error::Error;
 use super::identity::Identities;
+use super::identity::Provider;
 use super::identity::exec::Plugin;
 use super::identity::material::{Material, ProxyTlsMaterial, ReadAgain, TlsMaterial, Trust};
 use super::identity::oidc::Issuers;
-use super::identity::provider::Provider;
 use super::proxy::{Protocol, Proxy};
 use super::way::Way;
 

@@ -8,7 +8,7 @@
 //! 3. Callers that need the same answer share one; one that stops waiting, or is not polled, delays and fails no other.
 //! 4. A group that cannot be discovered is named beside what was found.
 //!
-//! Read next: `discovery/policy.rs` and `discovery/mapper.rs`, the decisions; `discovery/fetch.rs`, the requests.
+//! Read next: `discovery/memory.rs` and `discovery/mapper.rs`, the decisions; `discovery/fetch.rs`, the requests.
 //!
 //! ```
 //! use actix_informer::prelude::*;
@@ -49,14 +49,13 @@ use super::error::Error;
 pub(crate) mod by_name;
 #[cfg(feature = "disk-cache")]
 mod disk;
-mod documents;
+pub(crate) mod documents;
 mod error;
 mod fetch;
 pub(crate) mod mapper;
 pub(crate) mod memory;
-mod model;
+pub(crate) mod model;
 mod named;
-mod policy;
 
 pub use error::{DiscoveryError, UnknownName};
 pub use memory::DiscoveryStatus;
@@ -66,22 +65,17 @@ pub use model::{
 };
 pub use named::NamedResource;
 
-#[cfg(feature = "unstable")]
-#[doc(hidden)]
-pub mod inner;
-
 #[cfg(feature = "disk-cache")]
 use disk::Disk;
 use mapper::Found;
-use memory::{Begun, Known, Next};
-use policy::Question;
+use memory::{Begun, Known, Next, Question};
 
 /// What the server serves. Made by [`Client::discovery`]; cheap to clone.
 #[derive(Debug, Clone)]
 #[must_use = "it asks nothing until one of its methods is called"]
 pub struct Discovery {
     client: Client,
-    /// Unless set: [`policy::TTL`], and `disk::TTL` with a cache on disk.
+    /// Unless set: [`memory::TTL`], and `disk::TTL` with a cache on disk.
     ttl: Option<Duration>,
     #[cfg(feature = "disk-cache")]
     disk: Option<Disk>,
@@ -237,9 +231,9 @@ impl Discovery {
 
     fn question(&self, order: u64, newer: bool) -> Question {
         #[cfg(feature = "disk-cache")]
-        let usual = if self.disk.is_some() { disk::TTL } else { policy::TTL };
+        let usual = if self.disk.is_some() { disk::TTL } else { memory::TTL };
         #[cfg(not(feature = "disk-cache"))]
-        let usual = policy::TTL;
+        let usual = memory::TTL;
         Question { order, newer, ttl: self.ttl.unwrap_or(usual) }
     }
 

@@ -9,6 +9,8 @@
 //!    get the reason.
 //! 3. [`Identity::connections`] changes with the TLS configuration only, [`Identity::version`] with any credential.
 //! 4. Debug, errors and logs show only names of files and programs.
+//! 5. A plugin or a login is asked without blocking an arbiter. A plugin runs on a thread of its own, which outlives a
+//!    caller that stops waiting and the runtime that began it.
 //!
 //! Read next: `identity/material.rs`, where what is read becomes a TLS configuration; `identity/exec.rs`.
 
@@ -19,18 +21,20 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use http::HeaderValue;
 use jiff::Timestamp;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use super::error::{Error, TransportError};
-use super::once_in_a_while::OnceInAWhile;
+use super::error::{Error, PluginError, TransportError};
 use super::retry_after::wall_time;
+use super::warning::OnceInAWhile;
 
 pub(crate) mod exec;
 pub(crate) mod material;
 pub(crate) mod oidc;
-pub(crate) mod provider;
 
+use exec::{Plugin, PluginCredentials};
 use material::{Material, Read, Tls};
+use oidc::{Issuers, Oidc};
 
 /// How old a read file may be.
 const FRESH: Duration = Duration::from_secs(60);
@@ -315,6 +319,46 @@ fn left(expires: Timestamp) -> Duration {
 informer_core::debug_as!(Identities, self);
 
 informer_core::debug_as!(Identity, self, version = self.version, connections = self.connections);
+
+/// What gives credentials that expire.
+pub(crate) enum Provider {
+    Plugin(Plugin),
+    /// A login that is given up after the limit.
+    Oidc {
+        login: Arc<Oidc>,
+        limit: Duration,
+        issuers: Issuers,
+    },
+}
+
+impl Provider {
+    /// Other credentials than those that the server has refused, if it has.
+    pub(crate) async fn obtain(&self, is_refused: bool) -> Result<PluginCredentials, Error> {
+        match self {
+            Self::Oidc { login, limit, issuers } => {
+                let obtaining = login.credentials(wall_time(), is_refused, *issuers);
+                let obtaining = timeout(*limit, obtaining).await;
+                Ok(obtaining.unwrap_or_else(|_| Err(login.late(*limit)))?)
+            }
+            Self::Plugin(plugin) => run_plugin(plugin.clone()).await,
+        }
+    }
+}
+
+async fn run_plugin(plugin: Plugin) -> Result<PluginCredentials, Error> {
+    let command = plugin.command().to_owned();
+    let (sender, answer) = oneshot::channel();
+    let started = std::thread::Builder::new()
+        .name("informer-plugin".to_owned())
+        .spawn(move || drop(sender.send(plugin.run())));
+    let answer = match started {
+        Ok(_) => answer
+            .await
+            .unwrap_or_else(|_| Err(PluginError::Malformed("the thread that ran it panicked".to_owned()))),
+        Err(error) => Err(PluginError::NotStarted { reason: error.to_string(), hint: None }),
+    };
+    answer.map_err(|source| Error::Plugin { command, source })
+}
 
 #[cfg(test)]
 mod tests;

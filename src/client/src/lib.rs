@@ -14,10 +14,11 @@
 pub mod api;
 mod backend;
 mod body;
-mod body_channel;
 mod client;
-mod cluster_scoped;
-pub mod clusters;
+/// One informer of several clusters.
+pub mod clusters {
+    pub use crate::namespaces::InClusters;
+}
 mod config;
 mod connection_settings;
 mod credentials;
@@ -31,9 +32,7 @@ mod layers;
 #[cfg_attr(not(feature = "unstable"), allow(unreachable_pub))]
 mod list_watch;
 mod namespaces;
-mod negotiation;
 pub mod object;
-mod once_in_a_while;
 pub mod overlay;
 mod proxy;
 pub mod representation;

@@ -6,37 +6,39 @@
 //! 2. Objects are delivered in the order of the body. They are decoded in chunks while the body arrives: on the pool,
 //!    or in place if that is short.
 //! 3. A list ends with `ListPart::End` only if its document closed; half a line at the end of a watch is discarded.
-//! 4. An error is the last item of a stream.
+//! 4. An error is the last item of a stream. The parts before it are delivered.
+//! 5. A batch of a watch is what has arrived at once, up to one chunk: an idle watch delays nothing, and a busy one is
+//!    decoded in chunks. Its parts come in the order of the events.
 //!
 //! Memory bound: (width of the pool + 1) chunks. A chunk has at most 64 objects, and less than 256 KiB before its last
 //! object, which may be as long as the frame limit. In addition: the frames that one body chunk completed, and one
 //! unfinished frame up to the frame limit. With objects of usual size a chunk is about 256 KiB; with the largest
 //! objects, about the frame limit.
-//! Read next: `list_watch/list.rs` and `watch.rs`.
+//! Read next: `list_watch/list.rs`; `chunks.rs`, which gathers frames; `event.rs`, which reads an event of a watch.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::LocalBoxFuture;
-use futures_util::stream::{self, LocalBoxStream};
-use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
+use futures_util::future::{Either, LocalBoxFuture, ready};
+use futures_util::stream::{self, LocalBoxStream, Stream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use http::{Method, Request, Response, header};
 use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::DecodePool;
-use informer_core::delta::ListPart;
+use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
 
 use super::body::collect;
 use super::error::{TransportError, status};
-use super::negotiation::Asked;
 use super::request::{RequestKind, RequestOptions, SentCredentials, audit_id};
 use super::scope::Scope;
 use super::transport::{Body, Transport};
 use crate::representation::{Encoded, Representation};
-use crate::wire::{Form, WireKind};
+use crate::wire::{Asked, Form, Frame, Splitter, WireKind};
+use chunks::ChunkReader;
 use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
@@ -47,8 +49,6 @@ mod event;
 mod list;
 mod place;
 mod refusal;
-pub(crate) mod scopes;
-mod watch;
 
 /// A chunk that is decoded at once has at most this many objects, and ends at the object that reaches this many bytes.
 const CHUNK_OBJECTS: usize = 64;
@@ -296,7 +296,52 @@ fn until_error<T: 'static>(
 ) -> LocalBoxStream<'static, Result<T, ListWatchError>> {
     let pass = |failed: &mut bool, item: Result<T, ListWatchError>| {
         let is_behind_error = std::mem::replace(failed, item.is_err());
-        futures_util::future::ready((!is_behind_error).then_some(item))
+        ready((!is_behind_error).then_some(item))
     };
     stream.scan(false, pass).boxed_local()
+}
+
+type Batch<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
+
+impl<R: Representation> Reader<R> {
+    /// The batches of a watch.
+    fn batches(self, wire: WireKind, body: Body) -> impl Stream<Item = Batch<R::Body>> {
+        let (width, splitter) = (self.place.width(), wire.watch(self.frame_limit));
+        arrivals(body, splitter)
+            .map(move |chunk| match chunk {
+                Ok(frames) => Either::Left(decode_events(&self, wire, frames)),
+                Err(error) => Either::Right(ready(vec![Err(error)])),
+            })
+            .buffered(width + 1)
+            .flat_map(stream::iter)
+    }
+}
+
+/// Decodes the events of one chunk up to the first that ends the watch.
+fn decode_events<R: Representation>(
+    reader: &Reader<R>,
+    wire: WireKind,
+    frames: Vec<Frame>,
+) -> impl Future<Output = Vec<Batch<R::Body>>> + use<R> {
+    let (decoder, known) = (Arc::clone(&reader.decoder), reader.known.clone());
+    let (bytes, count) = (frames.iter().map(Frame::len).sum(), frames.len());
+    let job = move || {
+        let decoding = decoder.decoding(wire, &known);
+        let mut parts = Vec::with_capacity(frames.len());
+        for frame in &frames {
+            match decoding.event(frame) {
+                Ok(part) => parts.push(part),
+                Err(error) => return vec![Ok(parts), Err(error)],
+            }
+        }
+        vec![Ok(parts)]
+    };
+    reader.place.run((bytes, count), job).map(|decoded| decoded.unwrap_or_else(|error| vec![Err(error)]))
+}
+
+/// The frames of a watch, as they arrive.
+fn arrivals(body: Body, splitter: Splitter) -> impl Stream<Item = Result<Vec<Frame>, ListWatchError>> {
+    stream::unfold(ChunkReader::new(body, splitter), |mut reader| async move {
+        Some((reader.arrived().await.transpose()?, reader))
+    })
 }

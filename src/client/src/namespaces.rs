@@ -1,16 +1,22 @@
-//! From a description to the builder of an informer: with one source, or one for each of its namespaces, which come and go.
+//! From a description to the builder of an informer: with one source, or one for each of its namespaces or of several
+//! clusters, which come and go.
 //!
-//! Answers "how does a `ResourceSource` become an informer, which namespaces does that follow, and how is a source for each
-//! made?". Invariants:
+//! Answers "how does a `ResourceSource` become an informer, which namespaces and clusters does that follow, and how is a
+//! source for each made?". Each cluster is a source, or as many as it has namespaces, with a client of its own: its
+//! credentials, its connections, its waits. Invariants:
 //! 1. An informer over several namespaces is one store and several sources; if one of them fails, the others are still
 //!    followed.
 //! 2. Each namespace has a source that is named after it; in an informer of several clusters also after its cluster. The
 //!    cluster-wide source is named `*`, the one that selects namespaces `namespaces/`: no namespace has such a name.
 //! 3. What cannot be requested is refused when the informer is built, before any request; a namespace that is added
 //!    later is refused when it is added.
+//! 4. Every key names its cluster, so objects of one name in two clusters are two objects.
+//! 5. A cluster that is away keeps its objects, and takes nothing from the others: neither their list budget nor their
+//!    events. How old its objects are is known ([`Lister::age`](informer_actors::informer::Lister::age)).
 //!
-//! Read next: `resource.rs`, the description; `informer_actors`' `Informer::set_namespaces`, which changes them.
+//! Read next: `resource.rs`, the description; `informer_actors`' `Informer::set_namespaces`, which changes them; the example `two_clusters`.
 
+use std::fmt;
 use std::sync::Arc;
 
 use informer_actors::informer::{
@@ -26,6 +32,7 @@ use kube_core::{NamespaceScope, Resource};
 use super::error::Error;
 use super::resource::{ResourceSource, SelectedBy};
 use super::scope::Scope;
+use crate::Client;
 use crate::representation::{MetadataOnly, Representation};
 
 impl<K, R: Representation> ResourceSource<K, R> {
@@ -256,4 +263,95 @@ pub enum Sources<S: Body> {
 /// The name of a source; in an informer of several clusters it begins with the cluster's.
 fn named(cluster: Option<&ClusterName>, name: &str) -> SourceId {
     SourceId::new(cluster.map_or_else(|| name.to_owned(), |cluster| format!("{cluster}|{name}")))
+}
+
+/// A description of a resource in several clusters. Made by [`ResourceSource::in_clusters`].
+#[must_use = "a description does nothing until an informer is made of it"]
+pub struct InClusters<K, R> {
+    description: ResourceSource<K, R>,
+    clusters: Vec<(String, Client)>,
+}
+
+impl<K, R: Representation> ResourceSource<K, R> {
+    /// The same resource in each of these clusters, as one informer: the keys of its objects begin with the cluster's
+    /// name, its sources are named after the clusters (`eu`; with namespaces `eu|web`). Each cluster has its own client,
+    /// list budget and state. The client that this description came from is not used.
+    ///
+    /// ```no_run
+    /// # fn demo(eu: actix_informer::client::Client, us: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let shop = eu.resource::<Pod>().labels("app=shop");
+    /// let pods = shop.in_clusters([("eu", &eu), ("us", &us)]).informer(&runtime)?.start()?;
+    /// for pod in pods.snapshot().iter() {
+    ///     println!("{}, seen {:?} ago", pod.key(), pods.lister().age(pod.source()));
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn in_clusters<'a, N: Into<String>>(
+        self,
+        clusters: impl IntoIterator<Item = (N, &'a Client)>,
+    ) -> InClusters<K, R> {
+        let clusters = clusters.into_iter().map(|(name, client)| (name.into(), client.clone())).collect();
+        InClusters { description: self, clusters }
+    }
+
+    /// The same resource in this cluster, reached with its client: one source of an informer of several clusters, named
+    /// after the cluster. To add a cluster to a running informer:
+    ///
+    /// ```no_run
+    /// # use actix_informer::prelude::*;
+    /// # use actix_informer::client::ResourceSource;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn demo(shop: ResourceSource<Pod>, af: Client, pods: Informer<Pod>) -> Result<(), actix_informer::Error> {
+    /// pods.add_source(shop.in_cluster("af", &af)?.source(pods.runtime())?)?;
+    /// pods.source_synced(&SourceId::new("af")).await?;
+    /// pods.remove_cluster(&"af".parse()?).await?; // its objects are deleted from the cache, and nobody else's
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Name`] when the name is not one or more of `a-z`, `0-9`, `.` and `-`.
+    pub fn in_cluster(self, name: &str, client: &Client) -> Result<Self, Error> {
+        let cluster: ClusterName =
+            name.parse().map_err(|_| Error::Name { what: "name of a cluster", text: name.to_owned() })?;
+        let described = self.asked_of(client.backend()).looked_up_by(|resource| client.finder(resource));
+        Ok(described.cluster(cluster).source_id(SourceId::new(name)))
+    }
+}
+
+impl<K, R: Representation> InClusters<K, R> {
+    /// The builder of an informer of all these clusters on `runtime`.
+    ///
+    /// # Errors
+    /// As [`ResourceSource::informer`] and [`ResourceSource::in_cluster`]. Nothing has been sent then.
+    pub fn informer(self, runtime: &Runtime) -> Result<InformerBuilder<R::Body>, Error> {
+        let builder = Informer::builder(runtime, self.informer_name());
+        let Self { description, clusters } = self;
+        clusters.iter().try_fold(builder, |builder, (name, client)| {
+            description.clone().in_cluster(name, client)?.join(builder, runtime)
+        })
+    }
+
+    /// The name of its informer: that of the description with the clusters, such as `pods/in=eu+us`.
+    pub fn informer_name(&self) -> String {
+        let names: Vec<&str> = self.clusters.iter().map(|(name, _)| name.as_str()).collect();
+        let of_one = self.description.informer_name();
+        let separator = if of_one.contains('/') { ',' } else { '/' };
+        format!("{of_one}{separator}in={}", names.join("+"))
+    }
+}
+
+informer_core::clone_of!([K, R] InClusters<K, R> { description, clusters });
+
+impl<K, R> fmt::Debug for InClusters<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.clusters.iter().map(|(name, _)| name).collect();
+        f.debug_struct("InClusters")
+            .field("description", &self.description)
+            .field("clusters", &names)
+            .finish()
+    }
 }

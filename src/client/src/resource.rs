@@ -9,7 +9,6 @@
 //!
 //! Read next: `namespaces.rs`, what is made of it; `list_watch.rs`, which asks the server.
 
-mod followed_name;
 mod named;
 mod several;
 mod shared;
@@ -32,8 +31,7 @@ pub(crate) use self::several::SelectedBy;
 pub use self::shared::OutsideKey;
 use super::backend::Backend;
 use super::error::Error;
-use super::list_watch::decode::Decoder;
-use super::list_watch::scopes::Scopes;
+use super::list_watch::decode::{Decoder, Scopes};
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;

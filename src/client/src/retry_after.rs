@@ -16,7 +16,7 @@ use http::{HeaderMap, header};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
-use crate::once_in_a_while::OnceInAWhile;
+use crate::warning::OnceInAWhile;
 
 /// The longest wait that is kept: long enough for a server that restarts with all its clients coming back, and short
 /// enough that a mistake is survived.

@@ -1,21 +1,26 @@
-//! The warnings of a server: what a `Warning` header says, and who learns of it.
+//! The warnings of a server, and which warnings have been told of late.
 //!
-//! Answers "which warnings are in the headers of this answer?" (RFC 7234, section 5.5, as Kubernetes uses it). Invariants:
+//! Answers "is there a warning, and is it told, or was it just told?" of the `Warning` headers of answers (RFC 7234, section
+//! 5.5, as Kubernetes uses it), and of what happens in the client again and again: files that cannot be read, certificates
+//! that are left out. Invariants:
 //! 1. Only warnings with the code 299 are given: others are of proxies and say nothing of the request.
 //! 2. What cannot be read ends the header: warnings before it are given.
 //! 3. A text is at most 1,024 characters long and holds no control characters.
 //! 4. Warnings change nothing of the answer, and a handler that panics ends no request.
 //! 5. At most 1,000 texts are remembered as known; then all are forgotten, and each may be given once again.
+//! 6. A cause in the client is told at most once in ten minutes. At most 100 causes are remembered; then all are forgotten.
 //!
-//! Read next: `layers.rs`, which asks for each answer.
+//! Read next: `layers.rs`, which asks for each answer; `identity.rs`, which tells causes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::{HeaderMap, header};
 use informer_core::words::shortened;
+use tokio::time::Instant;
 
 const MISCELLANEOUS_PERSISTENT: &str = "299";
 const MAX_CHARS: usize = 1024;
@@ -141,9 +146,36 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
+/// How long a cause counts as told.
+const WHILE: Duration = Duration::from_secs(600);
+/// So many causes are remembered.
+const REMEMBERED_CAUSES: usize = 100;
+
+/// The causes that were told, and when.
+#[derive(Debug, Default)]
+pub(crate) struct OnceInAWhile(Mutex<BTreeMap<String, Instant>>);
+
+impl OnceInAWhile {
+    /// Whether this cause is to be told now. Then it counts as told.
+    pub(crate) fn is_new(&self, cause: &str) -> bool {
+        let now = Instant::now();
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.retain(|_, at| now < *at + WHILE);
+        if told.contains_key(cause) {
+            return false;
+        }
+        if told.len() == REMEMBERED_CAUSES {
+            told.clear();
+        }
+        told.insert(cause.to_owned(), now);
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use tokio::time::advance;
 
     use super::*;
 
@@ -221,5 +253,18 @@ mod tests {
     fn a_handler_that_panics_ends_nothing() {
         let warnings = Warnings::new(OnWarning::Call(Arc::new(|_| panic!("on purpose"))));
         warnings.report("/a", &headers(&["299 - \"old\""]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cause_is_told_once_in_ten_minutes_and_another_one_at_once() {
+        let told = OnceInAWhile::default();
+        assert!(told.is_new("a") && told.is_new("b"));
+        for _ in 0..59 {
+            advance(Duration::from_secs(10)).await;
+            assert!(!told.is_new("a"));
+        }
+        advance(Duration::from_secs(10)).await;
+        assert!(told.is_new("a"));
+        assert!((0..REMEMBERED_CAUSES).all(|number| told.is_new(&number.to_string())), "bounded");
     }
 }

@@ -1,25 +1,33 @@
-//! How a server writes objects: one kind of wire for each Content-Type.
+//! How a server writes objects: one kind of wire for each Content-Type, and which one is asked for.
 //!
-//! Answers "which bytes are one object, which object is it, and what happened to it?" without decoding its body, by a
-//! match on [`WireKind`]. It knows neither connections nor what is kept of an object. Invariants:
+//! Answers "which form of content is asked for and comes, which bytes of it are one object, which object is it, and what
+//! happened to it?" without decoding its body, by a match on [`WireKind`]. It knows neither connections nor what is kept of
+//! an object. Invariants:
 //! 1. All that knows JSON is in `json/`. What stands beside it (frames, scans, paths) is the same for every kind.
 //! 2. No function panics, whatever the bytes are, and what is kept of them is bounded.
 //! 3. Nothing is allocated for a name, a uid or a version without escapes.
+//! 4. The Content-Type of an answer decides how it is read; an answer without one is what was asked for, as in client-go.
+//! 5. An answer of another kind is an error that names both sides: what was asked for and what came.
+//! 6. Metadata is answered with `PartialObjectMetadata`. A server that sends whole objects instead is refused: they would
+//!    cost what was to be spared. A Table is never an answer.
 //!
 //! There is one kind. The second will be protobuf, which Kubernetes' own kinds have and custom resources have not: its
-//! place is `protobuf/`, beside `json/`, and each match below. Read next: `json.rs`; `negotiation.rs`, which
-//! chooses the kind of an answer; `list_watch.rs`, which reads the answer with it.
+//! place is `protobuf/`, beside `json/`, and each match below. CBOR is none: it is alpha, and it writes texts as byte
+//! strings, which k8s-openapi's types cannot read. Read next: `json.rs`; `scope.rs`, `list_watch.rs`, `api/exchange.rs`,
+//! who ask.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use http::{HeaderMap, header};
+use informer_core::words::shortened;
 
 mod field_path;
-mod fields;
 mod frame;
 mod json;
 
-pub(crate) use field_path::PathStep;
 pub use field_path::{FieldPath, FieldPathError};
-pub(crate) use fields::{FieldTree, Step};
+pub(crate) use field_path::{FieldTree, PathStep, Step};
 pub use frame::{Frame, ListHead, MetaScan, Owner, SplitError, UnnamedError};
 pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END, LeftOut};
 pub use json::{JsonError, Splitter};
@@ -153,5 +161,157 @@ impl WireKind {
         match self {
             Self::Json => json::cut(object, fields, left_out, out),
         }
+    }
+}
+
+/// At most this many characters of a Content-Type are shown in an error.
+const MAX_TYPE_CHARS: usize = 100;
+/// The group and version of `PartialObjectMetadata`.
+const META: &str = "meta.k8s.io/v1";
+
+/// What a request asks for. It travels with the request, so that the answer is compared with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) content: RequestedContent,
+    pub(crate) form: Form,
+}
+
+/// An answer of another kind than was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unexpected {
+    pub(crate) asked: &'static str,
+    pub(crate) received: String,
+}
+
+impl fmt::Display for Unexpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the server sent {}, where {} was asked for", self.received, self.asked)
+    }
+}
+
+impl Asked {
+    /// A single object of whatever kind, as it is.
+    pub(crate) const OBJECT: Self = Self { content: RequestedContent::Objects, form: Form::Object };
+
+    pub(crate) fn accept(self) -> &'static str {
+        WireKind::Json.accept(self.content, self.form)
+    }
+
+    /// How the body of a success with these headers is written.
+    pub(crate) fn wire(self, headers: &HeaderMap) -> Result<WireKind, Unexpected> {
+        let Some(received) = headers.get(header::CONTENT_TYPE).filter(|value| !value.is_empty()) else {
+            return Ok(WireKind::Json);
+        };
+        let text = received.to_str().unwrap_or("a Content-Type that is no text");
+        WireKind::of(text)
+            .ok_or_else(|| Unexpected { asked: self.accept(), received: shortened(text, MAX_TYPE_CHARS) })
+    }
+
+    /// Compares the kind that an answer names for itself with what was asked for.
+    pub(crate) fn check_kind(self, api_version: Option<&str>, kind: Option<&str>) -> Result<(), Unexpected> {
+        let (version, named) = (api_version.unwrap_or_default(), kind.unwrap_or("an object without a kind"));
+        let is_expected = match (self.content, self.form) {
+            (RequestedContent::Objects, _) => !(named == "Table" && version.starts_with("meta.k8s.io/")),
+            (RequestedContent::Metadata, Form::List) => {
+                version == META && named == "PartialObjectMetadataList"
+            }
+            (RequestedContent::Metadata, Form::Object) => version == META && named == "PartialObjectMetadata",
+        };
+        let received = || shortened(format!("{version} {named}").trim_start(), MAX_TYPE_CHARS);
+        is_expected.then_some(()).ok_or_else(|| Unexpected { asked: self.accept(), received: received() })
+    }
+}
+
+/// Whether the body of a refusal may be quoted, and may be a `Status`: JSON, text, or of a type that nobody names.
+pub(crate) fn is_readable(headers: &HeaderMap) -> bool {
+    let Some(received) = headers.get(header::CONTENT_TYPE).filter(|value| !value.is_empty()) else {
+        return true;
+    };
+    let text = received.to_str().unwrap_or_default();
+    WireKind::of(text).is_some() || text.trim_start().to_ascii_lowercase().starts_with("text/")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const LIST: Asked = Asked { content: RequestedContent::Objects, form: Form::List };
+    const METADATA: Asked = Asked { content: RequestedContent::Metadata, form: Form::Object };
+    const METADATA_LIST: Asked = Asked { content: RequestedContent::Metadata, form: Form::List };
+
+    fn headers(content_type: &str) -> HeaderMap {
+        let value = HeaderValue::from_bytes(content_type.as_bytes()).expect("a value");
+        HeaderMap::from_iter([(header::CONTENT_TYPE, value)])
+    }
+
+    #[test]
+    fn rest_45_the_content_type_of_an_answer_decides_how_it_is_read() {
+        assert_eq!(LIST.wire(&HeaderMap::new()), Ok(WireKind::Json), "what was asked for");
+        for json in [
+            "application/json",
+            "application/json;stream=watch",
+            "Application/JSON; charset=utf-8",
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            " application/json ;charset=UTF-8",
+            "",
+        ] {
+            assert_eq!(METADATA.wire(&headers(json)), Ok(WireKind::Json), "{json:?}");
+        }
+        let long = "x".repeat(500);
+        for other in [
+            "text/html",
+            "application/yaml",
+            "application/jsonp",
+            "application/problem+json",
+            "json",
+            "\u{e9}",
+            &long,
+        ] {
+            let error = LIST.wire(&headers(other)).expect_err(other).to_string();
+            assert!(
+                error.ends_with(", where application/json was asked for") && error.len() < 200,
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn rest_45_protobuf_and_cbor_are_not_read_yet() {
+        for other in
+            ["application/vnd.kubernetes.protobuf;stream=watch", "application/cbor-seq", "application/cbor"]
+        {
+            assert_eq!(WireKind::of(other), None, "a second kind of wire belongs here: {other}");
+            let error = METADATA.wire(&headers(other)).expect_err(other).to_string();
+            assert!(error.contains(other) && error.contains("as=PartialObjectMetadata;"), "{error}");
+            assert!(!is_readable(&headers(other)));
+        }
+    }
+
+    #[test]
+    fn dyn_02_metadata_is_asked_for_and_a_whole_object_or_a_table_is_refused() {
+        let cases = [
+            (METADATA, Some("meta.k8s.io/v1"), Some("PartialObjectMetadata"), true),
+            (METADATA_LIST, Some("meta.k8s.io/v1"), Some("PartialObjectMetadataList"), true),
+            (METADATA_LIST, Some("meta.k8s.io/v1"), Some("PartialObjectMetadata"), false),
+            (METADATA, Some("meta.k8s.io/v1beta1"), Some("PartialObjectMetadata"), false),
+            (METADATA, Some("v1"), Some("Pod"), false),
+            (METADATA_LIST, Some("v1"), Some("PodList"), false),
+            (METADATA, None, None, false),
+            (LIST, Some("v1"), Some("PodList"), true),
+            (LIST, Some("meta.k8s.io/v1"), Some("Table"), false),
+            (LIST, Some("example.org/v1"), Some("Table"), true),
+            (Asked::OBJECT, None, None, true),
+        ];
+        for (asked, version, kind, is_expected) in cases {
+            let found = asked.check_kind(version, kind);
+            assert_eq!(found.is_ok(), is_expected, "{asked:?} {version:?} {kind:?}");
+        }
+        let error = METADATA.check_kind(Some("v1"), Some("Pod")).expect_err("a whole object").to_string();
+        assert_eq!(
+            error,
+            "the server sent v1 Pod, where application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1 was asked for"
+        );
     }
 }

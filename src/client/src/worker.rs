@@ -6,7 +6,7 @@
 //! 1. The first request starts the thread; the thread ends when the last clone of the client is dropped.
 //! 2. When a caller stops waiting, its request is cancelled; when it drops a streamed answer, that one is. What still
 //!    runs at the end of the thread or the `Runtime` is dropped, and its caller gets an error.
-//! 3. A streamed answer has the bound of `body_channel.rs`, and ends cleanly only where its body did.
+//! 3. A streamed answer has the bound of `body.rs`, and ends cleanly only where its body did.
 //!
 //! The queue to the thread has no bound of its own: it holds at most one entry for each caller that waits. Read next:
 //! `client.rs`.
@@ -28,8 +28,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
 use super::backend::Backend;
+use super::body::{BodyReceiver, body_channel};
 use super::body::{collect, length_of};
-use super::body_channel::{BodyReceiver, body_channel};
 use super::config::limits::HEAD_DEADLINE;
 use super::error::{Error, Refused, StreamError, TransportError, status};
 use super::request::{RequestKind, SentCredentials, audit_id};

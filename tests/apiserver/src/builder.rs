@@ -12,10 +12,9 @@ use crate::access::{Plan, StaticToken};
 use crate::clock::Clock;
 use crate::cluster::store::Settings;
 use crate::fault_state::Dial;
-use crate::in_flight;
-use crate::serve::Setup;
+use crate::requests::Limits;
+use crate::serve::{Setup, StartError};
 use crate::server::ApiServer;
-use crate::start_error::StartError;
 use crate::tls::Tls;
 use crate::world::World;
 
@@ -248,7 +247,7 @@ impl Builder {
             world.with(|inner| inner.cluster.collect_garbage());
             world.settle();
         }
-        world.limits = in_flight::Limits::new(self.in_flight.0, self.in_flight.1);
+        world.limits = Limits::new(self.in_flight.0, self.in_flight.1);
         let world = Arc::new(world);
         if let Some(latency) = self.latency {
             let milliseconds = latency.as_millis().try_into().unwrap_or(u64::MAX);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::cluster::rng::Rng;
 use crate::faults::{ErrorBody, Faults};
-use crate::start_error::StartError;
+use crate::serve::StartError;
 
 /// For how many steps a standing fault holds at most.
 const LONGEST: u64 = 3;

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use crate::kubeconfig::Credential;
-use crate::serve::{Serving, Setup};
-use crate::start_error::StartError;
+use crate::serve::{Serving, Setup, StartError};
 use crate::world::World;
 
 /// The listening socket of one server.

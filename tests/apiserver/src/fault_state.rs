@@ -4,10 +4,10 @@
 //! 1. `default()` is "no faults": the server then behaves correctly.
 //! 2. A switch holds for a resource if it is on for that resource or everywhere.
 //! 3. A counted fault counts only the requests it refuses; one for a resource is used before one for all.
-//! 4. The code that applies a switch or size counts it (`count_switch`, `count_setting` in `faults/counts.rs`).
+//! 4. The code that applies a switch or size counts it (`count_switch`, `count_setting` in `faults.rs`).
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::resource::ResourceId;
+use crate::cluster::ResourceId;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::Frozen;
 

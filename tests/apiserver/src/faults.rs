@@ -5,11 +5,14 @@
 //! 2. `clear` puts every switch back; what a switch has already done (compaction, ended watches) stays done.
 //! 3. `of` narrows the switches to one resource; without it they hold for all.
 //! 4. A name that is not a resource of the server is refused, and the effects of a fault are counted: no test passes
-//!    without its fault.
+//!    without its fault. Counted are faults that wait for something: refusals, switches, sizes, and the watches that an
+//!    end, a reset or raw bytes reached. Faults that always act at once (compaction, jumps, backups) are not counted.
+//! 5. A switch for one resource and one for all are counted separately; where both are on, the one for the resource
+//!    counts. `clear` keeps the counts; `clear_counts` starts again.
 //!
 //! Next: `chaos.rs` draws them from a seed; `fault_state.rs` holds the positions; `faults/names.rs` reads the names of
-//! resources, `faults/counts.rs` counts.
-mod counts;
+//! resources.
+
 mod names;
 
 use std::sync::Arc;
@@ -17,13 +20,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub use self::counts::FaultCount;
 pub use self::names::FaultError;
-use crate::cluster::resource::ResourceId;
+use crate::cluster::ResourceId;
 use crate::cluster::watcher::WatchEnd;
 use crate::door::Door;
-use crate::fault_state::{Dial, Failure, FaultState, Switch};
-use crate::start_error::StartError;
+use crate::fault_state::{Dial, Failure, FaultState, Place, Switch};
+use crate::serve::StartError;
 use crate::world::{Inner, World};
 
 /// The fault switches of one server. Resources are named as for kubectl (`pods`, `deployments.apps`,
@@ -292,5 +294,76 @@ impl Faults {
 
     fn set(&self, change: impl FnOnce(&mut FaultState)) {
         self.world.switch(|inner: &mut Inner| change(&mut inner.faults));
+    }
+}
+
+/// How often one fault has taken effect at one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FaultCount {
+    /// The name of the fault, as in the README; for `deny` with its verb (`deny list`).
+    pub fault: String,
+    /// The resource it was set for; none for all.
+    pub resource: Option<String>,
+    /// How often it has taken effect: on requests, on watches, or on the events and bookmarks in them.
+    pub count: u64,
+}
+
+impl Faults {
+    /// How often each fault that was set has taken effect since the start or `clear_counts`; after `of`,
+    /// those of one resource.
+    ///
+    /// ```
+    /// # let server = informer_apiserver::ApiServer::builder().start_blocking()?;
+    /// server.faults().of("pods").fail_next(1, 503);
+    /// // ... run the program under test, which does not list pods ...
+    /// let idle = server.faults().counts().into_iter().find(|fault| fault.count == 0).ok_or("all took effect")?;
+    /// assert_eq!((idle.fault.as_str(), idle.resource.as_deref()), ("fail-next", Some("pods")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn counts(&self) -> Vec<FaultCount> {
+        let here = |place: &Place| self.place.is_none() || *place == self.place;
+        self.world.with(|inner| {
+            let noted = inner.faults.counts.iter().filter(|((_, place), _)| here(place));
+            let told = noted.map(|((fault, place), count)| FaultCount {
+                fault: fault.clone(),
+                resource: place.as_ref().map(ToString::to_string),
+                count: *count,
+            });
+            told.collect()
+        })
+    }
+
+    /// How often the faults have taken effect in total: the sum of `counts`.
+    #[must_use]
+    pub fn total_count(&self) -> u64 {
+        self.counts().iter().map(|fault| fault.count).sum()
+    }
+
+    /// Resets the counts; a standing fault is listed again when it takes effect.
+    pub fn clear_counts(&self) {
+        self.world.with(|inner| inner.faults.counts.clear());
+    }
+}
+
+impl FaultState {
+    /// Records that a fault was set, and how often it took effect at once.
+    pub(crate) fn note(&mut self, fault: &str, place: Place, times: usize) {
+        *self.counts.entry((fault.to_owned(), place)).or_default() += times as u64;
+    }
+
+    /// Counts the effects of a switch on this resource.
+    pub(crate) fn count_switch(&mut self, switch: Switch, resource: &ResourceId, times: usize) {
+        let own = (switch, Some(resource.clone()));
+        let place = if self.on.contains(&own) { own.1 } else { None };
+        self.note(switch.name(), place, times);
+    }
+
+    /// Counts the effects of a size on this resource.
+    pub(crate) fn count_setting(&mut self, dial: Dial, resource: &ResourceId) {
+        let own = (dial, Some(resource.clone()));
+        let place = if self.dials.contains_key(&own) { own.1 } else { None };
+        self.note(dial.name(), place, 1);
     }
 }

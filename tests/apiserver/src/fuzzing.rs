@@ -34,13 +34,13 @@ pub fn to_protobuf(value: &Value) -> Option<Vec<u8>> {
 /// A value as YAML.
 #[must_use]
 pub fn to_yaml(value: &Value) -> String {
-    crate::yaml::encode(value, false)
+    crate::cluster::encoding::write_yaml(value, false)
 }
 
 /// A YAML body.
 #[must_use]
 pub fn yaml(body: &[u8]) -> Option<Value> {
-    crate::yaml::decode(body).ok()
+    crate::cluster::encoding::read_yaml(body).ok()
 }
 
 /// What a request line was read as.
@@ -107,7 +107,7 @@ pub fn patch(language: Language, body: &[u8]) -> (Value, Option<u16>) {
         Language::Json => cluster.patch(&call, PatchKind::Json, body),
         Language::Merge => cluster.patch(&call, PatchKind::Merge, body),
         Language::Strategic => cluster.patch(&call, PatchKind::Strategic, body),
-        Language::Apply => match crate::yaml::decode(body) {
+        Language::Apply => match crate::cluster::encoding::read_yaml(body) {
             Ok(config) => cluster.apply(&call, config, true),
             Err(why) => Err(ApiError::bad_request(why)),
         },

@@ -7,7 +7,7 @@
 //! 3. A request for a websocket carries the end of a pipe in its extensions; the answer's body is the other direction.
 //! 4. A request without credentials has those of the kubeconfig.
 //!
-//! Next: `http/handle.rs` answers it.
+//! Next: `http/mod.rs` answers it.
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ use tokio::io::{AsyncReadExt as _, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::door::Door;
-use crate::http::handle::handle;
+use crate::http::handle;
 use crate::server::ApiServer;
 use crate::world::World;
 

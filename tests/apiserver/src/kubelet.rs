@@ -17,8 +17,7 @@ use crate::clock::Clock;
 use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
 use crate::http::{pod_streams, respond};
-use crate::serve::listen;
-use crate::start_error::StartError;
+use crate::serve::{StartError, listen};
 use crate::tls::Tls;
 
 /// A running fake kubelet.

@@ -84,7 +84,6 @@ mod faults;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http;
-mod in_flight;
 mod in_process;
 mod kubeconfig;
 mod kubelet;
@@ -93,10 +92,8 @@ mod protobuf;
 mod requests;
 mod serve;
 mod server;
-mod start_error;
 mod tls;
 mod world;
-mod yaml;
 
 pub use access::user::User;
 pub use agent::{Agent, Container, Heard, Io};
@@ -108,5 +105,5 @@ pub use faults::{ErrorBody, FaultCount, FaultError, Faults};
 pub use kubeconfig::Credential;
 pub use kubelet::Kubelet;
 pub use requests::Request;
+pub use serve::StartError;
 pub use server::{ApiServer, Backup};
-pub use start_error::StartError;

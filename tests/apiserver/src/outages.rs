@@ -5,7 +5,7 @@
 //! 1. Each is one visit to the core: no client sees a part of it. The garbage collector acts afterwards.
 //! 2. All but `jump_revision` and `restore_backup` go through the rules of the API and are sent to watches as usual.
 //!
-//! Next: `cluster/outage.rs` does the work.
+//! Next: `cluster/store.rs` does the work.
 use crate::cluster::call::Call;
 use crate::cluster::status::ApiError;
 use crate::faults::Faults;

@@ -5,6 +5,8 @@
 //! 2. `stop` first marks all connections for a reset, then ends the system, then joins the thread.
 //! 3. `stop` returns when the worker threads have ended too, so nothing of the server outlives it.
 //! 4. The accept backlog and the number of connections are those of the framework; idle ones are kept 3 min.
+//! 5. Each reason why a server does not start ([`StartError`]) keeps what the system said as its source.
+
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -16,8 +18,7 @@ use actix_web::{App, HttpServer, web};
 use socket2::{Domain, Socket, Type};
 
 use crate::http::connections::Connections;
-use crate::http::handle::handle;
-use crate::start_error::StartError;
+use crate::http::handle;
 use crate::tls::Tls;
 use crate::world::World;
 
@@ -136,4 +137,27 @@ fn server(
         None => server.listen(listener)?,
     };
     Ok(server.run())
+}
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The port cannot be listened on.
+    #[error("cannot listen on loopback port {port}")]
+    Bind {
+        /// The port that was asked for.
+        port: u16,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The server's own authority or certificate could not be made.
+    #[error("cannot make the certificates")]
+    Certificates(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A server in process follows the clock of a tokio runtime, and was not started inside of one.
+    #[error("a server in process has to be started inside of a tokio runtime")]
+    NoRuntime,
+    /// The server's thread could not be started, or ended before it listened.
+    #[error("cannot start the server's thread")]
+    Thread(#[source] std::io::Error),
 }

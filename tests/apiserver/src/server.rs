@@ -17,20 +17,18 @@ use crate::chaos::Chaos;
 use crate::clock::Clock;
 use crate::cluster::call::{Call, PatchKind};
 use crate::cluster::delete::DeleteOptions;
-use crate::cluster::field_validation;
 use crate::cluster::kind::Kind;
 use crate::cluster::metadata::member;
 use crate::cluster::object::Object;
 use crate::cluster::options::ListOptions;
-use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Cluster, Frozen};
+use crate::cluster::{ResourceId, field_validation};
 use crate::door::Door;
 use crate::faults::{FaultError, Faults};
 use crate::kubeconfig::{self, Credential};
 use crate::requests::Request;
-use crate::serve::Setup;
-use crate::start_error::StartError;
+use crate::serve::{Setup, StartError};
 use crate::world::World;
 
 /// A running API server. Dropping it stops it and joins its thread.

@@ -17,8 +17,7 @@ use crate::clock::Clock;
 use crate::cluster::rng::Rng;
 use crate::cluster::store::{Cluster, Settings};
 use crate::fault_state::FaultState;
-use crate::in_flight::Limits;
-use crate::requests::RequestLog;
+use crate::requests::{Limits, RequestLog};
 
 /// How long a list waits for a version that is ahead of the store.
 const FRESHNESS_WAIT: Duration = Duration::from_secs(3);

@@ -24,9 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Api;
 use crate::error::Error;
-use crate::negotiation::{Asked, Unexpected};
 use crate::scope::{check_selectors, encoded_name, segment};
-use crate::wire::{Form, JsonError, RequestedContent, WireKind};
+use crate::wire::{Asked, Form, JsonError, RequestedContent, Unexpected, WireKind};
 
 /// At most this many characters of a name that a server made up are shown.
 const MAX_NAME_CHARS: usize = 500;

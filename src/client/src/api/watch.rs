@@ -29,9 +29,8 @@ use super::Api;
 use super::exchange::{accepting, asked_by, checked, decoded, not_made, unexpected_answer};
 use super::retry::{chance, class_of};
 use crate::error::{Error, Refused, status};
-use crate::negotiation::Asked;
 use crate::scope::check_selectors;
-use crate::wire::{Event, EventType, Form, Frame, INITIAL_EVENTS_END, Splitter, WireKind};
+use crate::wire::{Asked, Event, EventType, Form, Frame, INITIAL_EVENTS_END, Splitter, WireKind};
 use crate::worker::BodyStream;
 
 /// The longest event that is read.

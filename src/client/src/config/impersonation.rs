@@ -6,7 +6,7 @@
 //! 2. Any key of the extra values can be sent: what a header's name cannot hold is percent-encoded, and so is a percent
 //!    sign, so that the server can undo it.
 //!
-//! Read next: `../layers/headers.rs`, which sends the headers.
+//! Read next: `../layers/authorize.rs`, which sends the headers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -20,9 +20,9 @@ use super::Config;
 use super::impersonation::Impersonation;
 use crate::credentials::sent;
 use crate::error::Error;
+use crate::identity::Provider;
 use crate::identity::exec::PluginConfig;
 use crate::identity::material::{Material, Trust};
-use crate::identity::provider::Provider;
 use crate::proxy::ProxySetting;
 use crate::way::Way;
 

@@ -19,14 +19,14 @@ use serde::{Deserialize, Deserializer};
 use super::model::{DiscoveredGroup, DiscoveredResource, DiscoveredVersion, FailedGroupVersion};
 use crate::wire::JsonError;
 
-pub(super) mod legacy;
+pub(crate) mod legacy;
 
 /// The largest document that is read, in bytes: clusters with thousands of definitions have some megabytes.
 pub(super) const DOCUMENT_LIMIT: usize = 32 << 20;
 
 /// What a server answered for `/api` or `/apis`.
 #[derive(Debug)]
-pub(super) enum Root {
+pub(crate) enum Root {
     /// Everything below it, and the versions whose servers did not answer.
     Aggregated(Vec<DiscoveredGroup>, Vec<FailedGroupVersion>),
     /// The groups and their versions without their resources.
@@ -35,7 +35,7 @@ pub(super) enum Root {
 
 /// Why bytes are no discovery document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum DocumentError {
+pub(crate) enum DocumentError {
     #[error("it is larger than {DOCUMENT_LIMIT} bytes")]
     TooLarge,
     #[error("it is of another kind than a discovery document")]
@@ -45,7 +45,7 @@ pub(super) enum DocumentError {
 }
 
 /// Reads the answer to `/api` or `/apis`, in whichever form it is.
-pub(super) fn root(body: &[u8]) -> Result<Root, DocumentError> {
+pub(crate) fn root(body: &[u8]) -> Result<Root, DocumentError> {
     #[derive(Deserialize)]
     struct Kind {
         #[serde(default)]

@@ -1,12 +1,20 @@
 //! What a client knows of its server's resources, shared by all its clones.
 //!
-//! Answers "is the server to be asked now, or is it asked already?" Invariants:
+//! Answers "is what is known still good for this question, is the server to be asked now, or is it asked already?" The
+//! decisions read no clock: each function is given the time. Invariants:
 //! 1. The server is asked once at a time. All callers that wait for an answer drive the one future that asks: one that is
 //!    kept and not polled stops no other. They take its answer, if it is new enough for their question, or its error.
 //! 2. That future is dropped with the last caller that waits for it, and leaves nothing behind: the next caller asks.
 //! 3. What is known is replaced as a whole, never by an error, and never by what was found before it.
+//! 4. What is known serves until it is older than its time to live, counted from when it was begun to be asked for. An
+//!    incomplete answer lives shorter, since a group that did not answer may answer soon; that is counted from when it
+//!    arrived, because it is the slow answers that are incomplete.
+//! 5. An answer that was begun to be asked for after a question answers it, however long it took: no question asks twice.
+//! 6. A name that is not found asks once more, unless what is known is such an answer; so a kind that exists when a
+//!    question begins is found.
+//! 7. Questions for names that do not exist ask at most [`BURST`] times at once, and once each [`BETWEEN`] for long.
 //!
-//! Read next: `policy.rs`, the decisions; `fetch.rs`, which asks.
+//! Read next: `fetch.rs`, which asks.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,8 +27,7 @@ use tokio::time::Instant;
 
 use super::error::DiscoveryError;
 use super::model::{DiscoveredGroup, FailedGroupVersion, ServerResources};
-use super::policy::{MissBudget, Origin, Question};
-use crate::once_in_a_while::OnceInAWhile;
+use crate::warning::OnceInAWhile;
 
 /// What is known, and since when.
 #[derive(Debug, Clone)]
@@ -229,30 +236,78 @@ async fn counted(memory: Arc<Memory>, asking: impl Future<Output = Answer>) -> A
     answer
 }
 
-#[cfg(test)]
-mod tests {
-    use futures_util::future::join;
+/// How long an answer serves in memory unless set otherwise. A later one costs two requests, which a server that knows
+/// ETags answers with 304 and no body.
+pub(crate) const TTL: Duration = Duration::from_secs(10 * 60);
+/// How long an incomplete answer serves at most.
+pub(crate) const INCOMPLETE_TTL: Duration = Duration::from_secs(30);
+/// How often names that are not found may ask at once.
+pub(crate) const BURST: u32 = 8;
+/// How often they may ask for long.
+pub(crate) const BETWEEN: Duration = Duration::from_secs(2);
 
-    use super::*;
+/// What a question needs. Questions, answers and invalidations have one order, which is counted: a clock may stand still
+/// between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Question {
+    /// Its place in that order.
+    pub(crate) order: u64,
+    /// Whether only an answer will do that was begun to be asked for after it.
+    pub(crate) newer: bool,
+    /// How old another answer may be.
+    pub(crate) ttl: Duration,
+}
 
-    #[tokio::test]
-    async fn a_panic_while_the_server_is_asked_is_an_error_of_all_that_wait_and_stops_no_later_question() {
-        let memory = Arc::new(Memory::default());
-        let ask = || {
-            let question = Question { order: memory.question(), newer: false, ttl: Duration::MAX };
-            let panics = |_| async {
-                tokio::task::yield_now().await;
-                panic!("a bug")
-            };
-            match memory.next(question, panics) {
-                Next::Ask(asking) | Next::Wait(asking) => asking,
-                other => panic!("nothing is known: {other:?}"),
-            }
-        };
-        let (first, second) = join(ask(), ask()).await;
-        for answer in [first, second, ask().await] {
-            assert!(matches!(answer, Err(DiscoveryError::Panicked(text)) if text == "a bug"));
-        }
-        assert_eq!(memory.status().failures, 2);
+/// When and how what is known was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Its place in the order: when it was begun to be asked for. Of a cache on disk 0, before every question.
+    pub(crate) order: u64,
+    /// When it was begun to be asked for.
+    pub(crate) at: Instant,
+    /// How old it was then: nothing, but for a cache on disk.
+    pub(crate) age: Duration,
+    /// When it was there. That may be long after: a caller that is not polled asks, and reads no answer.
+    pub(crate) arrived: Instant,
+    /// Whether something could not be discovered.
+    pub(crate) is_incomplete: bool,
+}
+
+impl Origin {
+    /// Whether it answers a question; `invalidated` is the place of the last invalidation.
+    pub(crate) fn answers(self, question: Question, invalidated: Option<u64>, now: Instant) -> bool {
+        let is_valid = invalidated.is_none_or(|at| at < self.order);
+        let is_newer = self.order > question.order;
+        is_valid && (is_newer || (!question.newer && self.is_younger_than(question.ttl, now)))
+    }
+
+    fn is_younger_than(self, ttl: Duration, now: Instant) -> bool {
+        let age = self.age.saturating_add(now.saturating_duration_since(self.at));
+        let is_good = !self.is_incomplete || now.saturating_duration_since(self.arrived) < INCOMPLETE_TTL;
+        age < ttl && is_good
     }
 }
+
+/// How many questions for unknown names may still ask.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MissBudget {
+    /// When the questions so far would have been asked, one after another with [`BETWEEN`] between them.
+    spread_until: Option<Instant>,
+}
+
+impl MissBudget {
+    /// Takes one; if none is left, says how long until there is one.
+    pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
+        let begins = self.spread_until.unwrap_or(now).max(now);
+        let ahead = begins.saturating_duration_since(now);
+        let most = BETWEEN * (BURST - 1);
+        if ahead > most {
+            return Err(ahead - most);
+        }
+        self.spread_until = Some(begins + BETWEEN);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use kube_core::response::{Status, StatusCause, StatusDetails, StatusSummary, rea
 use serde::Deserialize;
 
 use crate::request::SentAuthorization;
-use crate::{negotiation, retry_after};
+use crate::{retry_after, wire};
 
 /// At most this many characters of a server's message and reason are kept.
 const MAX_MESSAGE_CHARS: usize = 512;
@@ -73,7 +73,7 @@ struct ReceivedCause {
 /// Reads the body of an answer with this head.
 pub(crate) fn of_parts(head: &Parts, body: &[u8]) -> Status {
     let authorization = head.extensions.get::<SentAuthorization>().map(|sent| &sent.0);
-    if !negotiation::is_readable(&head.headers) {
+    if !wire::is_readable(&head.headers) {
         let text =
             head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let (text, length) = (shortened(text, MAX_TYPE_CHARS), body.len());

@@ -23,8 +23,8 @@ use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use tokio::time::Instant;
 
 use super::FILES;
+use super::Provider;
 use super::exec::PluginCredentials;
-use super::provider::Provider;
 use crate::error::Error;
 use crate::tls;
 

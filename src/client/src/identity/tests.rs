@@ -7,9 +7,9 @@ use std::path::Path;
 
 use tokio::time::advance;
 
+use super::Provider;
 use super::exec::{ClusterInfo, LIMIT, Plugin, PluginConfig, PluginPolicy};
 use super::material::{Login, Pem, TlsMaterial, Trust};
-use super::provider::Provider;
 use super::*;
 
 fn without_tls(login: Option<Login>, plugin: Option<Plugin>) -> Material {

@@ -7,7 +7,7 @@
 //! 3. What a body leaves unfinished is given to nobody: of a list it is an error, half an event is discarded, and the
 //!    next watch brings it completely.
 //!
-//! Read next: `list.rs` and `watch.rs`, which decode the chunks; `wire.rs`, which splits.
+//! Read next: `list.rs` and `../list_watch.rs`, which decode the chunks; `wire.rs`, which splits.
 
 use std::collections::VecDeque;
 use std::task::Poll;

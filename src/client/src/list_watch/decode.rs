@@ -1,6 +1,8 @@
 //! Decodes the bytes of one list item or one watch event.
 //!
 //! Answers "which object is this, and what is its body?", one frame at a time, on any thread. It does not know streams.
+//! Keys of objects that are not known yet come from [`Scopes`], which all decode threads ask: half of what a key costs is
+//! its namespace, and a list has many objects of each.
 //!
 //! An object that is already known with the same uid, version, source and form is returned as it is, without decoding
 //! (`Decoding::meta`). Its bytes must still be one document, because they may also hold a second object: an item
@@ -18,18 +20,20 @@
 //! 6. `Representation::keep` is called at most once for a frame that it accepts.
 //! 7. An object of a namespace that is not kept is dropped before its body is decoded, if its bytes are one document. Its
 //!    version is given, so that a later watch goes on from there.
+//! 8. Keys of one namespace share its text, and the block that holds it beside the cluster. At most [`MAX_SCOPES`] scopes
+//!    are kept; beyond that all are forgotten, and held again as they come.
 //!
 //! Read next: `event.rs` for watch frames.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::words::{panic_text, shortened};
 
-use super::scopes::Scopes;
 use crate::representation::{DecodeError, Encoded, Prune, Representation};
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
@@ -224,4 +228,71 @@ enum NoObject {
 /// The error of bytes that cannot be used, and how many bytes they are. None of them is quoted: they hold values.
 pub(crate) fn unreadable(error: &dyn std::fmt::Display, bytes: &[u8]) -> Arc<str> {
     format!("{} in {} bytes", shortened(&error.to_string(), MAX_ERROR_CHARS), bytes.len()).into()
+}
+
+/// More namespaces than a cluster has that one source follows, as a rule.
+const MAX_SCOPES: usize = 10_000;
+
+/// A key of each scope, by its namespace; the empty text stands for none.
+#[derive(Debug, Default)]
+pub(crate) struct Scopes(Mutex<BTreeMap<Arc<str>, ObjectKey>>);
+
+impl Scopes {
+    /// The key of this name. All keys that are asked for name one cluster, or none does.
+    pub(crate) fn key(
+        &self,
+        cluster: Option<&ClusterName>,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> ObjectKey {
+        if cluster.is_none() && namespace.is_none() {
+            return ObjectKey::cluster(name);
+        }
+        let mut scopes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = scopes.get(namespace.unwrap_or_default()) {
+            return known.sibling(name);
+        }
+        let text: Arc<str> = namespace.unwrap_or_default().into();
+        let key = match namespace {
+            Some(_) => ObjectKey::namespaced(Arc::clone(&text), name),
+            None => ObjectKey::cluster(name),
+        };
+        let key = cluster.into_iter().fold(key, ObjectKey::in_cluster);
+        if scopes.len() == MAX_SCOPES {
+            scopes.clear();
+        }
+        scopes.insert(text, key.clone());
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_SCOPES, Scopes};
+
+    #[test]
+    fn inf_82_keys_of_a_namespace_and_cluster_share_one_allocation_besides_their_names() {
+        let (scopes, cluster) = (Scopes::default(), "eu".parse().unwrap());
+        for namespace in [Some("web"), None] {
+            let key = |name| scopes.key(Some(&cluster), namespace, name);
+            let (one, other) = (key("a"), key("b"));
+            assert_eq!((one.name(), other.name(), other.namespace()), ("a", "b", namespace));
+            assert!(std::ptr::eq(one.cluster_name().unwrap(), other.cluster_name().unwrap()), "{other}");
+        }
+        let plain = Scopes::default();
+        let texts = ["a", "b"].map(|name| plain.key(None, Some("web"), name));
+        let [one, other] = texts.each_ref().map(|key| key.namespace().unwrap().as_ptr());
+        assert_eq!(one, other, "the text of the namespace is held once");
+        assert_eq!(plain.key(None, None, "node").to_string(), "node");
+    }
+
+    #[test]
+    fn the_number_of_scopes_is_bounded() {
+        let scopes = Scopes::default();
+        for n in 0..=MAX_SCOPES {
+            let namespace = format!("n-{n}");
+            assert_eq!(scopes.key(None, Some(&namespace), "a").to_string(), format!("{namespace}/a"));
+        }
+        assert!(scopes.0.lock().unwrap().len() <= MAX_SCOPES);
+    }
 }

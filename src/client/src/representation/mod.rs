@@ -5,7 +5,9 @@
 //! connections. The informer's actors do not know representations: they are generic over the body. Invariants:
 //! 1. A body is made exactly once for each observed state of an object, by [`Representation::keep`], which also runs
 //!    the user's transform once.
-//! 2. The fields that [`Prune`] names are never decoded: they are left out before.
+//! 2. The fields that [`Prune`] names are never decoded: a cut field is checked to be JSON and left out of the bytes before.
+//!    A field is cut by its path, not by its value: for that there is the transform. A path needs no step for a list: it
+//!    continues in each of the list's elements. If no field is cut, the plain deserializer runs at no extra cost.
 //! 3. An error of decoding quotes no value of the object and has a bounded length.
 //! 4. `keep` is pure and may run on any thread; a panic in it affects only that object.
 //!
@@ -20,23 +22,25 @@
 //! use actix_informer::representation::Packed;
 //! ```
 //!
-//! Read next: `prune.rs` for how fields are cut.
+//! Read next: `wire/json/cut.rs` for how fields are cut; `wire/field_path.rs`, the tree of paths.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::error::Error as StdError;
 use std::str::Utf8Error;
+use std::sync::Arc;
 
 use kube_core::TypeMeta;
+use serde::de::{DeserializeOwned, Error, IgnoredAny};
+use serde_json::Value;
 
-use crate::wire::{FieldPath, LeftOut};
+use crate::wire::{Cut, FieldPath, FieldTree, LeftOut};
 
 pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError, WireKind};
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
-pub use prune::Prune;
 pub use typed::{Dynamic, MetadataOnly, Typed};
 
 mod controller_only;
-mod prune;
 mod typed;
 
 /// An error of the user's code.
@@ -248,41 +252,95 @@ impl<'a> Encoded<'a> {
         match rest {
             // Without the room of what was cut.
             Some(rest) => Ok(rest.into_boxed_str().into_string()),
-            None => Ok(prune.decode::<serde_json::Value>(text)?.to_string()),
+            None => Ok(prune.decode::<Value>(text)?.to_string()),
         }
+    }
+}
+
+/// The fields that are cut from every object: `metadata.managedFields` by default. Cloning copies a pointer.
+///
+/// ```
+/// use actix_informer::representation::Prune;
+/// use serde_json::{Value, json};
+///
+/// let prune = Prune::default()
+///     .cut(["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"])
+///     .cut(["spec", "containers", "env"]);
+/// let kept: Value = prune.decode(r#"{"metadata":{"managedFields":[1]},"spec":{"containers":[{"env":1,"image":2}]}}"#)?;
+/// assert_eq!(kept, json!({"metadata": {}, "spec": {"containers": [{"image": 2}]}}));
+/// # Ok::<(), actix_informer::representation::DecodeError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Prune(Arc<FieldTree>);
+
+impl Prune {
+    /// Cuts nothing.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self(Arc::new(FieldTree::default()))
+    }
+
+    /// Also cuts the field at this path. An empty path changes nothing, and so does a path below a field that is cut.
+    #[must_use]
+    pub fn cut<I>(mut self, path: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<Box<str>>,
+    {
+        Arc::make_mut(&mut self.0).cut(path.into_iter().map(Into::into));
+        self
+    }
+
+    /// Whether nothing is cut.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The paths that are cut, in one form for all ways in which they were given.
+    pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
+        self.0.paths()
+    }
+
+    /// Decodes one whole JSON document without the cut fields.
+    ///
+    /// # Errors
+    /// [`DecodeError::Json`] with the path of the field for everything that `serde_json::from_str` would refuse, also
+    /// inside cut fields. The path is found by decoding once more; a document that decodes has no extra cost.
+    pub fn decode<T: DeserializeOwned>(&self, json: &str) -> Result<T, DecodeError> {
+        let decoded = match self.is_empty() {
+            true => serde_json::from_str(json).ok(),
+            false => self.rest(json, LeftOut::Gone).and_then(|rest| serde_json::from_str(&rest).ok()),
+        };
+        decoded.map_or_else(|| self.decoded_with_place(json).map_err(DecodeError::Json), Ok)
+    }
+
+    /// The text without the cut fields; `None` if that cannot be told from the bytes.
+    fn rest(&self, json: &str, left_out: LeftOut) -> Option<String> {
+        // What is cut may be nearly all of it.
+        let mut rest = Vec::new();
+        let is_cut = WireKind::Json.cut(json.as_bytes(), &self.0, left_out, &mut rest) == Cut::Done;
+        String::from_utf8(rest).ok().filter(|_| is_cut)
+    }
+
+    /// The same for a document that does not decode, to find the error's place.
+    fn decoded_with_place<T: DeserializeOwned>(&self, json: &str) -> Result<T, JsonError> {
+        serde_json::from_str::<IgnoredAny>(json).map_err(|error| JsonError::from(&error))?;
+        let Some(rest) = self.rest(json, LeftOut::Blank) else {
+            let refused = serde_json::from_str::<Value>(json).err();
+            return Err(JsonError::from(
+                &refused.unwrap_or_else(|| Error::custom("its fields cannot be cut")),
+            ));
+        };
+        let decoded = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(&rest));
+        decoded.map_err(|error| JsonError::at(&error.path().to_string(), error.inner()))
+    }
+}
+
+impl Default for Prune {
+    fn default() -> Self {
+        Self::nothing().cut(["metadata", "managedFields"])
     }
 }
 
 #[cfg(test)]
-mod encoded_tests {
-    use super::*;
-
-    fn pruned(json: &[u8]) -> Result<String, String> {
-        let prune = Prune::default().cut(["x"]);
-        Encoded::json(json).pruned(&prune).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_text_without_cut_fields_is_as_the_server_wrote_it() {
-        let text = br#"{"b":1.50,"x":{"y":[2]}, "a":1e400}"#;
-        assert_eq!(pruned(text).as_deref(), Ok(r#"{"b":1.50, "a":1e400}"#));
-        assert_eq!(
-            pruned(br#"{"b":1.50,"\u0078":2}"#).as_deref(),
-            Ok(r#"{"b":1.50}"#),
-            "a key with an escape"
-        );
-    }
-
-    #[test]
-    fn what_is_not_one_document_is_refused_also_in_what_is_cut() {
-        for broken in [
-            &br#"{"x":[tru],"a":1}"#[..],
-            br#"{"x":1,"a":}"#,
-            br#"{"x":1} {}"#,
-            br#"{"a":1,"x":"#,
-            b"{\"x\":\"\xff\"}",
-        ] {
-            assert!(pruned(broken).is_err(), "{}", String::from_utf8_lossy(broken));
-        }
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@
 //! 1. The transform runs after a complete decode, exactly once for each kept body.
 //! 2. The kind is that of the type; an object of another kind is not decoded.
 //!
-//! Read next: `prune.rs`.
+//! Read next: `mod.rs`, how fields are cut.
 
 use std::fmt;
 use std::marker::PhantomData;

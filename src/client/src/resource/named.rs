@@ -1,14 +1,20 @@
 //! A source that follows a kind by name: the resource is looked up when it is needed, and again when it is gone.
 //!
 //! Answers "how is a kind followed whose definition comes later, goes away, or comes back with another version or
-//! scope?". Each request goes to the resource that the name means then. Invariants:
+//! scope?". Each request goes to the resource that the name means then. Whether what was found still holds is decided in
+//! [`FollowedName`], which sends nothing and reads no clock. Invariants:
 //! 1. One call is one request, and at most one look-up before it. Waits are the reflector's.
 //! 2. What cannot be looked up is a failure of the request, with the class of the server's answer: a name that means
 //!    nothing is `Gone`.
 //! 3. When the name means another resource, a list comes next, whose bodies have another form: also an object whose
 //!    version is the same is read anew. The store tells subscribers the difference between both, and nothing else.
 //!
-//! Read next: `followed_name.rs`, the decisions; `../discovery/by_name.rs`, which looks up.
+//! 4. The name is looked up before the first request, and again after each answer that the resource is missing. So a
+//!    kind that is defined later, or comes back with another version or scope, is found; who asks when is decided by the
+//!    reflector's waits.
+//! 5. After the resource has changed no watch goes on: the next answer that counts is a list.
+//!
+//! Read next: `../discovery/by_name.rs`, which looks up.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,12 +29,10 @@ use informer_core::meta::{ClusterName, Object, ObjectKey, SourceId};
 use informer_core::request::{ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
 
-use super::followed_name::{Asking, FollowedName, LookUp};
 use super::{ResourceSource, several_sources};
 use crate::backend::Backend;
 use crate::error::Error;
-use crate::list_watch::decode::Decoder;
-use crate::list_watch::scopes::Scopes;
+use crate::list_watch::decode::{Decoder, Scopes};
 use crate::list_watch::{KubeListWatch, Parts};
 use crate::representation::{Prune, Representation};
 use crate::scope::{Scope, check_selectors};
@@ -256,5 +260,107 @@ impl<R: Representation> ListWatch<R::Body> for NamedListWatch<R> {
     fn explain_nothing(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
         let source = self.0.source.borrow().clone();
         source.map_or_else(|| std::future::ready(None).boxed_local(), |source| source.explain_nothing())
+    }
+}
+
+/// How a name is to be looked up before the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LookUp {
+    /// What was found is used.
+    No,
+    /// What discovery knows suffices.
+    Known,
+    /// The server is asked again: what is known has led to a resource that is missing.
+    Anew,
+}
+
+/// What the request is that is about to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// A list, a page of one, or a watch that begins with all objects.
+    Objects,
+    /// A watch of changes after what was listed.
+    Changes,
+}
+
+/// A name and the resource that it means, as far as that is known.
+#[derive(Debug)]
+struct FollowedName<T> {
+    found: Option<T>,
+    look_up: LookUp,
+    /// It means another resource than the one that was listed last.
+    is_unlisted: bool,
+}
+
+impl<T: PartialEq> FollowedName<T> {
+    fn new() -> Self {
+        Self { found: None, look_up: LookUp::Known, is_unlisted: false }
+    }
+
+    fn look_up(&self) -> LookUp {
+        self.look_up
+    }
+
+    /// The name means this; true if it meant something else before.
+    fn handle_found(&mut self, found: T) -> bool {
+        let is_other = self.found.as_ref().is_some_and(|before| *before != found);
+        (self.found, self.look_up) = (Some(found), LookUp::No);
+        self.is_unlisted |= is_other;
+        is_other
+    }
+
+    /// A request is about to be sent. Whether it must not be, as a list has to come first; a watch of changes is asked for
+    /// only after a whole list.
+    fn must_list_before(&mut self, asking: Asking) -> bool {
+        self.is_unlisted &= asking == Asking::Changes;
+        self.is_unlisted
+    }
+
+    /// A request, or a look-up, has failed so.
+    fn handle_failed(&mut self, class: ErrorClass) {
+        if class == ErrorClass::Gone {
+            self.look_up = LookUp::Anew;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fac_13_a_name_is_looked_up_first_and_after_each_answer_that_its_resource_is_missing() {
+        let mut name = FollowedName::new();
+        assert_eq!(name.look_up(), LookUp::Known);
+        name.handle_failed(ErrorClass::Retry);
+        assert_eq!(name.look_up(), LookUp::Known, "the look-up failed");
+        assert!(!name.handle_found("v1"));
+        for class in [ErrorClass::Retry, ErrorClass::Relist, ErrorClass::Denied, ErrorClass::Unsupported] {
+            name.handle_failed(class);
+            assert_eq!(name.look_up(), LookUp::No, "{class:?}");
+        }
+        name.handle_failed(ErrorClass::Gone);
+        assert_eq!(name.look_up(), LookUp::Anew);
+        assert!(!name.handle_found("v1"), "the same again");
+        assert!(name.look_up() == LookUp::No && !name.must_list_before(Asking::Changes));
+    }
+
+    #[test]
+    fn fac_13_after_another_resource_was_found_a_list_comes_before_the_next_watch() {
+        let mut name = FollowedName::new();
+        name.handle_found("v1");
+        for asking in [Asking::Objects, Asking::Changes, Asking::Objects] {
+            assert!(!name.must_list_before(asking));
+        }
+        for other in ["v2", "v1"] {
+            name.handle_failed(ErrorClass::Gone);
+            assert!(name.handle_found(other));
+            assert!(name.must_list_before(Asking::Changes) && name.must_list_before(Asking::Changes));
+            for asking in
+                [Asking::Objects, Asking::Objects, Asking::Changes, Asking::Changes, Asking::Objects]
+            {
+                assert!(!name.must_list_before(asking), "{asking:?}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Descriptions of several sources: of namespaces, and of clusters.
 //!
 //! Answers "which parts of a description say how many sources it is, and how is it narrowed to one of them?". It decides
-//! nothing. Read next: `../namespaces.rs` and `../../clusters.rs`, which use it.
+//! nothing. Read next: `../namespaces.rs`, which uses it.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,18 +1,30 @@
-//! The channels of a websocket to a pod: which bytes belong to which stream. No I/O.
+//! The channels of a websocket to a pod: how they are agreed on, and which bytes belong to which stream. No I/O.
 //!
-//! Answers "what does this frame mean, and which frame says this?" Each binary message begins with the number of its
+//! Answers "does the server speak channels, what does this frame mean, and which frame says this?" Each binary message begins with the number of its
 //! channel; of a message in fragments only the first does. Protocol v4 has no message for the end of one channel, v5 has:
 //! 255 and the channel's number. Frame → at most one [`Event`]. Invariants:
 //! 1. A frame that the protocol does not allow is an error, after which nothing is handled: no byte reaches a wrong
 //!    stream.
 //! 2. The frames that wait for their last byte take at most [`MAX_FRAME`] and a header; a longer one is an error.
 //! 3. Every way of cutting the same bytes into chunks gives the same events.
+//! 4. An answer 101 that is not the answer to this request is an error: nothing is read of such a connection (RFC 6455,
+//!    section 4.1).
+//! 5. Of several protocols the server chooses one that was offered; a server that chooses none is not spoken to.
 //!
 //! Read next: `engine.rs`, which reads and writes.
 
+use std::hash::{BuildHasher, RandomState};
+
 use actix_codec::{Decoder, Encoder};
-use actix_http::ws::{CloseCode, Codec, Frame, Item, Message, ProtocolError};
+use actix_http::ws::{CloseCode, Codec, Frame, Item, Message, ProtocolError, hash_key};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::{Buf, Bytes, BytesMut};
+use http::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION,
+    UPGRADE,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
 
 use crate::error::StreamError;
 
@@ -245,6 +257,62 @@ impl Frames {
     pub fn unfinished(&self) -> usize {
         self.bytes.len()
     }
+}
+
+/// What the server must prove that it has read.
+#[derive(Debug)]
+pub(crate) struct Key(String);
+
+/// Makes a request one for a websocket with one of these protocols, the best first.
+pub(crate) fn offer<T>(request: &mut Request<T>, protocols: &[Protocol]) -> Key {
+    // It need not be secret: it shows that the answer is not one of a cache.
+    let half = |number: u8| RandomState::new().hash_one(number).to_be_bytes();
+    let key = Key(STANDARD.encode([half(0), half(1)].concat()));
+    let names: Vec<_> = protocols.iter().map(|protocol| protocol.name()).collect();
+    let text = |text: &str| HeaderValue::from_str(text).expect("letters, digits and punctuation");
+    for (name, value) in [
+        (UPGRADE, "websocket"),
+        (CONNECTION, "Upgrade"),
+        (SEC_WEBSOCKET_VERSION, "13"),
+        (SEC_WEBSOCKET_KEY, &*key.0),
+        (SEC_WEBSOCKET_PROTOCOL, &*names.join(", ")),
+    ] {
+        request.headers_mut().insert(name, text(value));
+    }
+    key
+}
+
+/// Checks the head of an answer 101, and gives the protocol that the server has chosen.
+///
+/// # Errors
+/// [`StreamError::Handshake`] when it is not the answer to the request of this key, or chooses no offered protocol.
+pub(crate) fn accepted(
+    key: &Key,
+    protocols: &[Protocol],
+    headers: &HeaderMap,
+) -> Result<Protocol, StreamError> {
+    let wrong = |what: &'static str| Err(StreamError::Handshake(what));
+    if !lists(headers, &UPGRADE, "websocket") {
+        return wrong("its answer does not switch to a websocket");
+    }
+    if !lists(headers, &CONNECTION, "upgrade") {
+        return wrong("its answer does not switch the connection");
+    }
+    let proof = hash_key(key.0.as_bytes());
+    if headers.get(SEC_WEBSOCKET_ACCEPT).is_none_or(|value| value.as_bytes() != proof) {
+        return wrong("its answer is not the answer to this request");
+    }
+    let chosen = headers.get(SEC_WEBSOCKET_PROTOCOL).map(HeaderValue::as_bytes);
+    match protocols.iter().find(|protocol| Some(protocol.name().as_bytes()) == chosen) {
+        Some(protocol) => Ok(*protocol),
+        None => wrong("it chose none of the offered protocols"),
+    }
+}
+
+/// Whether the values of a header list this word.
+fn lists(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

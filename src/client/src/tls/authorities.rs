@@ -13,7 +13,7 @@ use rustls::pki_types::pem::{self, PemObject as _};
 
 use super::certificate::Certificate;
 use crate::error::Error;
-use crate::once_in_a_while::OnceInAWhile;
+use crate::warning::OnceInAWhile;
 
 /// What was warned of: the files of a client are read again each minute, by each client of the process.
 static TOLD: LazyLock<OnceInAWhile> = LazyLock::new(OnceInAWhile::default);

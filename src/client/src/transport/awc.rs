@@ -9,6 +9,8 @@
 //! 4. A request that asks for another protocol has a connection of its own (`upgrade.rs`).
 //! 5. A TLS configuration that has changed makes new awc clients: idle connections close, open watches move to the new
 //!    one; streams go on, because their end would say that they are complete.
+//! 6. The authority of a client's URLs is parsed once, not for each request. The scheme is always http: the connector makes
+//!    TLS, below HTTP. With "https" here, awc would try to make TLS itself.
 //!
 //! awc needs a `LocalSet`, and no actix `System`. Read next: `awc/connector.rs`.
 
@@ -20,29 +22,27 @@ use std::sync::Arc;
 use actix_http::error::ParseError;
 use actix_http::header::{HeaderName, HeaderValue};
 use awc::error::{ConnectError, SendRequestError};
+use awc::http::uri::{Authority, Parts, PathAndQuery, Scheme, Uri};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{Method, Request, Response, header};
 
 use super::{Body, SendCheck, Transport};
 use crate::connection_settings::ConnectionSettings;
+use crate::endpoint::Endpoint;
 use crate::error::TransportError;
 use crate::identity::Identity;
 use crate::request::RequestKind;
-use answer::Answer;
+use answer::{Answer, Renewal};
 use attempt::Attempt;
 use connector::Connect;
-use renewal::Renewal;
-use target::Target;
 
 mod answer;
 mod attempt;
 mod connector;
 mod heads;
 mod read_ahead;
-mod renewal;
 mod socket;
-mod target;
 mod tcp;
 mod tunnel;
 mod upgrade;
@@ -324,4 +324,58 @@ fn broken(source: io::Error) -> TransportError {
         return TransportError::Malformed(why);
     }
     TransportError::Broken { during: "before the head of the answer", source }
+}
+
+/// Where the requests of a client go.
+struct Target {
+    authority: Authority,
+    prefix: String,
+    /// The Host header.
+    host: HeaderValue,
+}
+
+impl Target {
+    /// Why no request can be sent there, if so, is a text: each request repeats it.
+    fn new(endpoint: &Endpoint) -> Result<Self, String> {
+        let authority = endpoint.authority.parse::<Authority>().map_err(|error| error.to_string())?;
+        let host = HeaderValue::from_str(&endpoint.authority).map_err(|error| error.to_string())?;
+        Ok(Self { authority, prefix: endpoint.prefix.clone(), host })
+    }
+
+    /// The URL of a request to this path and query below the endpoint.
+    fn uri(&self, asked: &http::Uri) -> Result<Uri, TransportError> {
+        let invalid = |error: &dyn std::fmt::Display| TransportError::Request(error.to_string());
+        let below = asked.path_and_query().map_or("/", |below| below.as_str());
+        let below = match self.prefix.is_empty() {
+            true => PathAndQuery::try_from(below),
+            false => PathAndQuery::try_from(format!("{}{below}", self.prefix)),
+        };
+        let mut parts = Parts::default();
+        parts.scheme = Some(Scheme::HTTP);
+        parts.authority = Some(self.authority.clone());
+        parts.path_and_query = Some(below.map_err(|error| invalid(&error))?);
+        Uri::from_parts(parts).map_err(|error| invalid(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_goes_to_its_path_below_the_endpoint() {
+        for (endpoint, host, asked, expected) in [
+            ("http://a:1", "a:1", "/api?x=%20&y", "http://a:1/api?x=%20&y"),
+            (
+                "https://[::1]:6443/k8s/c-1/",
+                "[::1]:6443",
+                "/api/v1/pods",
+                "http://[::1]:6443/k8s/c-1/api/v1/pods",
+            ),
+        ] {
+            let target = Target::new(&Endpoint::parse(endpoint).unwrap()).unwrap();
+            assert_eq!(target.uri(&asked.parse().unwrap()).unwrap().to_string(), expected);
+            assert_eq!(target.host.to_str().unwrap(), host);
+        }
+    }
 }

@@ -17,7 +17,7 @@
 //!      switch it off (see `Client::from_kube`), and then the layers of this crate send it again, which ask.
 //! 6. No error quotes the output of a credential plugin or an answer of a login, which may hold a token.
 //!
-//! Read next: `../body_channel.rs`.
+//! Read next: `../body.rs`.
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
@@ -40,7 +40,7 @@ use tokio::io::{AsyncWriteExt, copy, duplex, split};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::super::body_channel::{BodyReceiver, body_channel};
+use super::super::body::{BodyReceiver, body_channel};
 use super::super::error::{Error, TransportError};
 use super::super::request::{RequestKind, SentAuthorization};
 use super::{Body, SendCheck, Switched, Transport};

@@ -1,14 +1,18 @@
-//! The path of a field, such as `spec.nodeName` or `spec.containers[*].image`.
+//! The path of a field, such as `spec.nodeName` or `spec.containers[*].image`, and trees of paths.
 //!
-//! Answers "where in an object?" for indices and scans. Invariants:
+//! Answers "where in an object?" for indices and scans, and for the cut of encoded objects. Invariants:
 //! 1. What is written can be read: `metadata.labels['app.kubernetes.io/name']`, as in Kubernetes' own field paths. A path
 //!    that is not understood is an error that names the character.
 //! 2. A path leads through an array only by `[*]`, which is each of its elements, and through an object only by a name.
 //! 3. The values at a path are texts, numbers and booleans, each as a text: that of the string, or that of the JSON
 //!    (`3`, `true`). Nothing is found where a field is missing, null, an object or an array.
 //!
-//! Read next: `select/fields.rs` and `json/cut.rs`, which follow paths.
+//! 4. In a tree a path needs no step for a list: it continues in each of the list's elements. A path below a field that is
+//!    left out changes nothing.
+//!
+//! Read next: `select/fields.rs` and `json/cut.rs`, which follow paths; `representation/mod.rs`, which makes trees.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -138,6 +142,69 @@ fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     let (name, rest) = inside[1..].split_once(quote).ok_or("a quote is missing")?;
     let rest = rest.strip_prefix(']').ok_or("a bracket is missing")?;
     Ok((PathStep::Field(name.into()), rest))
+}
+
+/// What to do with the fields of one object. Fields that are not in it are kept.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FieldTree {
+    fields: Vec<(Box<str>, Step)>,
+}
+
+/// What to do with one field.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// Leave it out.
+    Cut,
+    /// Keep it, and leave out fields in it.
+    Descend(FieldTree),
+}
+
+impl FieldTree {
+    /// Whether every field is kept.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The paths that are left out, in one form for all ways in which they were given.
+    pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
+        let mut paths = BTreeSet::new();
+        let mut open = vec![(Vec::new(), self)];
+        while let Some((above, tree)) = open.pop() {
+            for (name, step) in &tree.fields {
+                let path: Vec<String> = above.iter().cloned().chain([name.to_string()]).collect();
+                match step {
+                    Step::Cut => drop(paths.insert(path)),
+                    Step::Descend(below) => open.push((path, below)),
+                }
+            }
+        }
+        paths
+    }
+
+    /// What to do with this field; `None` if it is kept as it is.
+    pub(crate) fn step(&self, key: &[u8]) -> Option<&Step> {
+        self.fields.iter().find(|(name, _)| name.as_bytes() == key).map(|(_, step)| step)
+    }
+
+    /// Leaves out the field at this path. An empty path changes nothing.
+    pub(crate) fn cut(&mut self, mut path: impl Iterator<Item = Box<str>>) {
+        if let Some(first) = path.next() {
+            self.add(first, path.peekable());
+        }
+    }
+
+    fn add<I: Iterator<Item = Box<str>>>(&mut self, name: Box<str>, mut rest: std::iter::Peekable<I>) {
+        let at = self.fields.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            self.fields.push((name, Step::Descend(Self::default())));
+            self.fields.len() - 1
+        });
+        let step = &mut self.fields[at].1;
+        match (rest.next(), step) {
+            (None, step) => *step = Step::Cut,
+            (Some(_), Step::Cut) => {}
+            (Some(next), Step::Descend(node)) => node.add(next, rest),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,23 +5,28 @@
 //! it: the splitter of bodies (`split.rs`), the scans of metadata (`identify.rs`) and of paths (`cut.rs`), events
 //! (`event.rs`) and the cut of fields (`cut.rs`). Invariants:
 //! 1. What is scanned is not checked. Who keeps bytes without decoding them checks them with [`is_document`].
+//! 2. The error of a document that does not decode shows no value of it, although serde_json's own message quotes the
+//!    value, which may be a password, and is as long as the value. Of the value that was found it shows only the JSON type
+//!    (`string`, `map`). The message of a type's own decoder is not shown at all, since it may quote what it was given.
+//! 3. That error has at most about 250 characters, whatever the size of the document and its keys.
 //!
-//! Read next: `split.rs`.
+//! Read next: `split.rs`; `representation/mod.rs`, which finds the path of an error.
 
 mod block;
 mod cursor;
 mod cut;
-mod error;
 mod event;
 mod identify;
 mod split;
 mod value_scanner;
 
+use std::fmt;
+
+use informer_core::words::shortened;
 use serde::de::IgnoredAny;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use cut::{Cut, LeftOut, cut, scan};
-pub use error::JsonError;
 pub(crate) use event::{Event, EventType, INITIAL_EVENTS_END, bookmark, event, event_head, parsed_event};
 pub(crate) use identify::{identify, labels, owners};
 pub use split::Splitter;
@@ -47,4 +52,156 @@ pub(super) fn accept(content: RequestedContent, form: Form) -> &'static str {
 /// Whether these bytes are one JSON document by their syntax.
 pub(super) fn is_document(bytes: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+}
+
+/// At most this many characters of a path, and of what was expected, are shown.
+const MAX_PART_CHARS: usize = 100;
+/// The names that serde and serde_json use for the type of a value, in front of the value.
+const VALUE_TYPES: [&str; 12] = [
+    "boolean",
+    "integer",
+    "floating point",
+    "character",
+    "string",
+    "byte array",
+    "null",
+    "unit value",
+    "Option value",
+    "sequence",
+    "map",
+    "enum",
+];
+
+/// Why a text does not decode: the field, the types, line and column; never the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonError {
+    path: Option<String>,
+    reason: String,
+    line: usize,
+    column: usize,
+}
+
+impl JsonError {
+    /// The path of the field, such as `spec.containers[0].image`. `None` if it is not known, or for the whole text.
+    pub fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
+    pub(crate) fn at(path: &str, error: &serde_json::Error) -> Self {
+        let path = Some(path).filter(|path| !matches!(*path, "" | "." | "?"));
+        Self { path: path.map(|path| shortened(path, MAX_PART_CHARS)), ..Self::from(error) }
+    }
+}
+
+impl From<&serde_json::Error> for JsonError {
+    fn from(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        let message = text.rsplit_once(" at line ").map_or(&*text, |(message, _)| message);
+        // Only errors about data quote values; those about syntax are fixed texts.
+        let reason =
+            if error.is_data() { without_value(message) } else { shortened(message, MAX_PART_CHARS) };
+        Self { path: None, reason, line: error.line(), column: error.column() }
+    }
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{path}: ")?;
+        }
+        f.write_str(&self.reason)?;
+        match self.line {
+            0 => Ok(()),
+            line => write!(f, " (line {line}, column {})", self.column),
+        }
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+/// serde's message without the value in it. What is expected is a text of the Rust type and comes last.
+fn without_value(message: &str) -> String {
+    let expected = |separator: &str| {
+        let expected =
+            message.rsplit_once(separator).map(|(_, expected)| shortened(expected, MAX_PART_CHARS));
+        expected.map(|expected| format!(", expected {expected}")).unwrap_or_default()
+    };
+    for begin in ["invalid type: ", "invalid value: "] {
+        if let Some(rest) = message.strip_prefix(begin) {
+            let found = VALUE_TYPES.into_iter().find(|name| rest.starts_with(name)).unwrap_or("another one");
+            return format!("{begin}{found}{}", expected(", expected "));
+        }
+    }
+    for begin in ["unknown variant", "unknown field"] {
+        if message.starts_with(begin) {
+            return format!("{begin}{}", expected("`, expected "));
+        }
+    }
+    if message.starts_with("invalid length ") {
+        return format!("invalid length{}", expected(", expected "));
+    }
+    // These quote only a name of the Rust type.
+    let quotes_a_field_name = ["missing field `", "duplicate field `"].into_iter().any(|begin| {
+        let name = message.strip_prefix(begin).and_then(|rest| rest.strip_suffix('`'));
+        name.is_some_and(|name| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-$.".contains(&byte))
+        })
+    });
+    if quotes_a_field_name {
+        shortened(message, MAX_PART_CHARS)
+    } else {
+        "its type does not accept the value".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only decoded")]
+    struct Thing {
+        count: u8,
+        kind: Kind,
+        #[serde(default, deserialize_with = "refuses_every_value")]
+        own: (),
+    }
+
+    #[derive(Debug, Deserialize)]
+    enum Kind {
+        A,
+        B,
+    }
+
+    fn refuses_every_value<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Err(serde::de::Error::custom(format!("{text:?} is not good")))
+    }
+
+    #[test]
+    fn the_error_shows_types_fields_and_positions_and_no_values() {
+        for (json, shown) in [
+            (r#"{"count":"hunter2"}"#, "invalid type: string, expected u8 (line 1, column 18)"),
+            (r#"{"count":"x, expected hunter2"}"#, "invalid type: string, expected u8 (line 1, column 30)"),
+            (r#"{"count":70000}"#, "invalid value: integer, expected u8 (line 1, column 14)"),
+            (r#"{"count":1,"kind":"hunter2"}"#, "unknown variant, expected `A` or `B` (line 1, column 27)"),
+            (r#"{"hunter2":1}"#, "unknown field, expected one of `count`, `kind`, `own` (line 1, column 10)"),
+            (r#"{"count":1}"#, "missing field `kind` (line 1, column 11)"),
+            (r#"{"own":"hunter2"}"#, "its type does not accept the value (line 1, column 17)"),
+            (r#"{"count":hunter2}"#, "expected value (line 1, column 10)"),
+            (r#"["hunter2"]"#, "invalid type: string, expected u8 (line 1, column 10)"),
+        ] {
+            let error = serde_json::from_str::<Thing>(json).unwrap_err();
+            assert_eq!(JsonError::from(&error).to_string(), shown, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_the_error_does_not_grow_with_the_document() {
+        let long = "x".repeat(1 << 20);
+        let error = serde_json::from_str::<u8>(&format!("{long:?}")).unwrap_err();
+        assert!(JsonError::at(&long, &error).to_string().chars().count() < 256);
+    }
 }

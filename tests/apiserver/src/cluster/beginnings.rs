@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::ResourceId;
 use super::call::{Call, SERVER};
 use super::history::Event;
 use super::kind::Kind;
 use super::metadata::timestamp;
-use super::resource::ResourceId;
 use super::store::{Cluster, Settings};
 use super::table::Table;
 
@@ -114,6 +114,19 @@ impl Cluster {
         let call = Call { status: true, subresource: "status", manager: owner, ..call };
         let told = self.apply(&call, config, true);
         debug_assert!(told.is_ok(), "{name} has a sound status: {told:?}");
+    }
+
+    /// Stores the roles and bindings of a new cluster, as far as clients notice them.
+    pub(crate) fn add_default_roles(&mut self, now: i64) {
+        let defaults: Vec<Value> =
+            serde_json::from_str(include_str!("rbac/defaults.json")).expect("the default roles are JSON");
+        for object in defaults {
+            let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+            let kind = self.registry.by_type(text("apiVersion"), text("kind")).cloned();
+            let kind = kind.expect("the table has the kinds of access control");
+            let made = self.create(&Call::plain(&kind, "", "", now), object);
+            debug_assert!(made.is_ok(), "a default role is a sound object");
+        }
     }
 }
 

@@ -14,8 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::kind::{CREATED_COLUMN, Column, Kind, NAME_COLUMN, ScalePaths, Subresource};
-use super::resource::ResourceId;
-use super::rules;
+use super::{ResourceId, rules};
 
 static TABLE: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
     let rows: Vec<Row<'_>> =

@@ -14,14 +14,13 @@ use super::kind::Kind;
 use super::list::{Page, scope_of};
 use super::metadata::{has_finalizers, metadata_mut, timestamp};
 use super::object::Object;
-use super::prepare;
 use super::propagation::Propagation;
-use super::resource::ResourceId;
 use super::selector::Selector;
 use super::status::{ApiError, Named};
 use super::store::Cluster;
 use super::table::Scope;
 use super::watcher::WatchEnd;
+use super::{ResourceId, prepare};
 
 const POD_GRACE: i64 = 30;
 const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::ResourceId;
 use super::history::Event;
 use super::object::Object;
 use super::propagation::{FOREGROUND, ORPHAN};
-use super::resource::ResourceId;
 
 /// The place of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

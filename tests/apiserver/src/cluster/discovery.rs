@@ -5,7 +5,7 @@
 //! 1. All content is a column of `Kind`; no kind is treated specially.
 //! 2. Subresources follow their resource, in the order of the table.
 //!
-//! Next: `http/discovery.rs` chooses between the two forms of a root.
+//! Next: `http/documents.rs` chooses between the two forms of a root.
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

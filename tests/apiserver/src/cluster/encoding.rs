@@ -5,11 +5,16 @@
 //! 1. JSON is copied from the stored bytes; nothing is decoded.
 //! 2. The message of an object is encoded once and kept with it (`Object::message`), the frame of an event is encoded
 //!    once and kept with the event.
-//! 3. YAML is written from the JSON each time: only people read it. It has no streams.
+//! 3. YAML is written from the JSON each time: only people read it. It has no streams. Reading and writing is
+//!    `serde-saphyr`'s; an answer has its style, not Go's.
 //! 4. Custom kinds have no messages, only their metadata has; a Table has none. The server does not offer what it does
 //!    not have.
+//! 5. Of a YAML text that is read, as a request's body or an apply patch, only the first document counts; of a key that
+//!    comes twice, the last value. Words mean what YAML 1.1 says (`yes` is true), because Kubernetes' parser reads them so.
+//! 6. Reading is bounded: nesting, aliases and the number of nodes end in an error, not in a full memory.
 //!
-//! Next: `http/accept.rs` chooses, `protobuf/answer.rs` and `yaml.rs` write.
+//! Next: `http/accept.rs` chooses, `protobuf/answer.rs` writes messages.
+
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -18,7 +23,6 @@ use super::metadata::bookmark_metadata;
 use super::object::Object;
 use super::representation::{Form, bookmark_line, error_line, watch_line};
 use crate::protobuf::answer::{self, Type};
-use crate::yaml;
 
 /// Why a message must exist.
 const OFFERED: &str = "protobuf is only chosen for what has a message";
@@ -47,7 +51,7 @@ impl Encoding {
     pub(crate) fn value(self, value: &Value) -> Bytes {
         match self {
             Self::Json => value.to_string().into(),
-            Self::Yaml => yaml::encode(value, false).into(),
+            Self::Yaml => write_yaml(value, false).into(),
             Self::Protobuf => answer::value(value).expect(OFFERED),
         }
     }
@@ -121,5 +125,104 @@ impl Representation {
 /// Our JSON as YAML.
 pub(crate) fn yaml_of(json: &[u8]) -> Bytes {
     let value: Value = serde_json::from_slice(json).expect("an answer of ours is JSON");
-    yaml::encode(&value, false).into()
+    write_yaml(&value, false).into()
+}
+
+/// The text of a value, with a newline at its end; for readers of YAML 1.2 `no` is a word.
+pub(crate) fn write_yaml(value: &Value, yaml_12: bool) -> String {
+    let options =
+        serde_saphyr::ser_options! { prefer_block_scalars: false, no_lang_directive: true, yaml_12: yaml_12 };
+    serde_saphyr::to_string_with_options(value, options).expect("a JSON value has a text")
+}
+
+/// # Errors
+/// What is wrong with a text that is not YAML.
+pub(crate) fn read_yaml(bytes: &[u8]) -> Result<Value, String> {
+    let mut options = serde_saphyr::Options::default();
+    options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
+    options.legacy_octal_numbers = true;
+    options.with_snippet = false;
+    let mut reader = bytes;
+    let first = serde_saphyr::read_with_options::<_, Value>(&mut reader, options).next();
+    first.unwrap_or(Ok(Value::Null)).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{read_yaml, write_yaml};
+
+    #[test]
+    fn yaml_reads_as_kubernetes_reads_it() {
+        for (text, value) in [
+            ("a: yes", json!({"a": true})),
+            ("a: off\nb: \"off\"", json!({"a": false, "b": "off"})),
+            ("a: ~\nb:\n", json!({"a": null, "b": null})),
+            ("a: 1\nb: 1.5\nc: 1.0", json!({"a": 1, "b": 1.5, "c": 1.0})),
+            ("a: 9007199254740993", json!({"a": 9_007_199_254_740_993_i64})),
+            ("a: 2026-01-01T00:00:00Z", json!({"a": "2026-01-01T00:00:00Z"})),
+            ("1: x\ntrue: z", json!({"1": "x", "true": "z"})),
+            ("a: 1\na: 2", json!({"a": 2})),
+            ("a: |\n  x\n  y\n", json!({"a": "x\ny\n"})),
+            ("a: &x {b: c}\nd: *x", json!({"a": {"b": "c"}, "d": {"b": "c"}})),
+            ("a: 0644", json!({"a": 420})),
+            ("{\"a\": [1, {}]}", json!({"a": [1, {}]})),
+            ("a: x\n---\nb: z\n", json!({"a": "x"})),
+            ("", json!(null)),
+        ] {
+            assert_eq!(read_yaml(text.as_bytes()), Ok(value), "{text}");
+        }
+        assert!(read_yaml(b"a: [\n").is_err());
+        assert!(read_yaml(b"a: \xc3\x28").is_err());
+    }
+
+    #[test]
+    fn api_39_what_is_written_reads_back() {
+        for text in [
+            "",
+            " a ",
+            "yes",
+            "1",
+            "1.50",
+            "0x1f",
+            "017",
+            "~",
+            "a: b",
+            "a #b",
+            "'\"",
+            "a\nb\n",
+            "\n",
+            "\t",
+            "<<",
+            "2026-01-02",
+            "12:30:45",
+            "{a}",
+            "*a",
+            "- a",
+            "\u{1f600}",
+            "\u{85}",
+            "1_000",
+            "1e3",
+            "%",
+            "?",
+            "---",
+            "\0",
+            &"long ".repeat(40),
+        ] {
+            let value = json!({"a": text, "list": [text, {text: [[], {}, null, true, -1, 1.5, 9_007_199_254_740_993_i64]}]});
+            let written = write_yaml(&value, false);
+            assert_eq!(read_yaml(written.as_bytes()), Ok(value), "{written}");
+        }
+    }
+
+    #[test]
+    fn aliases_that_multiply_are_refused() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..10 {
+            let previous = format!("*a{}, ", level - 1).repeat(10);
+            text += &format!("a{level}: &a{level} [{previous}]\n");
+        }
+        assert!(read_yaml(text.as_bytes()).is_err());
+    }
 }

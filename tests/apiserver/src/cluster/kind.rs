@@ -5,12 +5,13 @@
 //! 2. Two versions of a custom kind share one `storage`: (group, plural).
 //!
 //! Next: `builtin.rs` reads the table of the kinds every server has, `crd/` makes a `Kind` from a definition.
+
 use std::sync::Arc;
 
+use super::ResourceId;
 use super::definition::Definition;
 use super::names::NameRule;
-use super::resource::ResourceId;
-use super::schema::{Schema, builtin};
+use super::schema::{Schema, load};
 use super::status::Named;
 
 /// When `metadata.generation` goes up.
@@ -145,7 +146,7 @@ impl Kind {
         if self.custom {
             return self.definition.as_ref().map(|definition| definition.schema.clone());
         }
-        builtin::schema(&self.resource.group, &self.version, &self.kind)
+        load::builtin(&self.resource.group, &self.version, &self.kind)
     }
 
     /// Whether this name means the kind, or the table it is stored in.

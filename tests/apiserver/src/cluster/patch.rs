@@ -8,16 +8,13 @@
 use serde_json::{Map, Value};
 
 use super::call::{Call, PatchKind};
-use super::field_validation;
-use super::go_json;
-use super::json_patch;
 use super::metadata::set_type;
-use super::schema::{builtin, decode};
+use super::schema::{decode, load};
 use super::status::{ApiError, Cause, Named};
 use super::store::Cluster;
 use super::strategic::{self, StrategicError};
-use super::warnings;
 use super::write::Written;
+use super::{field_validation, go_json, json_patch, warnings};
 use crate::protobuf::SCHEME;
 
 /// A real server does not say which operation failed.
@@ -59,7 +56,7 @@ fn check_type(call: &Call<'_>, document: &Value) -> Result<(), ApiError> {
         return Ok(());
     }
     let (group, number) = version.rsplit_once('/').unwrap_or(("", &version));
-    let why = match builtin::schema(group, number, &kind) {
+    let why = match load::builtin(group, number, &kind) {
         None => format!("no kind {kind:?} is registered for version {version:?}{SCHEME}"),
         Some(schema) => decode::value(&schema, true, document.clone()).faults.refused().map_or_else(
             || {

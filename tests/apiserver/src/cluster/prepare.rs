@@ -8,11 +8,10 @@
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
-use super::convert;
 use super::kind::{GenerationRule, Kind};
 use super::metadata::{member, metadata_mut, timestamp};
-use super::names;
 use super::status::{ApiError, Cause, Named};
+use super::{convert, names};
 use crate::protobuf::SCHEME;
 
 /// Checks that the body is an object of this kind with valid metadata.

@@ -8,9 +8,8 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::builtin;
 use super::kind::Kind;
-use super::resource::ResourceId;
+use super::{ResourceId, builtin};
 
 /// All served kinds.
 #[derive(Debug, Clone)]

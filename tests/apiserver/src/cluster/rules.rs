@@ -6,9 +6,9 @@
 //! 2. Rules belong to a resource, not to one of its versions.
 //!
 //! Next: `prepare.rs` and `write.rs` follow these rules.
+use super::ResourceId;
 use super::kind::{GenerationRule, Kind, Rules};
 use super::names::NameRule;
-use super::resource::ResourceId;
 
 const RULES: Rules = Rules {
     name: NameRule::Subdomain,

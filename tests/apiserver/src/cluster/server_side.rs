@@ -5,21 +5,20 @@
 //! 2. An apply that changes neither the object nor its owners changes nothing, not even a time.
 //! 3. The result goes through the same checks as an update.
 //!
-//! Next: `apply/ownership.rs`.
+//! Next: `apply/mod.rs`.
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::apply::{Applied, Conflict, Managed, Path, Refused, Writer};
 use super::call::{Call, Validation};
-use super::field_validation;
 use super::metadata::{member, set_type};
 use super::object::Object;
 use super::owners::{self, Owners, carries_entries, take_entries};
-use super::prepare;
 use super::status::{ApiError, Cause};
 use super::store::Cluster;
 use super::write::{Written, misnamed};
+use super::{field_validation, prepare};
 
 impl Cluster {
     /// Applies a part of an object, or of its status, for the call's manager.

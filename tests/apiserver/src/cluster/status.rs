@@ -8,7 +8,7 @@
 //! Next: `http/respond.rs` puts it on the wire.
 use serde_json::{Map, Value, json};
 
-use super::resource::ResourceId;
+use super::ResourceId;
 
 /// A refusal of the API server, with the content of a `Status` object.
 ///

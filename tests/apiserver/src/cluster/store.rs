@@ -4,8 +4,12 @@
 //! 1. Revisions rise by one per commit, over all kinds together; 0 is never issued.
 //! 2. `commit` updates the table, its history and the watches' queues as one step.
 //! 3. A backup shares all objects with the live store (persistent maps), so it is cheap to take and to keep.
+//! 4. Changes that no client could make (versions that jump, an object replaced under its name in one step) are here too;
+//!    their switches are in `outages.rs`. Versions only rise; going back is `restore`. A replaced object keeps what its
+//!    user wrote, and nothing the server wrote.
 //!
 //! Next: `write.rs` and `delete.rs` decide what is committed.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,14 +20,14 @@ use super::call::{Call, SERVER};
 use super::dependants::Garbage;
 use super::history::{Event, History};
 use super::kind::Kind;
+use super::metadata::metadata_mut;
 use super::object::Object;
-use super::rbac;
 use super::registry::Registry;
-use super::resource::ResourceId;
 use super::rng::Rng;
 use super::status::ApiError;
 use super::table::Table;
 use super::watcher::{Watch, WatchEnd};
+use super::{ResourceId, rbac};
 
 /// The initial settings of a store.
 #[derive(Debug, Clone, Copy)]
@@ -228,4 +232,66 @@ impl Cluster {
             self.collect_garbage();
         }
     }
+
+    /// The rules in force; what they allow is in `rbac`.
+    pub(crate) fn policy(&mut self) -> Arc<rbac::Policy> {
+        if let Some(policy) = &self.policy {
+            return Arc::clone(policy);
+        }
+        let policy = Arc::new(rbac::Policy::compile(|plural| {
+            self.all(&ResourceId::new(rbac::GROUP, plural)).cloned().collect()
+        }));
+        self.policy = Some(Arc::clone(&policy));
+        policy
+    }
+}
+
+/// What the server writes into metadata.
+const SERVERS_OWN: [&str; 8] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "selfLink",
+];
+
+impl Cluster {
+    /// Removes an object despite its finalizers, and creates it again under the same name.
+    ///
+    /// # Errors
+    /// 404, or what the creation is refused with.
+    pub(crate) fn recreate(&mut self, call: &Call<'_>, unseen: bool) -> Result<Arc<Object>, ApiError> {
+        let kind = call.kind;
+        let body = fresh(self.get(kind, call.namespace, call.name)?.decode_as(kind));
+        if unseen {
+            self.end_watches(Some(&kind.storage), WatchEnd::Clean);
+        }
+        self.remove(call, &kind.key(call.namespace, call.name));
+        let made = self.create(call, body);
+        if unseen {
+            self.forget(&kind.storage);
+        }
+        made
+    }
+
+    /// Removes an object despite its finalizers. Returns what its user wrote.
+    ///
+    /// # Errors
+    /// 404 if it is not there.
+    pub(crate) fn withdraw(&mut self, call: &Call<'_>) -> Result<Value, ApiError> {
+        let body = fresh(self.get(call.kind, call.namespace, call.name)?.decode_as(call.kind));
+        self.remove(call, &call.kind.key(call.namespace, call.name));
+        Ok(body)
+    }
+}
+
+fn fresh(mut body: Value) -> Value {
+    metadata_mut(&mut body).retain(|name, _| !SERVERS_OWN.contains(&name.as_str()));
+    if let Some(root) = body.as_object_mut() {
+        root.remove("status");
+    }
+    body
 }

@@ -12,8 +12,7 @@ mod lists;
 use serde_json::{Map, Value};
 
 use super::apply::go;
-use super::schema::Schema;
-use super::schema::model::{Shape, Slot, TypeId};
+use super::schema::{Schema, Shape, Slot, TypeId};
 use super::status::ApiError;
 
 const DIRECTIVE: &str = "$patch";

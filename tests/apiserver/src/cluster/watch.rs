@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::ResourceId;
 use super::history::Event;
 use super::kind::Kind;
 use super::list::{Snapshot, scope_of};
 use super::options::{Version, WatchOptions};
-use super::resource::ResourceId;
 use super::status::ApiError;
 use super::store::Cluster;
 use super::table::Scope;

@@ -13,15 +13,13 @@ use serde_json::{Value, json};
 
 use super::apply::Managed;
 use super::call::Call;
-use super::crd;
 use super::kind::Kind;
 use super::metadata::{drop_type, has_finalizers, member, metadata_mut, set_version};
 use super::object::Object;
 use super::owners::Owners;
-use super::prepare;
 use super::status::{ApiError, Cause};
 use super::store::Cluster;
-use super::warnings;
+use super::{crd, prepare, warnings};
 
 /// How often a generated name is drawn before the server gives up.
 const NAME_DRAWS: usize = 8;

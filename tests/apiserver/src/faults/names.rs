@@ -6,9 +6,9 @@
 //!    more kinds of names are known: those announced by `expect_resource`, of definitions removed by
 //!    `withdraw_definition`, and those that a fault was set for while they were served.
 //!
-//! Next: `counts.rs` counts how often a fault has taken effect.
+//! Next: `../faults.rs` counts how often a fault has taken effect.
 use super::Faults;
-use crate::cluster::resource::ResourceId;
+use crate::cluster::ResourceId;
 use crate::world::Inner;
 
 /// Why a fault could not be set.

@@ -7,11 +7,10 @@ use serde_json::{Map, Value};
 
 use super::ask::Ask;
 use crate::cluster::call::Validation;
-use crate::cluster::field_validation;
-use crate::cluster::go_json;
+use crate::cluster::encoding::read_yaml;
 use crate::cluster::status::ApiError;
+use crate::cluster::{field_validation, go_json};
 use crate::protobuf::{self, Expected, Refused};
-use crate::yaml;
 
 /// The Go type into which a real server reads a body's type; its refusals name it.
 const TYPE_OF_A_BODY: &str =
@@ -78,7 +77,7 @@ impl Ask {
         match self.media_type() {
             "" | "application/json" => json(&self.body).map_err(|why| unrecognized(kind, &why, &self.body)),
             "application/yaml" => {
-                let read = yaml::decode(&self.body).map_err(|error| format!("yaml: {error}"));
+                let read = read_yaml(&self.body).map_err(|error| format!("yaml: {error}"));
                 read.and_then(object_of).map_err(|why| unrecognized(kind, &why, &self.body))
             }
             "application/vnd.kubernetes.protobuf" if !self.kind.custom => {

@@ -15,21 +15,19 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use super::respond;
+use super::respond::{self, COMPRESS_FROM};
+use crate::cluster::ResourceId;
 use crate::cluster::encoding::{Encoding, Representation, yaml_of};
 use crate::cluster::kind::Kind;
 use crate::cluster::list::Page;
 use crate::cluster::object::Object;
 use crate::cluster::printer::is_printed;
 use crate::cluster::representation::Form;
-use crate::cluster::resource::ResourceId;
 use crate::cluster::status::ApiError;
 use crate::fault_state::{Dial, Switch};
 use crate::protobuf::answer::{self, Type};
 use crate::world::{Inner, World};
 
-/// From this size on an answer is compressed, if the client takes it.
-pub(crate) const COMPRESS_FROM: usize = 128 * 1024;
 const PIECE: usize = 64 * 1024;
 /// A slowed list sends one piece in this time.
 const SLOW_STEP: Duration = Duration::from_millis(50);

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::accept::Answer;
 use super::ask::Ask;
-use super::{manager, respond};
+use super::{respond, write};
 use crate::cluster::call::{Call, PatchKind};
+use crate::cluster::encoding::read_yaml;
 use crate::cluster::options::{self, check_dry_run, value};
 use crate::cluster::status::{ApiError, Cause};
-use crate::yaml;
 
 const APPLY: &str = "application/apply-patch+yaml";
 const OPTIONS: &str = "PatchOptions";
@@ -58,9 +58,9 @@ pub(crate) fn applied(ask: &Ask) -> Result<(bool, Value), ApiError> {
 fn check_apply(ask: &Ask) -> Result<bool, ApiError> {
     if value(&ask.query, "fieldManager").is_empty() {
         let cause = Cause::required("fieldManager", "is required for apply patch");
-        return Err(manager::refuse(OPTIONS, cause));
+        return Err(write::refuse_options(OPTIONS, cause));
     }
-    manager::check(ask, OPTIONS)?;
+    write::check_manager(ask, OPTIONS)?;
     check_dry_run(&ask.query, OPTIONS)?;
     Ok(options::flag(&ask.query, "force"))
 }
@@ -73,7 +73,7 @@ fn config(ask: &Ask) -> Result<Value, ApiError> {
     let refuse = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
     let config = match serde_json::from_slice(&ask.body) {
         Ok(config) => config,
-        Err(_) => yaml::decode(&ask.body)
+        Err(_) => read_yaml(&ask.body)
             .map_err(|error| refuse(&format!("error converting YAML to JSON: yaml: {error}")))?,
     };
     let what = match config {
@@ -107,11 +107,11 @@ pub(crate) fn patch_kind(ask: &Ask) -> Result<PatchKind, ApiError> {
         }
         _ => return Err(ApiError::unknown_patch()),
     };
-    manager::check(ask, OPTIONS)?;
+    write::check_manager(ask, OPTIONS)?;
     check_dry_run(&ask.query, OPTIONS)?;
     if !value(&ask.query, "force").is_empty() {
         let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
-        return Err(manager::refuse(OPTIONS, cause));
+        return Err(write::refuse_options(OPTIONS, cause));
     }
     Ok(kind)
 }

@@ -4,16 +4,29 @@
 //! 1. Every API answer says `Cache-Control: no-cache, private`, as a real server does.
 //! 2. A refusal is a `Status` object, unless it is always plain text or a fault switch asks for text.
 //! 3. The content type names the language the body is in, and nothing else.
+//! 4. An answer that is complete before it is sent is compressed as gzip from 128 KiB on, if the client accepts it, as a
+//!    real server does. Lists are compressed while they are written, in `list_body.rs`.
+
+use std::io;
+use std::io::Write as _;
+
+use actix_web::body::{BodySize, MessageBody as _};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY, WARNING,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
+
+/// From this size on an answer is compressed, if the client takes it.
+pub(crate) const COMPRESS_FROM: usize = 128 * 1024;
 
 /// The head of a JSON answer.
 pub(crate) fn head(code: u16) -> HttpResponseBuilder {
@@ -85,4 +98,35 @@ pub(crate) fn refusal(error: &ApiError, plain: bool, encoding: Encoding) -> Http
         answer.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
     warned(answer, error.warnings())
+}
+
+/// The answer, compressed if it is large and not compressed yet.
+pub(crate) fn compressed(answer: HttpResponse) -> HttpResponse {
+    let size = match answer.body().size() {
+        BodySize::Sized(size) => size,
+        BodySize::None | BodySize::Stream => return answer,
+    };
+    if size < COMPRESS_FROM as u64 || answer.headers().contains_key(CONTENT_ENCODING) {
+        return answer;
+    }
+    let (head, body) = answer.into_parts();
+    let bytes = match body.try_into_bytes() {
+        Ok(bytes) => bytes,
+        Err(body) => return head.set_body(body),
+    };
+    let Ok(small) = member(&bytes) else { return head.set_body(bytes).map_into_boxed_body() };
+    let mut answer = head.set_body(small).map_into_boxed_body();
+    answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    answer.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    answer
+}
+
+/// These bytes as gzip.
+///
+/// # Errors
+/// Never: writing to memory does not fail; the encoder's type says it could.
+fn member(bytes: &[u8]) -> io::Result<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
+    encoder.write_all(bytes)?;
+    encoder.finish().map(Bytes::from)
 }

@@ -7,8 +7,7 @@ use actix_web::HttpResponse;
 use serde_json::{Map, Value, json};
 
 use super::ask::Ask;
-use super::auth;
-use super::{respond, rights};
+use super::{auth, respond};
 use crate::access::Authorization;
 use crate::access::service_account::{self, ISSUER};
 use crate::access::user::User;
@@ -106,7 +105,7 @@ fn wish(spec: &Value) -> Result<Wish<'_>, ApiError> {
 fn decided(ask: &Ask, user: &User, mut body: Value) -> Result<Value, ApiError> {
     let Decision { allowed, reason } = {
         let spec = &body["spec"];
-        rights::decide(&ask.world, user, &wish(spec)?)
+        auth::decide(&ask.world, user, &wish(spec)?)
     };
     let mut status = json!({"allowed": allowed});
     if !reason.is_empty() {

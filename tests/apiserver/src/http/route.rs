@@ -4,7 +4,7 @@
 //! 1. A trailing slash changes nothing.
 //! 2. `/api/v1/namespaces/x` is the object; `/api/v1/namespaces/x/pods` is the pods in it.
 //!
-//! Next: `handle.rs` acts on it.
+//! Next: `mod.rs` acts on it.
 use crate::cluster::options::{self, Query};
 
 /// What the path names.

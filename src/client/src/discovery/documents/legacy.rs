@@ -13,7 +13,7 @@ use super::{DocumentError, api_resource, or_default, parsed, singular, subresour
 use crate::discovery::model::{DiscoveredGroup, DiscoveredResource, DiscoveredVersion};
 
 #[cfg(feature = "disk-cache")]
-pub(in super::super) use written::{written_groups, written_resources};
+pub(crate) use written::{written_groups, written_resources};
 
 #[cfg(feature = "disk-cache")]
 mod written;
@@ -98,7 +98,7 @@ pub(super) fn core(body: &[u8]) -> Result<Vec<DiscoveredGroup>, DocumentError> {
 }
 
 /// The groups of `/apis`, or of a cache on disk, which has the core group among them.
-pub(in super::super) fn groups(body: &[u8]) -> Result<Vec<DiscoveredGroup>, DocumentError> {
+pub(crate) fn groups(body: &[u8]) -> Result<Vec<DiscoveredGroup>, DocumentError> {
     let groups = parsed::<GroupList>(body)?.groups;
     let read = groups.into_iter().map(|found| {
         let versions = found.versions.into_iter().map(|version| version.version).collect();
@@ -115,7 +115,7 @@ fn group(name: String, preferred: Option<String>, versions: Vec<String>) -> Disc
 }
 
 /// The resources of one version of a group.
-pub(in super::super) fn resources(
+pub(crate) fn resources(
     body: &[u8],
     own: (&str, &str),
 ) -> Result<Vec<Arc<DiscoveredResource>>, DocumentError> {

@@ -1,4 +1,4 @@
-//! The channels against frames of a server: each rule, and any cutting of any messages.
+//! The channels against frames of a server: each rule, and any cutting of any messages; the handshake before them.
 
 use actix_http::ws::CloseReason;
 use proptest::prelude::*;
@@ -198,4 +198,49 @@ proptest! {
         }
         prop_assert_eq!(received, expected);
     }
+}
+
+const BOTH: [Protocol; 2] = [Protocol::V5, Protocol::V4];
+
+fn answer(key: &Key, change: (HeaderName, Option<&str>)) -> HeaderMap {
+    let proof = hash_key(key.0.as_bytes());
+    let mut headers = HeaderMap::new();
+    headers.insert(UPGRADE, HeaderValue::from_static("WebSocket"));
+    headers.insert(CONNECTION, HeaderValue::from_static("keep-alive, Upgrade"));
+    headers.insert(SEC_WEBSOCKET_ACCEPT, HeaderValue::from_bytes(&proof).expect("base64"));
+    headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("v4.channel.k8s.io"));
+    match change {
+        (name, None) => drop(headers.remove(name)),
+        (name, Some(value)) => drop(headers.insert(name, value.parse().expect("a value"))),
+    }
+    headers
+}
+
+#[test]
+fn str_05_the_request_offers_v5_before_v4_with_a_key_of_its_own() {
+    let mut request = Request::new(());
+    let key = offer(&mut request, &BOTH);
+    assert_eq!(request.headers()[SEC_WEBSOCKET_PROTOCOL], "v5.channel.k8s.io, v4.channel.k8s.io");
+    assert_eq!(STANDARD.decode(&key.0).expect("base64").len(), 16);
+    assert_ne!(offer(&mut request, &BOTH).0, key.0);
+}
+
+#[test]
+fn str_05_an_answer_that_is_not_to_this_request_or_chooses_no_offered_protocol_is_refused() {
+    let key = offer(&mut Request::new(()), &BOTH);
+    let unchanged = || (UPGRADE, Some("websocket"));
+    assert_eq!(accepted(&key, &BOTH, &answer(&key, unchanged())).expect("accepted"), Protocol::V4);
+    for (name, value) in [
+        (UPGRADE, None),
+        (UPGRADE, Some("SPDY/3.1")),
+        (CONNECTION, Some("close")),
+        (SEC_WEBSOCKET_ACCEPT, None),
+        (SEC_WEBSOCKET_ACCEPT, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")),
+        (SEC_WEBSOCKET_PROTOCOL, None),
+        (SEC_WEBSOCKET_PROTOCOL, Some("v1.channel.k8s.io")),
+    ] {
+        let refused = accepted(&key, &BOTH, &answer(&key, (name.clone(), value)));
+        assert!(matches!(refused, Err(StreamError::Handshake(_))), "{name}: {value:?}");
+    }
+    assert!(accepted(&key, &[Protocol::V5], &answer(&key, unchanged())).is_err(), "v4 was not offered");
 }

@@ -1,13 +1,20 @@
 //! Converts an answer of awc: its head into types of the crate `http`, its body into a stream that ends when it is whole.
 //!
-//! Answers "when does a body end, and how?" It does not look at the content. Invariants:
+//! Answers "when does a body end, and how?" It does not look at the content. A watch also ends when its connection is
+//! outdated, and the next one has a connection with the newest TLS configuration. A renewed token does not end a watch: the
+//! server has checked the old one when the watch began. Invariants:
 //! 1. The end of the connection is an error here, [`TransportError::Truncated`] if the peer closed in order: where it may
 //!    be the end of the body, `read_ahead.rs` makes it one.
 //! 2. Nothing comes after an error.
+//! 3. A watch ends at most 20 s after a renewal of the TLS configuration has been seen here, and cleanly: its reader asks
+//!    for a new one from the last version, as after any end.
+//! 4. Certificate files are looked at also while no request is sent.
 //!
-//! Read next: `socket.rs`, which makes the end of a connection visible.
+//! Read next: `socket.rs`, which makes the end of a connection visible; `../../identity.rs`, which renews.
 
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use actix_http::ContentEncoding;
 use actix_http::encoding::Decoder;
@@ -17,9 +24,10 @@ use bytes::Bytes;
 use futures_util::stream::{self, LocalBoxStream};
 use futures_util::{Stream, StreamExt};
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use tokio::time::{Instant, sleep_until};
 
 use super::super::{Body, TransportError};
-use super::renewal::Renewal;
+use crate::identity::Identities;
 
 type Payload = LocalBoxStream<'static, Result<Bytes, PayloadError>>;
 
@@ -108,3 +116,37 @@ fn end_of(error: PayloadError) -> TransportError {
         _ => TransportError::Broken { during: "in the body", source },
     }
 }
+
+/// How often an open watch looks: the files themselves are read once a minute for all watches together.
+const LOOK_EACH: Duration = Duration::from_secs(20);
+
+/// The interest of one open watch in renewals.
+pub(super) struct Renewal {
+    identities: Arc<Identities>,
+    connections: u64,
+    look_at: Instant,
+}
+
+impl Renewal {
+    /// For a watch on a connection of the TLS configuration with this count; nothing if it cannot change.
+    pub(super) fn new(identities: &Arc<Identities>, connections: u64) -> Option<Self> {
+        let look_at = Instant::now() + LOOK_EACH;
+        identities.tls_can_change().then(|| Self { identities: Arc::clone(identities), connections, look_at })
+    }
+
+    /// Resolves when the connection is outdated. A caller that stops waiting loses nothing.
+    pub(super) async fn is_needed(&mut self) {
+        loop {
+            sleep_until(self.look_at).await;
+            // A renewal that fails is logged there; the old connection stays.
+            let _ = self.identities.current().await;
+            if self.identities.connections() != self.connections {
+                return;
+            }
+            self.look_at = Instant::now() + LOOK_EACH;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

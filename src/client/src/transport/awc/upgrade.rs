@@ -6,7 +6,7 @@
 //! 2. Bytes that came in one packet with the head of the answer are the first of the stream.
 //! 3. The orderly end of the connection is the end of the stream; whether it may end there is its reader's affair.
 //!
-//! Read next: `../../streams/handshake.rs`, which makes such requests.
+//! Read next: `../../streams/channels.rs`, which makes such requests.
 
 use std::future::poll_fn;
 use std::io;

@@ -8,7 +8,7 @@
 //!    [`Cut::Unsure`].
 //! 3. Of a field that is there twice, each is cut.
 //!
-//! Read next: `wire/fields.rs`; `representation/prune.rs`, the only user but for encoded objects.
+//! Read next: `wire/field_path.rs`; `representation/mod.rs`, the only user but for encoded objects.
 
 use serde::de::IgnoredAny;
 

@@ -1,11 +1,17 @@
-//! What differs between two states of an object: fields added, modified and removed.
+//! The fields an object has, as its schema divides them, and what differs between two states of it: fields added, modified
+//! and removed.
 //!
-//! Answers: what did a write do, field by field? A field stands in at most one of the three sets.
+//! Answers: which set of fields is this object, which an applier owns after sending it, and what did a write do, field by
+//! field? A field stands in at most one of the three sets of a comparison. Nothing is owned here.
 //! 1. Atomic maps and lists, and maps and lists that are empty on both sides, are compared as one value.
 //! 2. A granular map or a list item that is added or removed is a field itself, beside its members.
 //! 3. Items that are there twice on both sides are compared as one value.
+//! 4. An object's own fields: an atomic map or list is one field; a granular map is its members; an associative list is its
+//!    items, each of which is also a member itself. So is a member that no schema declares (a label, a data key), and an
+//!    empty or null one. Items that are there twice in a list are one member, without members below it.
 //!
-//! Next: `ownership.rs` takes fields from their owners by this.
+//! Next: `mod.rs` takes fields from their owners by this.
+
 use serde_json::Value;
 
 use super::element::Element;
@@ -169,4 +175,44 @@ fn items(shape: &ListShape<'_>, olds: &[&Value], news: &[&Value]) -> Difference 
             Difference { itself: Some(Change::Added), below: difference(shape.items, Some(old), None).below }
         }
     }
+}
+
+/// The fields of an object, without the root itself.
+pub(crate) fn fields(place: Place<'_>, value: &Value) -> FieldSet {
+    own_fields(place, value).1
+}
+
+/// Whether the value itself is a field, and the fields below it.
+fn own_fields(place: Place<'_>, value: &Value) -> (bool, FieldSet) {
+    match place.shape(Some(value)) {
+        Shape::Scalar(_) => (true, FieldSet::default()),
+        Shape::Map(map) if map.atomic => (true, FieldSet::default()),
+        Shape::List(list) if list.is_atomic() => (true, FieldSet::default()),
+        Shape::Map(map) => (false, members_of(&map, value)),
+        Shape::List(list) => (false, items_of(&list, value)),
+        Shape::Unknown => (false, FieldSet::default()),
+    }
+}
+
+fn members_of(map: &MapShape<'_>, value: &Value) -> FieldSet {
+    let mut set = FieldSet::default();
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let (place, declared) = map.member(name);
+        let (leaf, below) = own_fields(place, value);
+        let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+        set.insert(Element::field(name), leaf || empty || !declared, below);
+    }
+    set
+}
+
+fn items_of(list: &ListShape<'_>, value: &Value) -> FieldSet {
+    let mut set = FieldSet::default();
+    for (element, items) in list.indexed(value.as_array()) {
+        let below = match items.as_slice() {
+            [item] => own_fields(list.items, item).1,
+            _ => FieldSet::default(),
+        };
+        set.insert(element, true, below);
+    }
+    set
 }

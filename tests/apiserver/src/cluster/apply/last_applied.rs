@@ -7,12 +7,11 @@
 //! 3. An existing annotation is kept up to date; none is created.
 use serde_json::Value;
 
-use super::compare::compare;
-use super::extract;
+use super::compare::{self, compare};
 use super::managed::Managed;
-use super::ownership::{Applied, Refused, Writer};
 use super::set::FieldSet;
 use super::shape::Place;
+use super::{Applied, Refused, Writer};
 
 const KUBECTL: &str = "kubectl";
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -84,6 +83,6 @@ fn allowed(place: Place<'_>, live: &Value, version: &str) -> Option<FieldSet> {
         return None;
     }
     let changed = compare(place, &last, live);
-    let fields = extract::fields(place, &last);
+    let fields = compare::fields(place, &last);
     Some(fields.difference(&changed.modified).difference(&changed.added).difference(&changed.removed))
 }

@@ -6,14 +6,13 @@
 //! 2. Entries stand in the order of operation, time, manager, version, subresource.
 //! 3. At most ten owners update; beyond that the oldest of a version are merged into `ancient-changes`.
 //!
-//! Next: `ownership.rs` decides.
+//! Next: `mod.rs` decides.
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::element::write_text;
-use super::fields_v1::{self, FieldsError};
-use super::set::FieldSet;
+use super::set::{self, FieldSet, FieldsError};
 use crate::cluster::metadata::timestamp;
 
 /// How many owners that update an object may have.
@@ -213,7 +212,7 @@ impl Entry {
             version: text("apiVersion").to_owned(),
             subresource: text("subresource").to_owned(),
         };
-        let fields = fields_v1::decode(entry.get("fieldsV1").unwrap_or(&Value::Null))?;
+        let fields = set::decode(entry.get("fieldsV1").unwrap_or(&Value::Null))?;
         Ok(Self { owner, time, fields })
     }
 
@@ -232,7 +231,7 @@ impl Entry {
         member("apiVersion", &owner.version, out);
         member("time", &self.time.map(timestamp).unwrap_or_default(), out);
         out.push_str("\"fieldsType\":\"FieldsV1\",\"fieldsV1\":");
-        fields_v1::encode(&self.fields, out);
+        set::encode(&self.fields, out);
         if !owner.subresource.is_empty() {
             out.push_str(",\"subresource\":");
             write_text(&owner.subresource, out);

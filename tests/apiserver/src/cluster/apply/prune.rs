@@ -9,8 +9,8 @@
 //! Next: `apply.rs` calls it between merging and comparing.
 use serde_json::Value;
 
+use super::compare;
 use super::element::Element;
-use super::extract;
 use super::set::FieldSet;
 use super::shape::{ListShape, MapShape, Place, Shape};
 
@@ -21,8 +21,8 @@ pub(crate) fn prune(place: Place<'_>, merged: Value, last: &FieldSet, owned: &Fi
         return merged;
     }
     let last = with_declared(place, last);
-    let all = with_declared(place, &extract::fields(place, &merged));
-    let kept = |value: &Value| with_declared(place, &extract::fields(place, value));
+    let all = with_declared(place, &compare::fields(place, &merged));
+    let kept = |value: &Value| with_declared(place, &compare::fields(place, value));
     let without_last = kept(&remove(place, &merged, &last));
     // What other managers own is put back, with its parents.
     let owned = without_last.union(with_declared(place, owned));

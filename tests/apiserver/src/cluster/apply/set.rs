@@ -1,16 +1,23 @@
 //! A set of paths into an object, as a trie: which fields does a manager own?
 //!
-//! Answers: which fields do two owners share, and which has only one? It does not use schemas or values.
+//! Answers: which fields do two owners share, which has only one, and how is a set written? It does not use schemas or values.
 //! 1. The nodes of a level are sorted by element, each element once.
 //! 2. No node is empty: it is a member, or has a member below it. So equal sets are equal tries.
 //! 3. A path and a longer one are two members: `difference` of a parent leaves its children, only
 //!    `recursive_difference` removes them too.
 //!
-//! Next: `fields_v1.rs` writes sets down, `extract.rs` and `compare.rs` make them of objects.
+//! 4. In `metadata.managedFields` a set stands as `fieldsV1`: a member without anything below it is `{}`; one with something
+//!    below it holds `".": {}` beside that. Reading what was written gives the same set. Elements of an unknown type are
+//!    skipped, with all below them.
+//!
+//! Next: `managed.rs` puts manager, operation and time around a set, `compare.rs` makes sets of objects.
+
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::element::Element;
+use serde_json::{Map, Value};
+
+use super::element::{Element, ElementError, write_text};
 
 /// A set of paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -228,4 +235,68 @@ impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|element| element.fmt(f))
     }
+}
+
+const SELF: &str = ".";
+
+/// Why a value is not `fieldsV1`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum FieldsError {
+    #[error("a set of fields is a JSON object")]
+    NotAnObject,
+    #[error("cannot read a path element")]
+    Element(#[from] ElementError),
+}
+
+/// Reads a set.
+///
+/// # Errors
+/// If the value is not of this form.
+pub(crate) fn decode(value: &Value) -> Result<FieldSet, FieldsError> {
+    match value {
+        Value::Null => Ok(FieldSet::default()),
+        Value::Object(fields) => level(fields),
+        _ => Err(FieldsError::NotAnObject),
+    }
+}
+
+fn level(fields: &Map<String, Value>) -> Result<FieldSet, FieldsError> {
+    let mut set = FieldSet::default();
+    for (text, below) in fields {
+        if text == SELF {
+            continue;
+        }
+        let Some(element) = Element::parse(text)? else { continue };
+        let children = decode(below)?;
+        let member = children.is_empty() || below.get(SELF).is_some();
+        set.insert(element, member, children);
+    }
+    Ok(set)
+}
+
+/// Writes a set.
+pub(crate) fn encode(set: &FieldSet, out: &mut String) {
+    let mut text = String::new();
+    encode_level(set, false, out, &mut text);
+}
+
+fn encode_level(set: &FieldSet, member: bool, out: &mut String, text: &mut String) {
+    out.push('{');
+    let mut first = true;
+    if member && !set.is_empty() {
+        out.push_str("\".\":{}");
+        first = false;
+    }
+    for node in set.nodes() {
+        if !std::mem::take(&mut first) {
+            out.push(',');
+        }
+        text.clear();
+        node.element.write(text);
+        write_text(text, out);
+        out.push(':');
+        encode_level(&node.children, node.member, out, text);
+    }
+    out.push('}');
 }

@@ -6,15 +6,14 @@
 //! 2. Without a type, a map is granular, its members too, and everything else is one field.
 //! 3. An item that omits a key has that key's default; an item without any key has no element.
 //!
-//! Next: `extract.rs`, `compare.rs`, `merge.rs` and `prune.rs` walk objects by this.
+//! Next: `compare.rs`, `merge.rs` and `prune.rs` walk objects by this.
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::element::{Datum, Element, compare_numbers};
-use crate::cluster::schema::Schema;
-use crate::cluster::schema::model::{
-    Format, List, ListMerge, Object, Scalar, Shape as TypeShape, Slot, TypeId,
+use crate::cluster::schema::{
+    Format, List, ListMerge, Object, Scalar, Schema, Shape as TypeShape, Slot, TypeId,
 };
 
 /// A place in an object, described by its schema.

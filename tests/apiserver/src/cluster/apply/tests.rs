@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::compare::compare;
+use super::compare::{self, compare};
 use super::element::Element;
 use super::set::FieldSet;
 use super::shape::Place;
-use super::{check, extract, fields_v1};
-use crate::cluster::schema::{Schema, builtin};
+use super::{check, set};
+use crate::cluster::schema::{Schema, load};
 
 type Naive = BTreeSet<Vec<Element>>;
 
@@ -51,9 +51,9 @@ proptest! {
     fn fields_v1_reads_what_it_wrote(paths in paths()) {
         let set = trie(&paths);
         let mut text = String::new();
-        fields_v1::encode(&set, &mut text);
+        set::encode(&set, &mut text);
         let value: Value = serde_json::from_str(&text).unwrap();
-        prop_assert_eq!(fields_v1::decode(&value).unwrap(), set);
+        prop_assert_eq!(set::decode(&value).unwrap(), set);
     }
 
     #[test]
@@ -78,12 +78,12 @@ proptest! {
 }
 
 fn schema(group: &str, kind: &str) -> Schema {
-    builtin::schema(group, "v1", kind).unwrap()
+    load::builtin(group, "v1", kind).unwrap()
 }
 
 fn text(set: &FieldSet) -> String {
     let mut text = String::new();
-    fields_v1::encode(set, &mut text);
+    set::encode(set, &mut text);
     text
 }
 
@@ -96,7 +96,7 @@ fn an_applied_pod_has_the_fields_of_its_schema() {
             "nodeSelector": {"z": "1"},
         },
     });
-    let set = extract::fields(Place::root(&schema("", "Pod")), &pod);
+    let set = compare::fields(Place::root(&schema("", "Pod")), &pod);
     assert_eq!(
         text(&set),
         concat!(

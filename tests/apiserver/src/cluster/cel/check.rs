@@ -10,8 +10,7 @@ use std::collections::BTreeSet;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SourceInfo, operators};
 use cel::{IdedExpr, Program};
 
-use super::issues::tell;
-use super::library;
+use super::{library, tell};
 use crate::cluster::schema::source::{Others, Source};
 
 /// The names of types, which are values too.

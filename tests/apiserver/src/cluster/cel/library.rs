@@ -17,7 +17,7 @@ use super::functions::{Given, Library, failed, give, int, number, of, text, trut
 use super::{net, quantity};
 use crate::cluster::names::{self, NameRule};
 use crate::cluster::schema::format as formats;
-use crate::cluster::schema::patterns::pattern_words;
+use crate::cluster::schema::format::pattern_words;
 
 /// What the crate's own libraries have.
 const OWN: &str = "bool bytes double duration dyn int string timestamp type uint size contains endsWith matches startsWith \

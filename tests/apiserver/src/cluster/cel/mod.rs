@@ -5,16 +5,20 @@
 //! 1. An expression is read once, and never changes.
 //! 2. What is not there (a variable, a function, a field of the schema) is refused before any run. Types and costs are
 //!    not computed: an operator that does not fit fails when the rule is evaluated.
-//! 3. Error texts are those of a real server, as far as the crate tells the cause.
+//! 3. Error texts are those of a real server, as far as the crate tells the cause. An issue of an expression is shown with
+//!    its line and a mark under its place.
 //!
 //! Next: `check.rs` looks for what is not there; `library.rs`, `net.rs` and `quantity.rs` have the functions.
+
 mod check;
 mod functions;
-mod issues;
 mod library;
 mod net;
 mod quantity;
 mod url;
+
+use cel::common::ast::SourceInfo;
+use cel::{Context, ExecutionError, ParseErrors, Program, Value};
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +28,6 @@ use std::sync::Arc;
 
 use cel::common::types::{CelOptional, CelString};
 use cel::common::value::{CowVal, Val};
-use cel::{Context, ExecutionError, Program, Value};
 
 use crate::cluster::schema::source::Source;
 
@@ -67,8 +70,7 @@ impl Expression {
             return Err(format!("expression code point size exceeds limit: {LONGEST}"));
         }
         apart(|| {
-            let program =
-                library::LANGUAGE.compile(text).map_err(|errors| issues::of_syntax(text, &errors))?;
+            let program = library::LANGUAGE.compile(text).map_err(|errors| of_syntax(text, &errors))?;
             let (variables, result) = check::check(&program, source, whole)?;
             Ok(Self { program, variables, result })
         })
@@ -132,4 +134,52 @@ fn words(error: ExecutionError) -> String {
         | ExecutionError::ValuesNotComparable(..) => "no such overload".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// The issues in the order of their places.
+fn tell(source: &SourceInfo, mut issues: Vec<(u64, String)>) -> String {
+    issues.sort_by_key(|(id, _)| place(source, *id));
+    let told: Vec<String> =
+        issues.iter().map(|(id, words)| told(&source.source, place(source, *id), words)).collect();
+    told.join("\n")
+}
+
+/// Errors of the parser.
+fn of_syntax(text: &str, errors: &ParseErrors) -> String {
+    let told = errors.errors.iter().filter_map(|error| {
+        let (place, words) = worded(error.pos, &error.msg)?;
+        Some(told(text, place, &words))
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// The parser's error text and place in the form of Go's parser; none if Go's parser reports nothing.
+fn worded((line, column): (isize, isize), words: &str) -> Option<((isize, isize), String)> {
+    if words.starts_with("Incomplete `") {
+        return None;
+    }
+    if let Some(name) = words.strip_prefix("reserved identifier: .") {
+        return Some(((line, column - 1), format!("reserved identifier: {name}")));
+    }
+    let words = match words.split_once(" expecting {<EOF>, ") {
+        Some((before, _)) => format!("{before} expecting <EOF>"),
+        None => words.to_owned(),
+    };
+    Some(((line, column), words))
+}
+
+fn place(source: &SourceInfo, id: u64) -> (isize, isize) {
+    let start = source.offset_for(id).map_or(0, |(start, _)| start as usize);
+    let before: String = source.source.chars().take(start).collect();
+    let line = before.matches('\n').count();
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count());
+    (isize::try_from(line + 1).unwrap_or(1), isize::try_from(column + 1).unwrap_or(1))
+}
+
+/// One issue with its line and a mark under its place.
+fn told(text: &str, (line, column): (isize, isize), words: &str) -> String {
+    let shown =
+        usize::try_from(line - 1).ok().and_then(|line| text.split('\n').nth(line)).unwrap_or_default();
+    let dots = ".".repeat(usize::try_from(column - 1).unwrap_or_default());
+    format!("ERROR: <input>:{line}:{column}: {words}\n | {shown}\n | {dots}^")
 }

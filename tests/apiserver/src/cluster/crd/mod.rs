@@ -15,8 +15,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::definition::{Definition, check, text, texts};
-use super::go_json;
+use super::definition::{Definition, check, text_at, texts_at};
 use super::kind::{
     CREATED_COLUMN, Column, GenerationRule, Kind, NAME_COLUMN, Rules, ScalePaths, Subresource,
 };
@@ -24,9 +23,9 @@ use super::metadata::{set_type, timestamp};
 use super::names::NameRule;
 use super::object::Object;
 use super::registry::priority;
-use super::resource::ResourceId;
 use super::status::Cause;
 use super::store::Cluster;
+use super::{ResourceId, go_json};
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const RULES: Rules = Rules {
@@ -83,23 +82,24 @@ pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
 }
 
 fn kind(definition: &Value, version: &Value) -> Kind {
-    let name = text(definition, "/status/acceptedNames/kind");
+    let name = text_at(definition, "/status/acceptedNames/kind");
     let or = |given: &str, default: String| if given.is_empty() { default } else { given.to_owned() };
     let selectable = version.get("selectableFields").and_then(Value::as_array);
     let paths = selectable.into_iter().flatten().filter_map(|field| field["jsonPath"].as_str());
     let field = |path: &str| (path.trim_start_matches('.').to_owned(), path.replace('.', "/"));
-    let resource = ResourceId::new(text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
+    let resource =
+        ResourceId::new(text_at(definition, "/spec/group"), text_at(definition, "/spec/names/plural"));
     Kind {
         storage: resource.clone(),
         resource,
         version: version["name"].as_str().unwrap_or_default().to_owned(),
         stored_version: stored_version(definition).to_owned(),
         kind: name.to_owned(),
-        list_kind: or(text(definition, "/status/acceptedNames/listKind"), format!("{name}List")),
-        singular: or(text(definition, "/status/acceptedNames/singular"), name.to_lowercase()),
-        short_names: texts(definition, "/status/acceptedNames/shortNames"),
-        categories: texts(definition, "/status/acceptedNames/categories"),
-        namespaced: text(definition, "/spec/scope") == "Namespaced",
+        list_kind: or(text_at(definition, "/status/acceptedNames/listKind"), format!("{name}List")),
+        singular: or(text_at(definition, "/status/acceptedNames/singular"), name.to_lowercase()),
+        short_names: texts_at(definition, "/status/acceptedNames/shortNames"),
+        categories: texts_at(definition, "/status/acceptedNames/categories"),
+        namespaced: text_at(definition, "/spec/scope") == "Namespaced",
         verbs: VERBS.map(str::to_owned).to_vec(),
         subresources: subresources(version, name),
         scale: scale(version),
@@ -198,7 +198,7 @@ fn deprecation(definition: &Value, version: &Value) -> Option<String> {
     if let Some(warning) = version["deprecationWarning"].as_str() {
         return Some(warning.to_owned());
     }
-    let (group, kind) = (text(definition, "/spec/group"), text(definition, "/spec/names/kind"));
+    let (group, kind) = (text_at(definition, "/spec/group"), text_at(definition, "/spec/names/kind"));
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let current = |other: &&Value| {
         let better = priority(&name(other)) < priority(&name(version));

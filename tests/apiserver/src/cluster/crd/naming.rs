@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{first_status, kinds, stored_versions, text, texts};
+use super::{first_status, kinds, stored_versions, text_at, texts_at};
+use crate::cluster::ResourceId;
 use crate::cluster::call::Call;
 use crate::cluster::metadata::timestamp;
-use crate::cluster::resource::ResourceId;
 use crate::cluster::store::Cluster;
 
 const ACCEPTED: &str = "NamesAccepted";
@@ -27,9 +27,9 @@ struct Used {
 
 impl Used {
     fn note(&mut self, definition: &Value) {
-        let name = |member: &str| text(definition, &format!("/status/acceptedNames/{member}")).to_owned();
+        let name = |member: &str| text_at(definition, &format!("/status/acceptedNames/{member}")).to_owned();
         self.resources.extend([name("plural"), name("singular")]);
-        self.resources.extend(texts(definition, "/status/acceptedNames/shortNames"));
+        self.resources.extend(texts_at(definition, "/status/acceptedNames/shortNames"));
         self.kinds.extend([name("kind"), name("listKind")]);
     }
 }
@@ -50,13 +50,13 @@ impl Decision {
         decision.take_short_names(definition, used);
         decision.take(definition, "kind", &used.kinds, "KindConflict");
         decision.take(definition, "listKind", &used.kinds, "ListKindConflict");
-        decision.put("categories", texts(definition, "/spec/names/categories"));
+        decision.put("categories", texts_at(definition, "/spec/names/categories"));
         decision
     }
 
     fn take(&mut self, definition: &Value, member: &str, used: &BTreeSet<String>, reason: &'static str) {
-        let asked = text(definition, &format!("/spec/names/{member}"));
-        if asked != text(definition, &format!("/status/acceptedNames/{member}")) && used.contains(asked) {
+        let asked = text_at(definition, &format!("/spec/names/{member}"));
+        if asked != text_at(definition, &format!("/status/acceptedNames/{member}")) && used.contains(asked) {
             self.refused = Some((reason, in_use(asked)));
         } else {
             self.accepted.insert(member.to_owned(), json!(asked));
@@ -65,8 +65,8 @@ impl Decision {
 
     fn take_short_names(&mut self, definition: &Value, used: &Used) {
         let (asked, had) = (
-            texts(definition, "/spec/names/shortNames"),
-            texts(definition, "/status/acceptedNames/shortNames"),
+            texts_at(definition, "/spec/names/shortNames"),
+            texts_at(definition, "/status/acceptedNames/shortNames"),
         );
         let mut taken: Vec<String> = Vec::new();
         for name in asked.iter().filter(|name| !had.contains(name) && used.resources.contains(*name)) {
@@ -176,11 +176,11 @@ impl Cluster {
         if !is_new && names == accepted {
             return false;
         }
-        let group = text(&definition, "/spec/group");
+        let group = text_at(&definition, "/spec/group");
         let mut used = Used::default();
         for other in self.table(&call.kind.storage).into_iter().flat_map(|table| table.objects.values()) {
             let other = other.decode();
-            if text(&other, "/spec/group") == group {
+            if text_at(&other, "/spec/group") == group {
                 used.note(&other);
             }
         }
@@ -217,7 +217,7 @@ impl Cluster {
         let Some(stored) = self.find(&call.kind.storage, key) else { return };
         let definition = stored.decode();
         let resource =
-            ResourceId::new(text(&definition, "/spec/group"), text(&definition, "/spec/names/plural"));
+            ResourceId::new(text_at(&definition, "/spec/group"), text_at(&definition, "/spec/names/plural"));
         self.registry.replace(&resource, kinds(&definition));
         self.reread(&resource);
     }

@@ -5,8 +5,7 @@
 //! 2. Old and new names of one value are kept equal: a network and the list of networks, a source and its reference.
 use serde_json::{Value, json};
 
-use super::path::put_missing;
-use super::table;
+use super::{put_missing, rows};
 use crate::cluster::metadata::timestamp;
 
 /// What follows from the rest of the object.
@@ -23,7 +22,7 @@ pub(super) fn complete(group: &str, plural: &str, body: &mut Value) {
             pair(&mut body["status"], "podIP", "podIPs", |ip| json!({"ip": ip}));
         }
         ("", "persistentvolumes") => {
-            for (at, text) in table::rows("volume-source") {
+            for (at, text) in rows("volume-source") {
                 put_missing(&mut body["spec"], at, text);
             }
         }
@@ -72,7 +71,7 @@ fn request_devices(spec: &mut Value) {
 }
 
 fn request_device(request: &mut Value) {
-    for (at, text) in table::rows("device-request") {
+    for (at, text) in rows("device-request") {
         put_missing(request, at, text);
     }
     if request["allocationMode"] == "ExactCount" {

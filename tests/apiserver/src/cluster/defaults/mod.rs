@@ -1,18 +1,21 @@
 //! Defaults of built-in kinds: what the server writes into members that the client did not set.
 //!
 //! Answers: what does this object look like once everything has its default? It refuses nothing.
-//! 1. Constant defaults are data (`table.txt`): a path, and the text that is written if the member is missing.
+//! 1. Constant defaults are data (`table.txt`): a path, and the text that is written if the member is missing. Rows of a
+//!    pod's spec are relative to it, and apply to pods and to every template of them.
 //! 2. Defaults that depend on other members are code: `pods.rs`, `services.rs`, `workloads.rs`, `hardware.rs`.
 //! 3. Completing an object twice changes nothing the second time, so an update may be completed as well as a creation.
-//!
-//! Next: `path.rs` reads the paths of the table.
+//! 4. A path has members, and `*` for every element of a list or member of a map; `?name` before a member means: only if
+//!    the object there has that member. Only the last member is ever created: a path through a missing member leads nowhere.
+
 mod golang;
 mod hardware;
-mod path;
 mod pods;
 mod services;
-mod table;
 mod workloads;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -82,7 +85,7 @@ impl Cluster {
     }
 }
 
-/// Definitions and custom objects have defaults of another kind: see `definition/defaults.rs`.
+/// Definitions and custom objects have defaults of another kind: see `definition/version.rs`.
 fn is_completed(kind: &Kind) -> bool {
     !kind.custom && !kind.is_definition()
 }
@@ -100,7 +103,7 @@ fn complete(kind: &Kind, body: &mut Value) {
     if (group, plural) == ("", "services") {
         services::complete(body);
     }
-    if let Some(at) = table::pod_spec(group, plural)
+    if let Some(at) = pod_spec(group, plural)
         && let Some(spec) = body.pointer_mut(at).filter(|spec| spec.is_object())
     {
         pods::spec(spec);
@@ -109,14 +112,97 @@ fn complete(kind: &Kind, body: &mut Value) {
         pods::pod(body);
     }
     if convert::is_older_autoscaler(kind) {
-        path::put_missing(body, "/spec/minReplicas", "1");
+        put_missing(body, "/spec/minReplicas", "1");
         convert::renew_autoscaler(body);
     } else {
-        for (at, text) in table::rows(&kind.resource.to_string()) {
-            path::put_missing(body, at, text);
+        for (at, text) in rows(&kind.resource.to_string()) {
+            put_missing(body, at, text);
         }
     }
     if let Some(go) = go {
         go.write(body);
+    }
+}
+
+/// Writes the JSON text `text` at each place of `path` that has no value.
+fn put_missing(value: &mut Value, path: &str, text: &str) {
+    let steps: Vec<&str> = path.split('/').skip(1).collect();
+    put(value, &steps, text);
+}
+
+fn put(value: &mut Value, steps: &[&str], text: &str) {
+    let Some((step, rest)) = steps.split_first() else { return };
+    if *step == "*" {
+        match value {
+            Value::Array(list) => list.iter_mut().for_each(|element| put(element, rest, text)),
+            Value::Object(map) => map.values_mut().for_each(|element| put(element, rest, text)),
+            _ => {}
+        }
+        return;
+    }
+    let Some(map) = value.as_object_mut() else { return };
+    if let Some(needed) = step.strip_prefix('?') {
+        if map.contains_key(needed) {
+            put(value, rest, text);
+        }
+        return;
+    }
+    if !rest.is_empty() {
+        if let Some(inner) = map.get_mut(*step) {
+            put(inner, rest, text);
+        }
+        return;
+    }
+    if !map.contains_key(*step) {
+        let default = serde_json::from_str(text).expect("the defaults of the table are JSON");
+        map.insert((*step).to_owned(), default);
+    }
+}
+
+type Rows = Vec<(&'static str, &'static str)>;
+
+static TABLE: LazyLock<HashMap<&'static str, Rows>> = LazyLock::new(|| {
+    let mut table = HashMap::<_, Rows>::new();
+    let mut names = "";
+    for line in include_str!("table.txt").lines().filter(|line| !line.starts_with('#')) {
+        match line.split_once(' ').filter(|_| line.starts_with('/')) {
+            Some(row) => names.split(' ').for_each(|name| table.entry(name).or_default().push(row)),
+            None => names = line,
+        }
+    }
+    table
+});
+
+/// The rows of a kind (plural and group), except those of pods inside it, or of a part of an object.
+fn rows(name: &str) -> &'static [(&'static str, &'static str)] {
+    TABLE.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// The path of a kind's pod spec.
+fn pod_spec(group: &str, plural: &str) -> Option<&'static str> {
+    match (group, plural) {
+        ("", "pods") => Some("/spec"),
+        ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets")
+        | ("", "replicationcontrollers")
+        | ("batch", "jobs") => Some("/spec/template/spec"),
+        ("batch", "cronjobs") => Some("/spec/jobTemplate/spec/template/spec"),
+        ("", "podtemplates") => Some("/template/spec"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_default_is_written_into_a_missing_member() {
+        let mut value = json!({"list": [{"a": 1}, {}], "map": {"x": {}}});
+        for path in ["/list/*/a", "/map/*/b", "/none/c", "/top", "/?list/with", "/?none/without"] {
+            put_missing(&mut value, path, "7");
+        }
+        assert_eq!(value, json!({"list": [{"a": 1}, {"a": 7}], "map": {"x": {"b": 7}}, "top": 7, "with": 7}));
     }
 }

@@ -4,8 +4,7 @@
 //! 1. `spec` applies to every template too; `pod` only to pods, where admission adds more.
 use serde_json::{Map, Value, json};
 
-use super::path::put_missing;
-use super::table;
+use super::{put_missing, rows};
 use crate::cluster::metadata::timestamp;
 use crate::cluster::schema::quantity;
 
@@ -24,7 +23,7 @@ pub(super) fn spec(spec: &mut Value) {
         if volume.as_object().is_some_and(|volume| volume.len() == 1 && volume.contains_key("name")) {
             volume["emptyDir"] = json!({});
         }
-        for (at, text) in table::rows("volume-source") {
+        for (at, text) in rows("volume-source") {
             put_missing(volume, at, text);
         }
         if let Some(image) = volume.get_mut("image").filter(|image| image.get("pullPolicy").is_none()) {
@@ -45,7 +44,7 @@ pub(super) fn spec(spec: &mut Value) {
         (new, old) if new.is_empty() && !old.is_empty() => spec["serviceAccountName"] = json!(old),
         _ => {}
     }
-    for (at, text) in table::rows("pod-spec") {
+    for (at, text) in rows("pod-spec") {
         put_missing(spec, at, text);
     }
 }
@@ -56,12 +55,12 @@ fn complete_container(container: &mut Value) {
     }
     for probe in PROBES {
         if let Some(probe) = container.get_mut(probe).filter(|probe| probe.is_object()) {
-            for (at, text) in table::rows("probe") {
+            for (at, text) in rows("probe") {
                 put_missing(probe, at, text);
             }
         }
     }
-    for (at, text) in table::rows("container") {
+    for (at, text) in rows("container") {
         put_missing(container, at, text);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::path::put_missing;
+use super::put_missing;
 
 /// The network of cluster addresses, 10.0.0.0/24, as the real server of our tests is started with.
 const NETWORK: &str = "10.0.0.";

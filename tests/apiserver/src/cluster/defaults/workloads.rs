@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::path::put_missing;
+use super::put_missing;
 use crate::cluster::convert::{TEMPLATES, templates};
 use crate::cluster::metadata::{member, metadata_mut, timestamp};
 

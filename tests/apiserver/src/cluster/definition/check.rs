@@ -6,15 +6,14 @@
 //! 2. Names and scope never change once a definition is stored.
 use serde_json::{Map, Value, json};
 
-use super::causes::{Found, escaped, given, list, refuse_label, refuse_subdomain};
-use super::{text, texts, versions};
+use super::{Found, escaped, given, list, refuse_label, refuse_subdomain, text, text_at, texts_at, versions};
 use crate::cluster::status::Cause;
 
 const APPROVED: &str = "api-approved.kubernetes.io";
 
 /// Fills in what a definition may leave out.
 pub(crate) fn complete(definition: &mut Value) {
-    let kind = text(definition, "/spec/names/kind").to_owned();
+    let kind = text_at(definition, "/spec/names/kind").to_owned();
     if let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) {
         spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
         let service =
@@ -59,19 +58,20 @@ pub(crate) fn causes(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
 }
 
 fn name(found: &mut Found, definition: &Value) {
-    let name = text(definition, "/metadata/name");
+    let name = text_at(definition, "/metadata/name");
     let field = || "metadata.name".to_owned();
     if let Some(why) = refuse_subdomain(name).filter(|_| !name.is_empty()) {
         found.invalid(field(), &json!(name), &why);
     }
-    let wanted = format!("{}.{}", text(definition, "/spec/names/plural"), text(definition, "/spec/group"));
+    let wanted =
+        format!("{}.{}", text_at(definition, "/spec/names/plural"), text_at(definition, "/spec/group"));
     if name != wanted {
         found.invalid(field(), &json!(name), "must be spec.names.plural+\".\"+spec.group");
     }
 }
 
 fn spec(found: &mut Found, definition: &Value) {
-    let group = text(definition, "/spec/group");
+    let group = text_at(definition, "/spec/group");
     match refuse_subdomain(group) {
         _ if group.is_empty() => found.required("spec.group".to_owned(), ""),
         Some(why) => found.invalid("spec.group".to_owned(), &json!(group), &why),
@@ -80,7 +80,7 @@ fn spec(found: &mut Found, definition: &Value) {
         }
         None => {}
     }
-    match text(definition, "/spec/scope") {
+    match text_at(definition, "/spec/scope") {
         "" => found.required("spec.scope".to_owned(), ""),
         "Cluster" | "Namespaced" => {}
         other => found.unsupported("spec.scope".to_owned(), &json!(other), &["Cluster", "Namespaced"]),
@@ -126,14 +126,14 @@ fn flags(found: &mut Found, all: &[Value]) {
         wrong("must have exactly one version marked as storage version");
     }
     // A definition has the first of its versions in `spec.version`, as before it could have several.
-    let first = all.first().map(|version| super::causes::text(version, "name")).unwrap_or_default();
+    let first = all.first().map(|version| text(version, "name")).unwrap_or_default();
     if let Some(why) = refuse_label(first).filter(|_| !first.is_empty()) {
         found.invalid("spec.version".to_owned(), &json!(first), &why);
     }
 }
 
 fn names_of(found: &mut Found, definition: &Value) {
-    let given = |name: &str| text(definition, &format!("/spec/names/{name}"));
+    let given = |name: &str| text_at(definition, &format!("/spec/names/{name}"));
     let all = [("plural", false), ("singular", false), ("kind", true), ("listKind", true)];
     for (name, _) in all {
         if given(name).is_empty() {
@@ -150,7 +150,7 @@ fn names_of(found: &mut Found, definition: &Value) {
     for (name, mixed) in all {
         check(format!("spec.names.{name}"), given(name), mixed);
     }
-    for (index, name) in texts(definition, "/spec/names/shortNames").iter().enumerate() {
+    for (index, name) in texts_at(definition, "/spec/names/shortNames").iter().enumerate() {
         check(format!("spec.names.shortNames[{index}]"), name, false);
     }
     let same = !given("kind").is_empty() && given("kind") == given("listKind");
@@ -158,7 +158,7 @@ fn names_of(found: &mut Found, definition: &Value) {
         let why = "kind and listKind may not be the same";
         found.invalid("spec.names.listKind".to_owned(), &json!(given("kind")), why);
     }
-    for (index, name) in texts(definition, "/spec/names/categories").iter().enumerate() {
+    for (index, name) in texts_at(definition, "/spec/names/categories").iter().enumerate() {
         if let Some(why) = refuse_label(name) {
             found.invalid(format!("spec.names.categories[{index}]"), &json!(name), &why);
         }
@@ -168,7 +168,7 @@ fn names_of(found: &mut Found, definition: &Value) {
 fn conversion(found: &mut Found, definition: &Value) {
     let field = |name: &str| format!("spec.conversion.{name}");
     let Some(conversion) = definition.pointer("/spec/conversion") else { return };
-    let strategy = super::causes::text(conversion, "strategy");
+    let strategy = text(conversion, "strategy");
     match strategy {
         "" => found.required(field("strategy"), ""),
         "None" | "Webhook" => {}
@@ -211,7 +211,7 @@ fn webhook(found: &mut Found, client: &Value) {
         (None, Some(service)) => {
             // A real server confuses the two.
             for (name, told) in [("namespace", "name"), ("name", "namespace")] {
-                if super::causes::text(service, name).is_empty() {
+                if text(service, name).is_empty() {
                     found.required(field(&format!(".service.{told}")), "");
                 }
             }
@@ -220,7 +220,7 @@ fn webhook(found: &mut Found, client: &Value) {
                 let why = "port is not valid: must be between 1 and 65535, inclusive";
                 found.invalid(field(".service.port"), &port, why);
             }
-            let path = super::causes::text(service, "path");
+            let path = text(service, "path");
             if !path.is_empty() && !path.starts_with('/') {
                 found.invalid(field(".service.path"), &json!(path), "must start with a '/'");
             }
@@ -252,8 +252,8 @@ fn immutable(found: &mut Found, definition: &Value, old: &Value) {
         ("/spec/group", "spec.group"),
         ("/spec/names/plural", "spec.names.plural"),
     ] {
-        if text(definition, pointer) != text(old, pointer) {
-            found.invalid(field.to_owned(), &json!(text(definition, pointer)), "field is immutable");
+        if text_at(definition, pointer) != text_at(old, pointer) {
+            found.invalid(field.to_owned(), &json!(text_at(definition, pointer)), "field is immutable");
         }
     }
 }
@@ -261,20 +261,20 @@ fn immutable(found: &mut Found, definition: &Value, old: &Value) {
 /// Every version in which objects may be stored must exist.
 fn stored_versions(found: &mut Found, definition: &Value) {
     let field = "status.storedVersions";
-    let stored = texts(definition, "/status/storedVersions");
+    let stored = texts_at(definition, "/status/storedVersions");
     if stored.is_empty() {
         return found.invalid(field.to_owned(), &Value::Null, "must have at least one stored version");
     }
     let all = list(&definition["spec"], "versions");
     for version in all.iter().filter(|version| version["storage"] == json!(true)) {
-        let name = super::causes::text(version, "name");
+        let name = text(version, "name");
         if !stored.iter().any(|stored| stored == name) {
             let why = format!("must have the storage version {name}");
             found.invalid(field.to_owned(), &json!(stored), &why);
         }
     }
     for (index, name) in stored.iter().enumerate() {
-        if !all.iter().any(|version| super::causes::text(version, "name") == name) {
+        if !all.iter().any(|version| text(version, "name") == name) {
             let why = format!(
                 "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
             );
@@ -285,7 +285,7 @@ fn stored_versions(found: &mut Found, definition: &Value) {
 
 /// Groups of the community need an approval, or to say that they have none.
 fn approval(found: &mut Found, definition: &Value, old: Option<&Value>) {
-    let group = text(definition, "/spec/group");
+    let group = text_at(definition, "/spec/group");
     let protected = ["k8s.io", "kubernetes.io"]
         .iter()
         .any(|owner| group == *owner || group.ends_with(&format!(".{owner}")));

@@ -5,7 +5,7 @@
 //! 1. Rules are compiled only if everything else is valid.
 use serde_json::{Value, json};
 
-use super::causes::{Found, flag, given, list, properties, text};
+use super::{Found, flag, given, list, properties, text};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 

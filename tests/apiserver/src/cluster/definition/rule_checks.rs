@@ -4,9 +4,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::causes::{Found, escaped, given, list, text};
-use super::field_path;
 use super::keywords::{At, Keywords};
+use super::{Found, escaped, field_path, given, list, text};
 use crate::cluster::cel::{Expression, is_seen};
 use crate::cluster::schema::source::{Rule, Source};
 

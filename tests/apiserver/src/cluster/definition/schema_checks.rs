@@ -4,10 +4,8 @@
 //! does it: a later step runs only if the earlier ones passed.
 use serde_json::{Value, json};
 
-use super::Definition;
-use super::causes::{Found, flag, given, properties, text};
 use super::keywords::{At, Keywords};
-use super::structural;
+use super::{Definition, Found, flag, given, properties, structural, text};
 use crate::cluster::schema::decode;
 use crate::cluster::status::Cause;
 

@@ -5,8 +5,8 @@
 //! 2. Causes come in the order of their texts.
 use serde_json::{Value, json};
 
-use super::causes::{Found, flag, given, list, properties, text};
-use crate::cluster::schema::patterns::{Regex, pattern_words};
+use super::{Found, flag, given, list, properties, text};
+use crate::cluster::schema::format::{Regex, pattern_words};
 use crate::cluster::status::Cause;
 
 /// The role of a place in a schema for its parent.

@@ -2,16 +2,20 @@
 //!
 //! Answers: what does this schema add to an object, and what is wrong with the result?
 //! 1. It is created once per version of a definition, and shared by all requests.
+//! 2. Absent fields get their defaults. A null of a field that is not nullable becomes the field's default, or is dropped
+//!    where there is none. Nothing is refused by that.
+//! 3. Defaults are completed too: a default of `{}` gets the defaults below it. `metadata` has no defaults.
 //!
-//! Next: `defaults.rs` adds, `validate.rs` and `lists.rs` check.
+//! Next: `validate.rs` and `lists.rs` check.
+
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::rules::{Place, Rules};
 use super::validate::{Check, Patterns};
-use super::{defaults, lists, rules};
-use crate::cluster::schema::patterns::Regex;
-use crate::cluster::schema::{self, Schema, decode, source::Source};
+use super::{lists, rules};
+use crate::cluster::schema::format::Regex;
+use crate::cluster::schema::{self, Object, Schema, Shape, Slot, TypeId, decode, source::Source};
 use crate::cluster::status::Cause;
 
 /// The schema of one version.
@@ -49,7 +53,7 @@ impl Definition {
 
     /// Fills in the defaults.
     pub(crate) fn complete(&self, value: &mut Value) {
-        defaults::fill(&self.schema, value);
+        fill(&self.schema, value);
     }
 
     /// A stored value as this version reads it: without fields it does not know, and with its defaults.
@@ -94,6 +98,50 @@ impl Definition {
                 let place = Place { path: "", value, old, unchanged: false };
                 causes.extend(rules::judge(&self.source, rules, place));
             }
+        }
+    }
+}
+
+/// Fills the defaults of a schema into a value.
+pub(crate) fn fill(schema: &Schema, value: &mut Value) {
+    fill_type(schema, schema.root(), value);
+}
+
+fn fill_type(schema: &Schema, id: TypeId, value: &mut Value) {
+    match (&schema.get(id).shape, value) {
+        (Shape::Object(object), Value::Object(members)) => fill_object(schema, object, members),
+        (Shape::List(list), Value::Array(items)) => {
+            for item in items {
+                if item.is_null() && is_missing(schema, &list.items) {
+                    item.clone_from(list.items.default.as_ref().unwrap_or(&Value::Null));
+                }
+                fill_type(schema, list.items.id, item);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a null under this slot means that there is no value.
+fn is_missing(schema: &Schema, slot: &Slot) -> bool {
+    !schema.get(slot.id).nullable
+}
+
+fn fill_object(schema: &Schema, object: &Object, members: &mut Map<String, Value>) {
+    members.retain(|name, value| {
+        let null = value.is_null() && object.field(name).is_some_and(|slot| is_missing(schema, slot));
+        !null
+    });
+    for (name, slot) in &object.fields {
+        if let (Some(default), false) = (&slot.default, members.contains_key(&**name)) {
+            members.insert(name.to_string(), default.clone());
+        }
+    }
+    for (name, value) in members {
+        // Types with names are those of `metadata`.
+        let slot = object.field(name).filter(|slot| schema.name(slot.id).is_none());
+        if let Some(slot) = slot {
+            fill_type(schema, slot.id, value);
         }
     }
 }

@@ -5,9 +5,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::causes::{Found, given, list, refuse_label, text};
-use super::field_path;
-use super::schema_checks;
+use super::{Found, field_path, given, list, refuse_label, schema_checks, text};
 use crate::cluster::schema::source::Source;
 use crate::cluster::status::Cause;
 

@@ -7,8 +7,8 @@
 //! `rules.rs` and `rule_checks.rs` are what stands here where the feature is on.
 use serde_json::Value;
 
-use super::causes::list;
 use super::keywords::{At, Keywords};
+use super::list;
 use crate::cluster::schema::source::Source;
 use crate::cluster::status::Cause;
 

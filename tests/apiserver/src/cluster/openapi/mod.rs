@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::registry::Registry;
-use super::schema::builtin;
+use super::schema::load;
 pub(crate) use v2::document as v2;
 
 const PATHS: &[u8] = include_bytes!("../../../data/paths.json.gz");
@@ -59,11 +59,11 @@ pub(crate) fn document(registry: &Registry, name: &str) -> Option<Document> {
 }
 
 fn paths() -> Raw {
-    serde_json::from_slice(&builtin::unpacked(PATHS)).expect("the carried paths are JSON")
+    serde_json::from_slice(&load::unpacked(PATHS)).expect("the carried paths are JSON")
 }
 
 fn schemas() -> Raw {
-    serde_json::from_slice(&builtin::text()).expect("the carried schemas are JSON")
+    serde_json::from_slice(&load::builtin_text()).expect("the carried schemas are JSON")
 }
 
 fn hash(registry: &Registry, name: &str) -> String {

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use crate::cluster::encoding::write_yaml;
 use crate::protobuf::wire::{put_bytes, put_double, put_message, put_number};
-use crate::yaml;
 
 static V2: LazyLock<Messages> = LazyLock::new(|| Messages::read(include_str!("protobuf/v2.txt")));
 static V3: LazyLock<Messages> = LazyLock::new(|| Messages::read(include_str!("protobuf/v3.txt")));
@@ -145,9 +145,9 @@ fn yaml_of(value: &Value) -> String {
         Value::Object(members)
             if members.len() == 3 && names.iter().all(|name| members.contains_key(*name)) =>
         {
-            names.map(|name| yaml::encode(&json!({ name: members[name] }), true)).concat()
+            names.map(|name| write_yaml(&json!({ name: members[name] }), true)).concat()
         }
-        other => yaml::encode(other, true),
+        other => write_yaml(other, true),
     }
 }
 

@@ -4,16 +4,19 @@
 //! 1. A row has a cell for every column the real server fills, the wide ones too: the client hides them.
 //! 2. Ages are counted from `now`, which is an argument.
 //! 3. Cells of built-ins are made from the stored form, whatever version was requested.
+//! 4. A custom kind has one cell for each column of its definition: only the first value that a path finds. A column that
+//!    finds nothing, or a value of another type than declared, shows null. A text column shows any value: as JSON, where
+//!    it is not a text.
 //!
 //! Next: `view.rs` gives the printers access to an object; `pods.rs`, `workloads.rs`, `network.rs`, `storage.rs`,
-//! `policy.rs` print; `custom.rs` follows a definition's columns.
-mod custom;
-pub(crate) mod duration;
+//! `policy.rs` print.
+
 mod json_path;
 mod network;
 mod pods;
 mod policy;
 mod storage;
+
 #[cfg(test)]
 mod tests;
 mod view;
@@ -127,7 +130,7 @@ pub(crate) fn is_printed(kind: &Kind) -> bool {
 /// The cells of one object.
 fn cells(kind: &Kind, value: &Value, now: i64) -> Vec<Value> {
     if kind.custom {
-        return custom::cells(kind, value, now);
+        return custom_cells(kind, value, now);
     }
     let view = View::new(value, now);
     let (group, plural) = (&*kind.storage.group, &*kind.storage.plural);
@@ -137,4 +140,45 @@ fn cells(kind: &Kind, value: &Value, now: i64) -> Vec<Value> {
         PRINTERS.iter().find_map(|printer| printer(group, plural, &view))
     };
     own.unwrap_or_else(|| vec![json!(member(value, "name")), view.created()])
+}
+
+/// The cells of a custom kind.
+fn custom_cells(kind: &Kind, value: &Value, now: i64) -> Vec<Value> {
+    let view = View::new(value, now);
+    let mut cells = vec![view.name()];
+    cells.extend(kind.columns.iter().skip(1).map(|column| cell(column, value, &view)));
+    cells
+}
+
+fn cell(column: &Column, object: &Value, view: &View<'_>) -> Value {
+    let found = json_path::find(object, &column.path);
+    let Some(value) = found.first().filter(|value| !value.is_null()) else { return Value::Null };
+    match column.value_type.as_str() {
+        "integer" => value
+            .as_i64()
+            .or_else(|| value.as_f64().map(truncated))
+            .map_or(Value::Null, |number| json!(number)),
+        "number" => value.as_f64().map_or(Value::Null, whole_or_not),
+        "boolean" => value.as_bool().map_or(Value::Null, |flag| json!(flag)),
+        "date" => value.as_str().map_or(Value::Null, |text| json!(date(view, text))),
+        _ => json!(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
+    }
+}
+
+fn truncated(number: f64) -> i64 {
+    number as i64
+}
+
+/// A number without a fraction is written without one.
+fn whole_or_not(number: f64) -> Value {
+    let whole = truncated(number);
+    let same = whole as f64 == number;
+    if same { json!(whole) } else { json!(number) }
+}
+
+fn date(view: &View<'_>, text: &str) -> String {
+    match view.since_text(text).as_str() {
+        "<unknown>" => "<invalid>".to_owned(),
+        age => age.to_owned(),
+    }
 }

@@ -4,9 +4,8 @@
 //! 1. For other kinds it returns none; roles and limit ranges show their name and time of creation.
 use serde_json::{Value, json};
 
-use super::duration::human;
-use super::view::View;
-use crate::cluster::label_selector;
+use super::view::{View, human};
+use crate::cluster::selector;
 
 pub(super) fn cells(group: &str, plural: &str, view: &View<'_>) -> Option<Vec<Value>> {
     let mut cells = vec![view.name()];
@@ -178,7 +177,7 @@ fn parameter(view: &View<'_>) -> String {
     let (namespace, name) = (view.text("/spec/paramRef/namespace"), view.text("/spec/paramRef/name"));
     match (name, view.at("/spec/paramRef/selector")) {
         ("", None) => "<unset>".to_owned(),
-        ("", Some(selector)) => label_selector::text(selector),
+        ("", Some(selector)) => selector::label_text(selector),
         _ if namespace.is_empty() => format!("*/{name}"),
         _ => format!("{namespace}/{name}"),
     }

@@ -4,8 +4,7 @@
 //! 1. For other kinds it returns none.
 use serde_json::{Value, json};
 
-use super::duration::human;
-use super::view::{View, seconds};
+use super::view::{View, human, seconds};
 
 const TEMPLATE: &str = "/spec/template/spec";
 
@@ -20,7 +19,7 @@ pub(super) fn cells(group: &str, plural: &str, view: &View<'_>) -> Option<Vec<Va
                 number("/status/updatedReplicas"),
                 number("/status/availableReplicas"),
             ]);
-            let selector = view.at("/spec/selector").map(crate::cluster::label_selector::text);
+            let selector = view.at("/spec/selector").map(crate::cluster::selector::label_text);
             cells.extend([view.age(), names, images, json!(selector.unwrap_or_default())]);
         }
         ("apps", "statefulsets") => cells.extend([ready(view), view.age(), names, images]),

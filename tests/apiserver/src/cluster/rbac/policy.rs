@@ -9,11 +9,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::GROUP;
-use super::rule::Rule;
+use super::{GROUP, Rule};
 use crate::access::user::User;
-use crate::cluster::label_selector;
 use crate::cluster::object::Object;
+use crate::cluster::selector;
 
 /// All grants in force.
 #[derive(Debug, Default)]
@@ -137,7 +136,7 @@ fn selected(plain: &[(&Object, Role)], selector: &Value) -> Vec<Rule> {
     let mut selectors = vec![selector];
     while let Some(selector) = selectors.pop() {
         for (at, (object, role)) in plain.iter().enumerate() {
-            if !chosen.contains(&at) && label_selector::chooses(Some(selector), &|name| object.label(name)) {
+            if !chosen.contains(&at) && selector::chooses(Some(selector), &|name| object.label(name)) {
                 chosen.push(at);
                 selectors.extend(&role.aggregation_rule.cluster_role_selectors);
             }

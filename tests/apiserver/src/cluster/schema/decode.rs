@@ -5,17 +5,20 @@
 //! 1. Unknown fields are dropped, whatever the client asked for; their names are kept for a warning or a refusal.
 //! 2. A built-in kind is typed, as Go's decoder is: the first wrong type refuses the body, a null field is an absent one.
 //! 3. A custom kind is typed in its metadata only; nulls stay, its schema checks the rest later (`definition`).
+//! 4. The sentences about a scalar (times, base64, quantities, sizes of integers) are those of the real server's decoder.
 //!
 //! Next: `fault.rs` has the sentences.
+
 use std::cell::RefCell;
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::fault::{Fault, Faults, GoType, Step};
-use super::model::{Format, Object, Scalar, Schema, Shape, TypeId};
-use super::scalar;
+use super::{Format, Object, Scalar, Schema, Shape, TypeId, quantity, time};
 
 /// The optional fields that are written although they are empty.
 const KEPT_EMPTY: [(&str, &str); 8] = [
@@ -109,8 +112,8 @@ impl<'a> Walk<'a> {
     fn number(&self, number: Number) -> Value {
         match self.shape() {
             Shape::Any | Shape::Scalar(Scalar::Quantity | Scalar::Number(_)) => {}
-            Shape::Scalar(Scalar::Integer(format)) if scalar::fits(&number, *format) => {}
-            Shape::Scalar(Scalar::IntegerOrText) if scalar::fits(&number, Format::Int32) => {}
+            Shape::Scalar(Scalar::Integer(format)) if fits(&number, *format) => {}
+            Shape::Scalar(Scalar::IntegerOrText) if fits(&number, Format::Int32) => {}
             Shape::Scalar(Scalar::Integer(_) | Scalar::IntegerOrText) => {
                 self.wrong(&format!("number {number}"))
             }
@@ -125,8 +128,8 @@ impl<'a> Walk<'a> {
     fn string(&self, text: String) -> Value {
         match self.shape() {
             Shape::Any | Shape::Scalar(Scalar::IntegerOrText) => {}
-            Shape::Scalar(Scalar::Text(format)) => self.refuse(scalar::refuse(&text, *format)),
-            Shape::Scalar(Scalar::Quantity) => self.refuse(scalar::refuse_quantity(&text)),
+            Shape::Scalar(Scalar::Text(format)) => self.refuse(refuse_text(&text, *format)),
+            Shape::Scalar(Scalar::Quantity) => self.refuse(refuse_quantity(&text)),
             _ => self.wrong("string"),
         }
         Value::String(text)
@@ -215,7 +218,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
         match self.shape() {
             Shape::Any | Shape::Scalar(Scalar::Boolean) => {}
-            Shape::Scalar(Scalar::Quantity) => self.refuse(scalar::refuse_quantity("true")),
+            Shape::Scalar(Scalar::Quantity) => self.refuse(refuse_quantity("true")),
             _ => self.wrong("bool"),
         }
         Ok(Value::Bool(value))
@@ -250,7 +253,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             Shape::List(list) => Self { id: Some(list.items.id), ..self },
             Shape::Any => self,
             Shape::Scalar(Scalar::Quantity) => {
-                self.refuse(scalar::refuse_quantity("[]"));
+                self.refuse(refuse_quantity("[]"));
                 Self { id: None, ..self }
             }
             _ => {
@@ -274,7 +277,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         match self.shape() {
             Shape::Any | Shape::Object(_) => {}
-            Shape::Scalar(Scalar::Quantity) => self.refuse(scalar::refuse_quantity("{}")),
+            Shape::Scalar(Scalar::Quantity) => self.refuse(refuse_quantity("{}")),
             _ => self.wrong("object"),
         }
         let mut object = Map::new();
@@ -295,4 +298,36 @@ impl<'de> Visitor<'de> for Walk<'_> {
         }
         Ok(Value::Object(object))
     }
+}
+
+/// Whether the number is an integer of this size. `1.0` is not an integer, as in Go.
+pub(super) fn fits(number: &Number, format: Format) -> bool {
+    match (number.as_i64(), format) {
+        (Some(value), Format::Int32) => i32::try_from(value).is_ok(),
+        (Some(_), _) => true,
+        (None, _) => false,
+    }
+}
+
+/// Why the text is not of this format, if it is not.
+pub(super) fn refuse_text(text: &str, format: Format) -> Option<String> {
+    match format {
+        Format::DateTime => time::time(text).err(),
+        Format::MicroTime => time::micro_time(text).err(),
+        Format::Byte => STANDARD.decode(text).err().map(|error| {
+            let at = match error {
+                base64::DecodeError::InvalidByte(at, _) => at,
+                base64::DecodeError::InvalidLastSymbol(at, _) => at,
+                base64::DecodeError::InvalidLength(at) => at / 4 * 4,
+                base64::DecodeError::InvalidPadding => text.trim_end_matches('=').len(),
+            };
+            format!("illegal base64 data at input byte {at}")
+        }),
+        _ => None,
+    }
+}
+
+/// Why the text is not a quantity, if it is not.
+pub(super) fn refuse_quantity(text: &str) -> Option<String> {
+    quantity::canonical(text).err().map(|error| error.to_string())
 }

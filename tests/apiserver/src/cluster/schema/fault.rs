@@ -3,7 +3,7 @@
 //! Answers: how is this fault reported? The walk in `decode.rs` finds it and its place.
 //! 1. Unknown and duplicate fields are in the order of the text.
 //! 2. Of the wrong types only the first one is reported, as by Go's decoder.
-use super::model::{Format, List, Scalar, Schema, Shape, TypeId};
+use super::{Format, List, Scalar, Schema, Shape, TypeId};
 
 /// One step of the way from the root of an object to a place in it.
 #[derive(Debug, Clone)]

@@ -1,19 +1,26 @@
-//! Makes an arena of types from the text of schemas.
+//! Makes an arena of types from the text of schemas: of custom ones, and of the built-in API, the schemas of
+//! kube-apiserver 1.36.2, which are included in this crate.
 //!
-//! Answers: which types do these texts describe? References between named schemas become ids.
+//! Answers: which types do these texts describe, and what is the schema of this built-in kind? References between named schemas become ids.
 //! 1. A `$ref`, bare or alone in an `allOf`, is the named type; its other keywords belong to the slot.
 //! 2. A reference to an unknown name is `Shape::Any`.
 //! 3. A list without a list type has the one of its patch strategy, else it is atomic.
 //! 4. A built-in object without fields and values is free-form (`FieldsV1`); a custom one has no fields.
+//! 5. The built-in data is constant, so two servers in one process share nothing that could change. It is unpacked once per
+//!    process, at the first question.
 //!
-//! Next: `builtin.rs` calls this.
-use std::collections::BTreeMap;
-use std::sync::Arc;
+//! Next: `data/fetch.sh` shows where the data comes from.
 
-use super::model::{
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::{Arc, LazyLock};
+
+use flate2::read::GzDecoder;
+
+use super::source::{Others, Source};
+use super::{
     Format, List, ListMerge, Object, PatchStrategy, Scalar, Schema, Shape, Slot, Type, TypeId, Types,
 };
-use super::source::{Others, Source};
 
 const PREFIX: &str = "#/components/schemas/";
 /// The type name of every `metadata`, and the prefix of the names of the types within it.
@@ -29,8 +36,8 @@ pub(crate) fn named(schemas: &BTreeMap<Box<str>, Source>) -> Types {
     loader.types
 }
 
-/// Loads the schema of one version of a custom kind. Its root, and what is embedded in it, has this `metadata`.
-pub(super) fn custom(source: &Source, metadata: &BTreeMap<Box<str>, Source>) -> Schema {
+/// The same; its root, and what is embedded in it, has this `metadata`.
+fn custom_of(source: &Source, metadata: &BTreeMap<Box<str>, Source>) -> Schema {
     let mut loader = Loader { types: Types::default(), free_form: true };
     loader.load(metadata);
     loader.free_form = false;
@@ -187,4 +194,43 @@ fn format(text: &str) -> Format {
         "date-time" => Format::DateTime,
         _ => Format::None,
     }
+}
+
+const PACKED: &[u8] = include_bytes!("../../../data/schemas.json.gz");
+
+const WITHIN_META: [&str; 4] = ["FieldsV1", "ManagedFieldsEntry", "OwnerReference", "Time"];
+
+static SOURCES: LazyLock<BTreeMap<Box<str>, Source>> =
+    LazyLock::new(|| serde_json::from_slice(&builtin_text()).expect("the carried schemas are JSON schemas"));
+
+static TYPES: LazyLock<Arc<Types>> = LazyLock::new(|| Arc::new(named(&SOURCES)));
+
+/// The schemas of `metadata` and what is in it, by name: every custom kind has them too.
+fn object_meta() -> BTreeMap<Box<str>, Source> {
+    let package = OBJECT_META.trim_end_matches("ObjectMeta");
+    let within = WITHIN_META.map(|name| format!("{package}{name}"));
+    let names = within.iter().map(String::as_str).chain([OBJECT_META]);
+    names.map(|name| (name.into(), SOURCES[name].clone())).collect()
+}
+
+/// Loads the schema of one version of a custom kind.
+pub(crate) fn custom(source: &Source) -> Schema {
+    custom_of(source, &object_meta())
+}
+
+/// The schema of a built-in kind; none if the kind has none. The first call takes some milliseconds.
+pub(crate) fn builtin(group: &str, version: &str, kind: &str) -> Option<Schema> {
+    let root = TYPES.kind(group, version, kind)?;
+    Some(Schema::new(Arc::clone(&TYPES), root))
+}
+
+/// The schemas as they were written, as JSON text.
+pub(crate) fn builtin_text() -> Vec<u8> {
+    unpacked(PACKED)
+}
+
+pub(crate) fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    GzDecoder::new(packed).read_to_end(&mut text).expect("the carried data is gzip");
+    text
 }

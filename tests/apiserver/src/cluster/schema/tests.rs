@@ -4,11 +4,10 @@
 //! validation by these types are tested beside `decode.rs` and in `definition/`.
 use serde_json::json;
 
-use super::builtin;
-use super::model::{Format, ListMerge, Scalar, Schema, Shape};
+use super::{Format, ListMerge, Scalar, Schema, Shape, load};
 
 fn builtin(group: &str, version: &str, kind: &str) -> Schema {
-    builtin::schema(group, version, kind).unwrap_or_else(|| panic!("{kind} has a schema"))
+    load::builtin(group, version, kind).unwrap_or_else(|| panic!("{kind} has a schema"))
 }
 
 #[test]
@@ -74,7 +73,7 @@ fn a_custom_schema_keeps_its_marks() {
             "list": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
         },
     }));
-    let schema = builtin::custom(&source.unwrap());
+    let schema = load::custom(&source.unwrap());
     let made = |path: &str| schema.get(schema.at(path).unwrap().id);
     assert!(matches!(made("port").shape, Shape::Scalar(Scalar::IntegerOrText)));
     assert!(made("open").object().unwrap().open);

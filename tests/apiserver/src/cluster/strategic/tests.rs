@@ -5,11 +5,11 @@
 use serde_json::{Value, json};
 
 use super::patch;
-use crate::cluster::schema::builtin;
+use crate::cluster::schema::load;
 
 fn patched(kind: &str, mut object: Value, change: Value) -> Result<Value, String> {
     let group = if kind == "Deployment" { "apps" } else { "" };
-    let schema = builtin::schema(group, "v1", kind).unwrap();
+    let schema = load::builtin(group, "v1", kind).unwrap();
     let change = change.as_object().unwrap().clone();
     patch(&schema, &mut object, change).map(|()| object).map_err(|error| error.to_string())
 }

@@ -9,16 +9,15 @@ use serde_json::{Value, json};
 
 use super::super::call::Call;
 use super::super::delete::DeleteOptions;
-use super::super::label_selector;
 use super::super::list::scope_of;
 use super::super::metadata::{member, timestamp};
 use super::super::object::Object;
 use super::super::propagation::Propagation;
+use super::super::selector;
 use super::super::selector::Selector;
 use super::super::status::ApiError;
 use super::super::store::Cluster;
-use super::binding::set_condition;
-use super::{Expected, put_at};
+use super::{Expected, put_at, set_condition};
 
 const EVICTION: Expected<'_> = Expected { kind: "Eviction", api_version: "policy/v1", package: "policy" };
 /// How long a client should wait for a budget without a computed status, in seconds.
@@ -105,7 +104,7 @@ impl Cluster {
         let scope = scope_of(&kind, Some(namespace), &Selector::default());
         let Some(table) = self.table(&kind.storage) else { return Vec::new() };
         let chosen = |object: &&Arc<Object>| {
-            label_selector::chooses(object.decode().pointer("/spec/selector"), &|name| pod.label(name))
+            selector::chooses(object.decode().pointer("/spec/selector"), &|name| pod.label(name))
         };
         table.objects.range(scope.range(None)).map(|(_, object)| object).filter(chosen).cloned().collect()
     }

@@ -4,17 +4,21 @@
 //! 1. Each ends in the ordinary commit of the object itself; a subresource stores nothing of its own.
 //! 2. Preconditions (resourceVersion, uid) in a body count as for an update of the object.
 //!
-//! Next: `scale.rs`, `binding.rs`, `eviction.rs`, `part.rs`; `http/subresource.rs` maps paths to them.
-mod binding;
+//! Next: `scale.rs`, `eviction.rs`, `part.rs`; `http/subresource.rs` maps paths to them.
+
 mod eviction;
 mod part;
 mod scale;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub(crate) use part::Part;
 
-use super::status::ApiError;
+use super::call::Call;
+use super::metadata::{member, metadata_mut, timestamp};
+use super::status::{ApiError, Named};
+use super::store::Cluster;
+use super::write::check_precedence;
 
 /// What the body of a subresource must be.
 struct Expected<'a> {
@@ -56,4 +60,68 @@ fn put_at(value: &mut Value, pointer: &str, new: Value) {
         at = at.as_object_mut().expect("made one above").entry(name).or_insert(Value::Null);
     }
     *at = new;
+}
+
+const BINDING: Expected<'_> = Expected { kind: "Binding", api_version: "v1", package: "core" };
+
+impl Cluster {
+    /// Sets the node of a pod.
+    ///
+    /// # Errors 400 for a body about another pod, 404, 409 for a pod that has a node or is being deleted, 500
+    /// for a wrong target.
+    pub(crate) fn bind(&mut self, call: &Call<'_>, body: &Value) -> Result<(), ApiError> {
+        BINDING.check(body)?;
+        if member(body, "name") != call.name {
+            return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
+        }
+        let text = |at: &str| body.pointer(at).and_then(Value::as_str).unwrap_or_default();
+        match (text("/target/kind"), text("/target/name")) {
+            ("" | "Node", "") => return Err(ApiError::untyped("target.name: Required value")),
+            ("" | "Node", _) => {}
+            (kind, _) => {
+                let message = format!(
+                    "target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\""
+                );
+                return Err(ApiError::untyped(message));
+            }
+        }
+        let old = self.get(call.kind, call.namespace, call.name)?;
+        check_precedence(call, &old, body)?;
+        let mut pod = old.decode();
+        let refused = |why: &str| {
+            Err(ApiError::conflict(Named { group: "", kind: "pods/binding", name: call.name }, why))
+        };
+        if !member(&pod, "deletionTimestamp").is_empty() {
+            return refused(&format!("pod {} is being deleted, cannot be assigned to a host", call.name));
+        }
+        if let Some(node) =
+            pod.pointer("/spec/nodeName").and_then(Value::as_str).filter(|node| !node.is_empty())
+        {
+            return refused(&format!("pod {} is already assigned to node {node:?}", call.name));
+        }
+        put_at(&mut pod, "/spec/nodeName", json!(text("/target/name")));
+        if let Some(given) = body.pointer("/metadata/annotations").and_then(Value::as_object) {
+            let annotations = metadata_mut(&mut pod).entry("annotations").or_insert_with(|| json!({}));
+            for (name, value) in given {
+                annotations[name] = value.clone();
+            }
+        }
+        set_condition(&mut pod, call.now, json!({"type": "PodScheduled", "status": "True"}));
+        if !call.dry_run {
+            let key = call.kind.key(call.namespace, call.name);
+            self.commit(call.kind, &key, Some(pod));
+        }
+        Ok(())
+    }
+}
+
+/// Puts a condition into the status of a pod, in place of one of the same type.
+fn set_condition(pod: &mut Value, now: i64, mut condition: Value) {
+    condition["lastProbeTime"] = Value::Null;
+    condition["lastTransitionTime"] = json!(timestamp(now));
+    let known = pod.pointer("/status/conditions").and_then(Value::as_array);
+    let others = known.into_iter().flatten().filter(|known| known["type"] != condition["type"]);
+    let mut conditions: Vec<Value> = others.cloned().collect();
+    conditions.push(condition);
+    put_at(pod, "/status/conditions", json!(conditions));
 }

@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 use super::super::call::{Call, PatchKind};
 use super::super::metadata::member;
 use super::super::object::Object;
-use super::super::patch;
-use super::super::prepare;
 use super::super::status::{ApiError, Cause};
 use super::super::store::Cluster;
 use super::super::write::{Written, check_precedence, misnamed};
+use super::super::{patch, prepare};
 use super::put_at;
 
 /// Which part of an object an endpoint writes.

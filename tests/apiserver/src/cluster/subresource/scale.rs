@@ -9,16 +9,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::super::call::{Call, PatchKind};
-use super::super::field_validation;
 use super::super::kind::{Kind, ScalePaths};
-use super::super::label_selector;
 use super::super::metadata::member;
 use super::super::object::Object;
-use super::super::patch;
-use super::super::resource::ResourceId;
 use super::super::status::{ApiError, Cause, Named};
 use super::super::store::Cluster;
 use super::super::write::{Written, misnamed};
+use super::super::{ResourceId, field_validation, patch, selector};
 use super::{Expected, put_at};
 
 const SCALE: Expected<'_> = Expected { kind: "Scale", api_version: "autoscaling/v1", package: "autoscaling" };
@@ -175,10 +172,10 @@ fn selector_of(value: &Value, paths: &ScalePaths) -> String {
         Some(selector)
             if ["matchLabels", "matchExpressions"].iter().any(|name| selector.get(name).is_some()) =>
         {
-            label_selector::text(selector)
+            selector::label_text(selector)
         }
         // Replication controllers select by a plain map.
-        Some(Value::Object(labels)) => label_selector::map_text(labels),
+        Some(Value::Object(labels)) => selector::map_text(labels),
         _ => String::new(),
     }
 }

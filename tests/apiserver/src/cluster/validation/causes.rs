@@ -1,7 +1,10 @@
-//! The output of checks: a list of causes, each about one field.
+//! The output of checks: a list of causes, each about one field, and the checks that fields of several kinds share.
 //!
-//! Answers: how is it reported that a value is missing, wrong, unknown, or there twice?
+//! Answers: how is it reported that a value is missing, wrong, unknown, or there twice, and is this number or percentage (how
+//! many pods may be missing, or may be added) in its bounds?
 //! 1. Values are shown in a message as JSON: texts in quotes, everything else as it is.
+//! 2. A number or percentage that cannot be read counts as 0.
+
 use serde_json::Value;
 
 use crate::cluster::status::Cause;
@@ -129,4 +132,31 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
 /// A text member, empty if it is missing.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
+regex used for validation is '[0-9]+%')";
+
+fn percent(value: &Value) -> Option<i64> {
+    let digits = value.as_str()?.strip_suffix('%')?;
+    digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+/// A number that is not negative, or a percentage.
+pub(super) fn not_negative(field: &str, value: Option<&Value>, causes: &mut Causes) {
+    match value {
+        Some(text) if text.is_string() && percent(text).is_none() => causes.invalid(field, text, PERCENT),
+        other => causes.not_negative(field, other),
+    }
+}
+
+/// A percentage of at most all.
+pub(super) fn at_most_all(field: &str, value: Option<&Value>, causes: &mut Causes) {
+    if let Some(value) = value.filter(|value| percent(value).is_some_and(|percent| percent > 100)) {
+        causes.invalid(field, value, "must not be greater than 100%");
+    }
+}
+
+pub(super) fn is_zero(value: Option<&Value>) -> bool {
+    value.and_then(|value| value.as_i64().or_else(|| percent(value))).unwrap_or(0) == 0
 }

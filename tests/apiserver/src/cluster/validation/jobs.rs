@@ -3,12 +3,17 @@
 //! Answers: can the pods of this job run and be selected, and when does it run? `schedule.rs` reads times.
 //! 1. A job's pods do not restart for ever.
 //! 2. The template of a cron job has no selector yet; a job has one, generated or set by the client.
+//! 3. Time zones are those of the data base that is compiled in. The machine's own files are not read, so that the same
+//!    request is answered alike everywhere.
+
+use std::sync::LazyLock;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
+use super::schedule;
 use super::selectors::{self, written};
-use super::{schedule, templates};
-use crate::cluster::zones;
 
 const RESTARTS: &str = "valid values: \"OnFailure\", \"Never\"";
 /// How long the name of a cron job may be, so that its jobs' names are labels.
@@ -57,7 +62,7 @@ fn work(at: &str, spec: &Value, causes: &mut Causes) {
         causes.required(&format!("{at}.completions"), "when completion mode is Indexed");
     }
     failure_policy(&format!("{at}.podFailurePolicy"), &spec["podFailurePolicy"], causes);
-    templates::check(&format!("{at}.template"), &spec["template"], causes);
+    selectors::check_template(&format!("{at}.template"), &spec["template"], causes);
     let (field, policy) =
         (format!("{at}.template.spec.restartPolicy"), &spec["template"]["spec"]["restartPolicy"]);
     match policy.as_str().unwrap_or_default() {
@@ -91,7 +96,7 @@ fn selector(spec: &Value, causes: &mut Causes) {
         causes.required("spec.selector", "");
     }
     if selectors::check("spec.selector", selector, causes) {
-        templates::fits(spec, causes);
+        selectors::fits(spec, causes);
     }
 }
 
@@ -112,7 +117,7 @@ fn time_zone(zone: &str, causes: &mut Causes) {
     if zone.eq_ignore_ascii_case("local") {
         refuse("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
     }
-    if let Err(why) = zones::find(zone) {
+    if let Err(why) = zone_named(zone) {
         refuse(&why);
     }
 }
@@ -133,4 +138,28 @@ fn cron(spec: &Value, causes: &mut Causes) {
         causes.unsupported(field, &json!(true), &["nil", "false"]);
     }
     counts("spec", spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], causes);
+}
+
+static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// The zone of this name.
+///
+/// # Errors
+/// Go's text for an unknown name.
+pub(crate) fn zone_named(name: &str) -> Result<TimeZone, String> {
+    match name {
+        "" | "UTC" => Ok(TimeZone::UTC),
+        _ => BUNDLED.get(name).map_err(|_| format!("unknown time zone {name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zone_named;
+
+    #[test]
+    fn a_zone_is_found_by_its_name() {
+        assert!(zone_named("Europe/Berlin").is_ok());
+        assert_eq!(zone_named("Mars/Olympus"), Err("unknown time zone Mars/Olympus".to_owned()));
+    }
 }

@@ -6,7 +6,6 @@
 //!
 //! Next: `causes.rs` is what checks write to; `pods.rs`, `workloads.rs`, `jobs.rs`, `services.rs`, `networks.rs`,
 //! `storage.rs`, `policy.rs`, `rights.rs`, `webhooks.rs` check.
-mod amounts;
 mod causes;
 mod containers;
 mod events;
@@ -20,7 +19,6 @@ mod schedule;
 mod selectors;
 mod services;
 mod storage;
-mod templates;
 #[cfg(test)]
 mod tests;
 mod webhooks;

@@ -4,8 +4,8 @@
 //! 1. The role of a binding may not change; another role needs another binding.
 use serde_json::{Value, json};
 
-use super::causes::{Causes, list, text};
-use super::{amounts, selectors};
+use super::causes::{Causes, at_most_all, list, not_negative, text};
+use super::selectors;
 use crate::cluster::names::{self, NameRule};
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
@@ -134,8 +134,8 @@ fn budget(spec: &Value, causes: &mut Causes) {
         causes.invalid_text("spec", &value, "minAvailable and maxUnavailable cannot be both set");
     }
     for (field, value) in [("spec.minAvailable", least), ("spec.maxUnavailable", most)] {
-        amounts::not_negative(field, value, causes);
-        amounts::at_most_all(field, value, causes);
+        not_negative(field, value, causes);
+        at_most_all(field, value, causes);
     }
     selectors::check("spec.selector", spec.get("selector"), causes);
     let policy = spec.get("unhealthyPodEvictionPolicy");

@@ -3,13 +3,12 @@
 //! Answers: is this workload valid? Each kind has its own order of checks, as in a real server.
 //! 1. A strategy that is refused as a whole is shown as in Go: with Go's names and order of members.
 //!
-//! Next: `templates.rs` checks templates of pods; `jobs.rs` has jobs.
+//! Next: `selectors.rs` checks templates of pods; `jobs.rs` has jobs.
 use serde_json::{Value, json};
 
-use super::amounts;
-use super::causes::{Causes, NO_CHANGE, text};
+use super::causes::{Causes, NO_CHANGE, at_most_all, is_zero, not_negative, text};
+use super::metadata;
 use super::selectors::{self, written};
-use super::{metadata, templates};
 
 const STATEFUL_FIXED: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
@@ -71,10 +70,10 @@ fn deployment(spec: &Value, causes: &mut Causes) {
 
 /// Selector and template of a kind that runs a number of equal pods.
 fn selected(spec: &Value, kind: &str, causes: &mut Causes) {
-    if templates::selector(spec, kind, causes) {
-        templates::fits_unless_empty(spec, causes);
-        templates::check("spec.template", &spec["template"], causes);
-        templates::serves(spec, "ReplicaSet", causes);
+    if selectors::selector(spec, kind, causes) {
+        selectors::fits_unless_empty(spec, causes);
+        selectors::check_template("spec.template", &spec["template"], causes);
+        selectors::serves(spec, "ReplicaSet", causes);
     } else {
         causes.invalid_text("spec.selector", &written(&spec["selector"]), "invalid label selector");
     }
@@ -83,13 +82,13 @@ fn selected(spec: &Value, kind: &str, causes: &mut Causes) {
 fn rolling_deployment(rolling: &Value, causes: &mut Causes) {
     let field = |name: &str| format!("spec.strategy.rollingUpdate.{name}");
     let (missing, more) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
-    amounts::not_negative(&field("maxUnavailable"), missing, causes);
-    amounts::not_negative(&field("maxSurge"), more, causes);
-    if amounts::is_zero(missing) && amounts::is_zero(more) {
+    not_negative(&field("maxUnavailable"), missing, causes);
+    not_negative(&field("maxSurge"), more, causes);
+    if is_zero(missing) && is_zero(more) {
         let value = missing.unwrap_or(&Value::Null);
         causes.invalid(&field("maxUnavailable"), value, "may not be 0 when `maxSurge` is 0");
     }
-    amounts::at_most_all(&field("maxUnavailable"), missing, causes);
+    at_most_all(&field("maxUnavailable"), missing, causes);
 }
 
 fn replica_set(spec: &Value, causes: &mut Causes) {
@@ -100,13 +99,13 @@ fn replica_set(spec: &Value, causes: &mut Causes) {
 fn daemon_set(spec: &Value, causes: &mut Causes) {
     let selector = spec.get("selector").filter(|selector| !selector.is_null());
     if selectors::check("spec.selector", selector, causes) {
-        templates::fits(spec, causes);
+        selectors::fits(spec, causes);
     }
     if let Some(selector) = selector {
-        templates::refuse_empty(selector, "daemonset", causes);
+        selectors::refuse_empty(selector, "daemonset", causes);
     }
-    templates::check("spec.template", &spec["template"], causes);
-    templates::serves(spec, "DaemonSet", causes);
+    selectors::check_template("spec.template", &spec["template"], causes);
+    selectors::serves(spec, "DaemonSet", causes);
     counts(&["minReadySeconds"], spec, causes);
     let strategy = &spec["updateStrategy"];
     match text(strategy, "type") {
@@ -124,12 +123,12 @@ fn rolling_daemon_set(rolling: &Value, causes: &mut Causes) {
     let field = |name: &str| format!("spec.updateStrategy.rollingUpdate.{name}");
     let (missing, more) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
     for (name, value) in [("maxUnavailable", missing), ("maxSurge", more)] {
-        amounts::not_negative(&field(name), value, causes);
+        not_negative(&field(name), value, causes);
     }
     for (name, value) in [("maxUnavailable", missing), ("maxSurge", more)] {
-        amounts::at_most_all(&field(name), value, causes);
+        at_most_all(&field(name), value, causes);
     }
-    match (amounts::is_zero(missing), amounts::is_zero(more)) {
+    match (is_zero(missing), is_zero(more)) {
         (false, false) => {
             let value = more.unwrap_or(&Value::Null);
             causes.invalid(&field("maxSurge"), value, "may not be set when maxUnavailable is non-zero");
@@ -154,16 +153,16 @@ fn stateful_set(spec: &Value, causes: &mut Causes) {
         }
     }
     counts(&["replicas", "minReadySeconds"], spec, causes);
-    if templates::selector(spec, "statefulset", causes) {
-        templates::fits_unless_empty(spec, causes);
-        templates::check("spec.template", &spec["template"], causes);
+    if selectors::selector(spec, "statefulset", causes) {
+        selectors::fits_unless_empty(spec, causes);
+        selectors::check_template("spec.template", &spec["template"], causes);
         let part = |name: &str| spec["template"]["metadata"].get(name);
         metadata::labels("spec.template.labels", part("labels"), causes);
         metadata::annotations("spec.template.annotations", part("annotations"), causes);
     } else {
         causes.invalid_text("spec.selector", &written(&spec["selector"]), "");
     }
-    templates::serves(spec, "StatefulSet", causes);
+    selectors::serves(spec, "StatefulSet", causes);
 }
 
 /// A strategy as Go prints it; `missing` is the text for a missing part.

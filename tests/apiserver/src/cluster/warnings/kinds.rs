@@ -3,7 +3,7 @@
 //! Answers: what are the warnings for this service, volume, claim, network policy, driver, quota, node, endpoint?
 use serde_json::Value;
 
-use super::{address, items, node_terms, renamed_label, text};
+use super::{items, node_terms, of_address, of_network, renamed_label, text};
 use crate::cluster::schema::quantity;
 
 const MANY_COMPLETIONS: i64 = 100_000;
@@ -145,7 +145,7 @@ fn service(service: &Value, out: &mut Vec<String>) {
         );
     }
     if !balancer.is_empty() {
-        out.extend(address::of_address("spec.loadBalancerIP", balancer));
+        out.extend(of_address("spec.loadBalancerIP", balancer));
     }
     networks("spec.loadBalancerSourceRanges", &spec["loadBalancerSourceRanges"], out);
     if kind == "ExternalName" && reached {
@@ -163,13 +163,13 @@ fn service(service: &Value, out: &mut Vec<String>) {
 
 fn addresses(place: &str, list: &Value, out: &mut Vec<String>) {
     for (at, text) in list.as_array().into_iter().flatten().enumerate() {
-        out.extend(address::of_address(&format!("{place}[{at}]"), text.as_str().unwrap_or_default()));
+        out.extend(of_address(&format!("{place}[{at}]"), text.as_str().unwrap_or_default()));
     }
 }
 
 fn networks(place: &str, list: &Value, out: &mut Vec<String>) {
     for (at, text) in list.as_array().into_iter().flatten().enumerate() {
-        out.extend(address::of_network(&format!("{place}[{at}]"), text.as_str().unwrap_or_default()));
+        out.extend(of_network(&format!("{place}[{at}]"), text.as_str().unwrap_or_default()));
     }
 }
 
@@ -261,7 +261,7 @@ fn endpoints(endpoints: &Value, out: &mut Vec<String>) {
         for list in ["addresses", "notReadyAddresses"] {
             for (nth, target) in items(subset, list) {
                 let place = format!("subsets[{at}].{list}[{nth}].ip");
-                out.extend(address::of_address(&place, text(target, "ip")));
+                out.extend(of_address(&place, text(target, "ip")));
             }
         }
     }
@@ -280,7 +280,7 @@ fn network_policy(policy: &Value, out: &mut Vec<String>) {
             for (nth, peer) in items(rule, peers) {
                 let (place, block) = (format!("spec.{rules}[{at}].{peers}[{nth}].ipBlock"), &peer["ipBlock"]);
                 if block.is_object() {
-                    out.extend(address::of_network(&format!("{place}.cidr"), text(block, "cidr")));
+                    out.extend(of_network(&format!("{place}.cidr"), text(block, "cidr")));
                     networks(&format!("{place}.except"), &block["except"], out);
                 }
             }

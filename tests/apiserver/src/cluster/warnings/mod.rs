@@ -4,12 +4,16 @@
 //! 1. The sentences are those of the real server, in its order; where it follows a hash map, ours is alphabetical.
 //! 2. Objects are in their stored form: complete, with values in the form of the API.
 //! 3. A change of a workload gets warnings only if it changes the spec; a change of a pod never does.
+//! 4. An IPv6 address or network that is not in the canonical form of RFC 5952 gets a warning. An invalid one, or one with
+//!    leading zeros, is refused elsewhere.
 //!
-//! Next: `pods.rs` and `volumes.rs` for what is in a pod, `address.rs` for addresses, `kinds.rs` for the rest.
-mod address;
+//! Next: `pods.rs` and `volumes.rs` for what is in a pod, `kinds.rs` for the rest.
+
 mod kinds;
 mod pods;
 mod volumes;
+
+use std::net::Ipv6Addr;
 
 use serde_json::Value;
 
@@ -140,5 +144,37 @@ fn node_terms(place: &str, term: &Value, preferred: bool, warnings: &mut Vec<Str
                 }
             }
         }
+    }
+}
+
+/// The warning for an address.
+fn of_address(place: &str, text: &str) -> Option<String> {
+    let canonical = text.parse::<Ipv6Addr>().ok()?.to_string();
+    (canonical != text).then(|| {
+        format!("{place}: IPv6 address {text:?} should be in RFC 5952 canonical format ({canonical:?})")
+    })
+}
+
+/// The warning for a network.
+fn of_network(place: &str, text: &str) -> Option<String> {
+    let (address, length) = text.split_once('/')?;
+    let canonical = format!("{}/{length}", address.parse::<Ipv6Addr>().ok()?);
+    (canonical != text).then(|| {
+        format!("{place}: IPv6 CIDR value {text:?} should be in RFC 5952 canonical format ({canonical:?})")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn api_28_ipv6_that_is_not_canonical_gets_a_warning() {
+        assert_eq!(of_address("f", "10.1.2.3"), None);
+        assert_eq!(of_address("f", "fd00::1"), None);
+        let of = of_address("f", "FD00::0:1").unwrap();
+        assert_eq!(of, r#"f: IPv6 address "FD00::0:1" should be in RFC 5952 canonical format ("fd00::1")"#);
+        assert_eq!(of_network("f", "10.0.0.0/8"), None);
+        assert!(of_network("f", "FD00::/64").unwrap().ends_with(r#"canonical format ("fd00::/64")"#));
     }
 }

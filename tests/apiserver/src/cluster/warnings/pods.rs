@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{address, items, kinds, node_terms, renamed_label, text, volumes};
+use super::{items, kinds, node_terms, of_address, renamed_label, text, volumes};
 
 const OLD_ANNOTATIONS: [(&str, &str); 3] = [
     (
@@ -69,11 +69,11 @@ pub(super) fn check(place: &str, pod: &Value, warnings: &mut Vec<String>) {
     pod.affinities(warnings);
     for (at, server) in items(&pod.spec["dnsConfig"], "nameservers") {
         let place = format!("{}[{at}]", pod.at(".dnsConfig.nameservers"));
-        warnings.extend(address::of_address(&place, server.as_str().unwrap_or_default()));
+        warnings.extend(of_address(&place, server.as_str().unwrap_or_default()));
     }
     for (at, alias) in items(pod.spec, "hostAliases") {
         let place = format!("{}[{at}].ip", pod.at(".hostAliases"));
-        warnings.extend(address::of_address(&place, text(alias, "ip")));
+        warnings.extend(of_address(&place, text(alias, "ip")));
     }
 }
 

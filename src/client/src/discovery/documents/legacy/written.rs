@@ -44,7 +44,7 @@ impl Resource {
 }
 
 /// The list of the groups, as kubectl keeps it on disk: with the core group.
-pub(in crate::discovery) fn written_groups(groups: &[DiscoveredGroup]) -> Vec<u8> {
+pub(crate) fn written_groups(groups: &[DiscoveredGroup]) -> Vec<u8> {
     let entry = |group: &str, version: &str| GroupVersion {
         group_version: group_version(group, version),
         version: version.to_owned(),
@@ -66,7 +66,7 @@ pub(in crate::discovery) fn written_groups(groups: &[DiscoveredGroup]) -> Vec<u8
 }
 
 /// The list of the resources of one version.
-pub(in crate::discovery) fn written_resources(group: &str, version: &DiscoveredVersion) -> Vec<u8> {
+pub(crate) fn written_resources(group: &str, version: &DiscoveredVersion) -> Vec<u8> {
     let with_subresources = |resource: &Arc<DiscoveredResource>| {
         let below: Vec<_> =
             resource.capabilities.subresources.iter().map(|sub| Resource::below(resource, sub)).collect();
