@@ -5,7 +5,7 @@
 //! 1. Everything is as it should be within a bound after the last trouble (`judge.rs`): nothing is missing, nothing is left.
 //! 2. No key is worked on twice at once, no work begins in a term that is over (`outside.rs`), and no request does
 //!    (`audit.rs`): the leader is frozen or killed in the middle of its work.
-//! 3. A reconcile is shown what the one before it has written, or the key has waited for that (`own_writes.rs`), and no
+//! 3. A reconcile is shown what the one before it has written, or the key has waited for that (`OwnWrites`), and no
 //!    longer than its bound, also where watches bring nothing.
 //! 4. When nothing is wrong, a change is carried out at once, and what somebody else did to a child is put right, also by an
 //!    operator that ignores events of its own writes (`trouble.rs`).

@@ -19,12 +19,12 @@ pub use crate::events::machine::{
 };
 use futures_util::future::LocalBoxFuture;
 
-pub use registered::RecorderReport;
+pub use content::RecorderReport;
 
+use actor::Flushed;
+pub(crate) use content::RegisteredRecorder;
 use informer_actors::inner::{Closed, ask_with, within};
 use informer_actors::runtime::Runtime;
-use messages::Flushed;
-pub(crate) use registered::RegisteredRecorder;
 use shared::Shared;
 
 mod actor;
@@ -32,8 +32,6 @@ mod content;
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
 pub mod machine;
-mod messages;
-mod registered;
 mod shared;
 #[cfg(test)]
 mod tests;

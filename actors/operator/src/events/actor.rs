@@ -6,8 +6,13 @@
 //!    restart, and whoever waits for a flush asks again.
 //! 3. A panic of the sink is the answer to that one request.
 //!
-//! Mailbox: see `messages.rs`. It is restarted alone. If it is given up, or its arbiter ends, the recorder is over: events
-//! are refused, and every wait ends. Read next: `content.rs`.
+//! | message | sender | answer | bound |
+//! |---|---|---|---|
+//! | `Look` | whoever emits or closes | none | one |
+//! | `Flushed` | who waits for a flush | when nothing waits to be sent | one a waiting caller |
+//!
+//! Its death answers the waiting asks with `Closed`; their senders ask again. It is restarted alone. If it is given up, or its
+//! arbiter ends, the recorder is over: events are refused, and every wait ends. Read next: `content.rs`.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,14 +21,29 @@ use std::time::Duration;
 
 use crate::events::machine::{Answer, Request};
 use actix::dev::OneshotSender;
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture};
+use actix::{
+    Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, SpawnHandle, Supervised, WrapFuture,
+};
 use futures_util::FutureExt;
 use informer_core::words::{QUOTED, one_line};
 
 use super::content::Inside;
-use super::messages::{Flushed, Look};
 use informer_actors::inner::{Child, Faults, Site, drop_payload, sleep_until};
 use informer_core::words::panic_text;
+
+/// Something has changed: look whether there is a request to send.
+pub(super) struct Look;
+
+impl Message for Look {
+    type Result = ();
+}
+
+/// Answered when nothing waits to be sent.
+pub(super) struct Flushed(pub(super) OneshotSender<()>);
+
+impl Message for Flushed {
+    type Result = ();
+}
 
 /// What the actor is built from.
 #[derive(Clone)]

@@ -19,10 +19,8 @@ use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
 use super::EventSink;
-use super::actor::{RecorderActor, RecorderSpec};
-use super::content::{Content, Inside};
-use super::messages::Look;
-use super::registered::RegisteredRecorder;
+use super::actor::{Look, RecorderActor, RecorderSpec};
+use super::content::{Content, Inside, RegisteredRecorder};
 use informer_actors::inner::{ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent};
 use informer_actors::runtime::Runtime;
 
