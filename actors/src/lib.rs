@@ -60,8 +60,8 @@ pub use pipeline::status;
 #[doc(hidden)]
 pub mod inner {
     pub use crate::followed::Followed;
+    pub use crate::pipeline::ending::informer_reports;
     pub use crate::pipeline::listener::feed::Feed;
-    pub use crate::pipeline::report::informer_reports;
     pub use crate::pipeline::signal::Signal;
     pub use crate::pipeline::sources::Selected;
     pub use crate::runtime::arbiter::{ArbiterHandle, OwnArbiter};

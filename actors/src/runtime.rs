@@ -7,6 +7,8 @@
 //!    main.
 //! 2. No signal handler is installed.
 //! 3. Every seed, jitter and clock reading of the pipeline comes from here.
+//! 4. A lock of `locked` never panics: what a panicking thread left behind is used as it is. It is for content that is whole
+//!    after each statement, such as one field, one counter or one queue.
 //!
 //! Read next: `runtime/arbiter.rs`, one thread; `pipeline/wiring.rs`, which builds an informer on a runtime.
 
@@ -19,7 +21,6 @@ mod freeing;
 mod inside;
 pub(crate) mod labels;
 mod list_budget;
-pub(crate) mod locked;
 pub(crate) mod mailbox;
 mod on_arbiter;
 mod pool;
@@ -89,6 +90,16 @@ pub struct RuntimeBuilder {
     name: String,
     seed: Option<u64>,
     faults: Faults,
+}
+
+/// Locks a mutex whose content cannot be left half changed.
+pub(crate) mod locked {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// The content, also after a panic of a thread that held the lock.
+    pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Runtime {

@@ -8,6 +8,8 @@
 //! 3. A source's version never goes back, except by a rewind or by a list that is older (which is reported). Everything
 //!    up to the version has been applied.
 //! 4. An unchanged object keeps its pointer. Each part that could not be applied is reported with its key.
+//! 5. A snapshot that is made of a list of objects, without a source, is made by the store: it is what an informer would
+//!    publish after a watch that brought these objects, of several states of one key the newest one.
 //!
 //! Bounds: `apply_parts` handles all of its parts; [`Store::advance`] handles at most its budget of objects.
 //! Read next: `indexer/parts.rs` (a watch), `indexer/replace.rs` (a list), `indexer/building.rs` (a new index),
@@ -27,8 +29,8 @@ pub use successors::{Scope, Successors};
 
 use building::Building;
 use draft::Draft;
-use keyed::PartsByKey;
 use machine::UnderWay;
+use parts::PartsByKey;
 use replacing::Replacing;
 
 mod building;
@@ -36,12 +38,10 @@ mod draft;
 mod hand_over;
 mod incident;
 pub mod invariants;
-mod keyed;
 pub mod machine;
 mod parts;
 mod replace;
 mod replacing;
-mod seed;
 mod successors;
 
 /// The sole owner of an informer's state. Its snapshots are immutable; its working frame is not shared.
@@ -283,6 +283,32 @@ impl<S> Store<S> {
             "the changes of a publish lead from the snapshot before to the one after"
         );
         applied
+    }
+}
+
+impl<S> Snapshot<S> {
+    /// A snapshot of these objects, with these indices. Each source has reached the newest version of its objects.
+    /// O(n log n); the functions of the indices are called here.
+    ///
+    /// ```
+    /// # use informer_core::face as actix_informer;
+    /// use actix_informer::informer::Index;
+    /// use actix_informer::object::{Meta, Object, ObjectKey, ResourceVersion, Snapshot, SourceId};
+    ///
+    /// let version = ResourceVersion::from_number(7).expect("not zero");
+    /// let meta = Meta::new(ObjectKey::namespaced("shop", "web"), version, SourceId::default());
+    /// let by_text = Index::<String>::new("text", |object| [object.body().clone()]);
+    /// let snapshot = Snapshot::of([Object::new(meta, "red".to_owned())], [(&by_text).into()]);
+    /// assert_eq!(by_text.get(&snapshot, "red")?.count(), 1);
+    /// # Ok::<(), actix_informer::informer::UnknownIndex>(())
+    /// ```
+    pub fn of(
+        objects: impl IntoIterator<Item = Object<S>>,
+        indices: impl IntoIterator<Item = AnyIndex<S>>,
+    ) -> Self {
+        let parts: Vec<_> =
+            objects.into_iter().map(|object| (object.source().clone(), WatchPart::Applied(object))).collect();
+        Store::new(Self::empty(), indices.into_iter().collect()).apply_parts(parts).snapshot
     }
 }
 

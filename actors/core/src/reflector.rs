@@ -21,7 +21,7 @@
 //! 6. A handler does nothing in a phase that it does not belong to: an answer may arrive after its request was closed.
 //!
 //! `phase.rs` lists all phases and flags with their legal combinations. Read next: `reflector/phase.rs`, then
-//! `watch_list.rs` and `list.rs`, `watch.rs`, `renewal.rs`, `rewind.rs`, `retry.rs` and `early_retry.rs` for the waits after
+//! `watch_list.rs` and `list.rs`, `watch.rs`, `renewal.rs`, `rewind.rs`, and `retry.rs` for the waits after
 //! failures, and `log.rs` for the log lines.
 
 use std::collections::VecDeque;
@@ -39,13 +39,12 @@ pub use effect::{Delivery, Effect, StreamId};
 pub use log::{LogLevel, LogLine};
 pub use state::{RelistCounters, SourceCounters, SourceState};
 
-use early_retry::EarlyRetries;
 use freeing::ListFreeing;
 use log::SourceLog;
 use phase::{Next, Phase, RetryHints, StreamRole};
+use retry::EarlyRetries;
 
 mod config;
-mod early_retry;
 mod effect;
 mod freeing;
 mod list;

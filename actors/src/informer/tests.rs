@@ -11,9 +11,9 @@ use informer_core::reflector::ReflectorConfig;
 
 use super::{Informer, NamespaceSources, OfNamespace, StartError, WaitError};
 use crate::lister::WaitForError;
+use crate::pipeline::source_cells::walks;
 use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::subscription_state::EndReason;
-use crate::pipeline::walks;
 use crate::runtime::Runtime;
 use crate::subscription::SubscribeError;
 use crate::testing::{Recorder, Server};

@@ -1,13 +1,16 @@
-//! The end of an informer: it is reported exactly once to everything that waits for it.
+//! What the runtime has of an informer: its report, and its end, which is told exactly once to everything that waits for it.
 //!
-//! Answers "how does every wait end when an informer ends?". An informer ends by its own shutdown, with its last
-//! handle, when supervision gives up on it, or with its runtime, its arbiter or its simulation. Invariants:
+//! Answers "how is it doing, with its sources, its queue and its subscriptions, and how does every wait end when it ends?". An
+//! informer ends by its own shutdown, with its last handle, when supervision gives up on it, or with its runtime, its
+//! arbiter or its simulation. Invariants:
 //! 1. [`Ending::end`] stops its actors, ends its subscriptions and frees its name; further calls do nothing.
 //! 2. [`EndNotice`] is dropped when all tasks of the informer have ended, also when its arbiter drops them. Only then
 //!    its status shows that it has stopped.
 //! 3. Nothing here waits, and nothing here keeps the informer or its runtime alive.
+//! 4. A report is a copy of the status: no message is sent, so it also works when a thread is blocked. A subscription is
+//!    listed until no actor runs for it.
 //!
-//! Read next: `informer.rs`, which waits; `runtime/registry.rs`, through which a runtime ends its informers.
+//! Read next: `informer.rs`, which waits; `runtime/registry.rs`, through which a runtime ends its informers; `status.rs`.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::StatusBoard;
 use crate::pipeline::listener_roster::Subscriptions;
-use crate::pipeline::subscription_state::EndReason;
+use crate::pipeline::status::InformerStatus;
+use crate::pipeline::subscription_state::{EndReason, SubscriptionState, SubscriptionStatus};
 use crate::runtime::{Registrant, Registration};
 
 /// Everything that takes part in the end of one informer.
@@ -36,6 +40,16 @@ pub(crate) struct Ending {
     by_runtime: AtomicBool,
     /// How a handle of it is found: the handles know what it is.
     handle: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+/// How one informer and everything on it is doing.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct InformerReport {
+    /// The informer with its sources and its queue.
+    pub status: InformerStatus,
+    /// Its subscriptions.
+    pub subscriptions: Vec<SubscriptionStatus>,
 }
 
 impl Ending {
@@ -85,6 +99,16 @@ impl Ending {
         let runtime = || self.by_runtime.load(Ordering::Acquire).then(|| "its runtime was shut down".into());
         self.board.read().failed.or_else(runtime)
     }
+
+    /// How the informer is doing.
+    pub(crate) fn report(&self) -> InformerReport {
+        InformerReport { status: self.board.read(), subscriptions: self.subscriptions() }
+    }
+
+    /// How its subscriptions are doing.
+    pub(crate) fn subscriptions(&self) -> Vec<SubscriptionStatus> {
+        self.subscriptions.present().iter().map(SubscriptionState::read).collect()
+    }
 }
 
 impl Registrant for Ending {
@@ -114,4 +138,11 @@ impl Drop for EndNotice {
         self.0.over.cancel();
         self.0.registration.unlist();
     }
+}
+
+/// The reports of the informers among what is registered, in the same order.
+pub fn informer_reports(registrants: &[Arc<dyn Any + Send + Sync>]) -> Vec<InformerReport> {
+    let endings =
+        registrants.iter().filter_map(|registrant| Arc::clone(registrant).downcast::<Ending>().ok());
+    endings.map(|ending| ending.report()).collect()
 }

@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::exchange::Exchanges;
 use crate::pipeline::namespace_filter::NamespaceFilter;
+use crate::pipeline::source_cells::walks;
 use crate::pipeline::source_spec::{Coverage, Member, SourceSpec};
-use crate::pipeline::walks;
 use crate::runtime::locked::locked;
 
 mod exchange;

@@ -18,8 +18,8 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 use informer_core::words::Brief;
 
+pub use crate::pipeline::ending::InformerReport;
 pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
-pub use crate::pipeline::report::InformerReport;
 pub use crate::pipeline::status_text::NamespacesStatus;
 use crate::runtime::Stuck;
 pub use informer_core::indexer::DataCounters;

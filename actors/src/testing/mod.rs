@@ -4,14 +4,198 @@
 //! lists, watches and fault switches behind [`crate::list_watch::ListWatch`]; its answers take time as on a network
 //! (5 ms unless [`Server::answer_after`] sets another time). [`Recorder`] is a subscribed actor that records events and
 //! checks them. [`kill_at`] is a fault hook that kills an actor while it handles a message. The module does not
-//! simulate HTTP: the in-memory API server does. Feature `testing`; used with `Runtime::simulated`.
+//! simulate HTTP: the in-memory API server does. Feature `testing`; used with `Runtime::simulated`. Invariants:
+//! 1. What a subscriber receives must never contradict itself, and together it must give the store's content. A
+//!    contradiction (an Added of a present object, an Updated or Deleted of an absent one, an Updated whose `old` is not the
+//!    state delivered last) is kept and reported, with the event's text.
+//! 2. A hook panics inside the actor, while it handles a message: exactly as often as the test asked for, and not again.
 
-mod faults;
-mod recorder;
 mod server;
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use actix::{Actor, Context, Handler};
+use informer_core::delta::{Cause, Change};
+use informer_core::listener::invariants::Replay;
+use informer_core::meta::{Object, ObjectKey};
+use informer_core::snapshot::Snapshot;
+
+use crate::pipeline::messages::{Body, Notify};
 pub use crate::runtime::clock::RandomNumbers;
 pub use crate::runtime::faults::{Faults, Site};
-pub use faults::{kill_at, kill_every};
-pub use recorder::{Recorder, RecorderHandle};
+use crate::runtime::locked::locked;
 pub use server::{Backup, RequestLine, Server};
+
+/// Kills the actor that reaches `site` for the `nth` time (the first is 1), once.
+pub fn kill_at(site: Site, nth: u32) -> Faults {
+    let visits = Mutex::new(0);
+    Faults::new(move |here| {
+        if here != site {
+            return;
+        }
+        let visit = {
+            let mut visits = locked(&visits);
+            *visits += 1;
+            *visits
+        };
+        assert!(visit != nth, "killed at {site:?}");
+    })
+}
+
+/// Kills the actor at every `period`th visit to `site`, at most `times` times.
+pub fn kill_every(site: Site, period: u32, times: u32) -> Faults {
+    let state = Mutex::new((0_u32, 0_u32));
+    Faults::new(move |here| {
+        if here != site {
+            return;
+        }
+        let kill = {
+            let mut state = locked(&state);
+            state.0 += 1;
+            let kill = state.0.is_multiple_of(period) && state.1 < times;
+            state.1 += u32::from(kill);
+            kill
+        };
+        assert!(!kill, "killed at {site:?}");
+    })
+}
+
+/// A subscribed actor that records its events and checks each event against the ones before. Start it and
+/// subscribe it, and keep its [`RecorderHandle`].
+pub struct Recorder<S: Body> {
+    handle: RecorderHandle<S>,
+}
+
+/// Reads what a recorder has seen, from anywhere.
+pub struct RecorderHandle<S: Body>(Arc<Mutex<Seen<S>>>);
+
+struct Seen<S> {
+    replay: Replay<S>,
+    present: BTreeMap<ObjectKey, Object<S>>,
+    lines: Vec<String>,
+    contradictions: Vec<String>,
+}
+
+impl<S: Body> Recorder<S> {
+    /// A recorder and the handle that reads it.
+    pub fn new() -> (Self, RecorderHandle<S>) {
+        let seen = Seen {
+            replay: Replay::default(),
+            present: BTreeMap::new(),
+            lines: Vec::new(),
+            contradictions: Vec::new(),
+        };
+        let handle = RecorderHandle(Arc::new(Mutex::new(seen)));
+        (Self { handle: handle.clone() }, handle)
+    }
+}
+
+impl<S: Body> RecorderHandle<S> {
+    /// Records one event, for subscribers of other kinds.
+    pub fn record(&self, notify: &Notify<S>) {
+        let mut seen = self.seen();
+        seen.lines.push(line(notify));
+        let change = seen.change(notify);
+        if let Err(why) = seen.replay.apply(&change) {
+            let contradiction = format!("{}: {why}", line(notify));
+            seen.contradictions.push(contradiction);
+        }
+    }
+
+    /// The events so far, a line each: `Added(InitialList) default/a@3`.
+    pub fn lines(&self) -> Vec<String> {
+        self.seen().lines.clone()
+    }
+
+    /// Forgets the lines, but not the state that the events add up to.
+    pub fn clear_lines(&self) {
+        self.seen().lines.clear();
+    }
+
+    /// How many events were recorded.
+    pub fn len(&self) -> usize {
+        self.seen().lines.len()
+    }
+
+    /// The state of a key by the events so far: `None` if it does not exist.
+    pub fn last(&self, key: &ObjectKey) -> Option<Object<S>> {
+        self.seen().present.get(key).cloned()
+    }
+
+    /// Whether no event was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Checks that no event contradicted the ones before, and that together they give `snapshot`.
+    ///
+    /// # Errors
+    /// What is wrong, as a text.
+    pub fn agrees_with(&self, snapshot: &Snapshot<S>) -> Result<(), String> {
+        let seen = self.seen();
+        match seen.contradictions.first() {
+            Some(first) => Err(format!("{} contradictions, first: {first}", seen.contradictions.len())),
+            None => seen.replay.equals(snapshot),
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen<S>> {
+        locked(&self.0)
+    }
+}
+
+impl<S> Seen<S> {
+    /// The event as the change it stands for: a deletion removes the state delivered last.
+    fn change(&mut self, notify: &Notify<S>) -> Change<S> {
+        match notify.clone() {
+            Notify::Added { object, cause } => {
+                self.present.insert(object.key().clone(), object.clone());
+                Change::Added { object, cause }
+            }
+            Notify::Updated { old, object, cause } => {
+                self.present.insert(object.key().clone(), object.clone());
+                Change::Updated { old, object, cause }
+            }
+            Notify::Deleted { last, exact, cause } => {
+                let old = self.present.remove(last.key()).unwrap_or_else(|| last.clone());
+                Change::Deleted { old, last, exact, cause }
+            }
+        }
+    }
+}
+
+/// One event as a line.
+fn line<S>(notify: &Notify<S>) -> String {
+    let (kind, cause) = match notify {
+        Notify::Added { cause, .. } => ("Added", cause),
+        Notify::Updated { cause, .. } => ("Updated", cause),
+        Notify::Deleted { exact: true, cause, .. } => ("Deleted", cause),
+        Notify::Deleted { exact: false, cause, .. } => ("Missed", cause),
+    };
+    let cause: &Cause = cause;
+    format!("{kind}({cause}) {}@{}", notify.key(), notify.subject().version())
+}
+
+impl<S: Body> Actor for Recorder<S> {
+    type Context = Context<Self>;
+}
+
+impl<S: Body> Handler<Notify<S>> for Recorder<S> {
+    type Result = ();
+
+    fn handle(&mut self, notify: Notify<S>, _ctx: &mut Context<Self>) {
+        self.handle.record(&notify);
+    }
+}
+
+informer_core::clone_of!([S: Body] RecorderHandle<S>);
+
+impl<S: Body> fmt::Debug for Recorder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+informer_core::debug_as!([S: Body] RecorderHandle<S>, self, events = self.len());

@@ -8,6 +8,11 @@
 //! 4. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, that is not older
 //!    than it. A fetched object is applied only while its key is undecodable, and not at a newer version: otherwise the
 //!    watch has brought a newer state.
+//! 5. Parts in the order of their keys are applied a slice at a time, and each slice is one publish. A source's version moves
+//!    only to what the queue says is reached, after the last part of the batch: then everything up to it has been applied.
+//!    The newest version of any applied object is kept, too, so that no request asks for an older one.
+
+use std::vec;
 
 use super::hand_over::Deletes;
 use super::{Incident, Store};
@@ -15,7 +20,43 @@ use crate::delta::{Cause, Change, Undecodable, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use crate::snapshot::Put;
 
+pub(super) struct PartsByKey<S> {
+    parts: vec::IntoIter<(SourceId, WatchPart<S>)>,
+    reached: Vec<(SourceId, ResourceVersion)>,
+}
+
+impl<S> PartsByKey<S> {
+    pub(super) fn new(
+        parts: Vec<(SourceId, WatchPart<S>)>,
+        reached: Vec<(SourceId, ResourceVersion)>,
+    ) -> Self {
+        Self { parts: parts.into_iter(), reached }
+    }
+}
+
 impl<S> Store<S> {
+    /// Applies at most `budget` of the keyed parts under way.
+    pub(super) fn advance_keyed(&mut self, budget: usize) {
+        let Some(mut keyed) = self.keyed.take() else { return };
+        for (source, part) in keyed.parts.by_ref().take(budget) {
+            if let Some(version) = part.reached() {
+                self.working.run_ahead(&source, version);
+            }
+            self.apply_part(&source, part);
+            self.note_behind(source);
+        }
+        if keyed.parts.len() > 0 {
+            self.keyed = Some(keyed);
+            return;
+        }
+        for (source, version) in keyed.reached {
+            self.note_first(&source);
+            self.working.reach(&source, &version);
+            self.note_behind(source);
+        }
+        self.settle_noted();
+    }
+
     pub(super) fn apply_part(&mut self, source: &SourceId, part: WatchPart<S>) {
         match part {
             WatchPart::Applied(object) => self.apply_object(source, object),

@@ -9,7 +9,7 @@ use crate::indexer::machine::UnderWay;
 use crate::indexer::{Progress, Publish, Reported, Store, invariants};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
-use crate::snapshot::fixture::{key, version, written};
+use crate::snapshot::fixture::{key, version, worded, written};
 
 mod hand_over;
 mod indices;
@@ -158,4 +158,16 @@ fn undecodable(name: &str, number: u64) -> Undecodable {
 
 fn at(play: &Play) -> String {
     play.now().version(&SourceId::default()).map(ToString::to_string).unwrap_or_default()
+}
+
+#[test]
+fn a_snapshot_of_objects_has_the_newest_state_of_each_in_key_order_with_versions_and_indices() {
+    let by_word = Index::<String>::new("word", |object| [object.body().clone()]);
+    let objects = [worded("b/x", 7, "new"), worded("a/y", 3, "other"), worded("b/x", 5, "old")];
+    let snapshot = Snapshot::of(objects, [(&by_word).into()]);
+    assert_eq!(snapshot.iter().map(written).collect::<Vec<_>>(), ["a/y u1@3", "b/x u1@7"]);
+    assert_eq!(snapshot.version(&SourceId::default()), Some(&version(7)));
+    let keys: Vec<_> = by_word.keys(&snapshot, "new").expect("it has the index").collect();
+    assert_eq!(keys, [&key("b/x")]);
+    assert_eq!(by_word.count(&snapshot, "old"), Ok(0));
 }
