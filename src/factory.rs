@@ -7,6 +7,7 @@
 //! 3. The factory keeps no informer running: the last handle that is dropped stops it, and the next request makes
 //!    another one, which lists anew.
 //! 4. What two requests of one key can want differently (list settings, size limit, name) is an error and never ignored.
+//!    Every text of an error names the resource or the informer, and what to do where that is not plain.
 //! 5. After the shutdown nothing is made or started any more.
 //!
 //! Read next: `factory/shared.rs`, which finds or declares; `client/src/informer_key.rs`, the key; `factory/builder.rs`, the
@@ -14,23 +15,49 @@
 
 mod builder;
 mod defaults;
-mod error;
 mod shared;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_actors::informer::{AnyInformer, DrainReport, Informer, NotAllSynced, Snapshots, Synced};
+use informer_actors::informer::{
+    AnyInformer, DrainReport, Informer, NotAllSynced, Snapshots, StartError, Synced,
+};
 use informer_actors::runtime::Runtime;
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource};
 
 pub use self::builder::InformerFactoryBuilder;
 use self::defaults::Defaults;
-pub use self::error::FactoryError;
 use self::shared::Shared;
-use crate::client::{Client, InformerKey, ResourceSource};
+use crate::client::{self, Client, InformerKey, ResourceSource};
 use crate::representation::{ControllerOnly, Dynamic, MetadataOnly, Representation, Typed};
+
+/// Why a factory does not give or start an informer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FactoryError {
+    /// The description cannot be requested, or its representation needs a name.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    /// The name means several resources, or one that cannot be followed.
+    #[error(transparent)]
+    Discovery(#[from] client::DiscoveryError),
+    /// The informer could not be declared.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The informer exists, and was requested with another setting that is not part of its key.
+    #[error("informer {informer:?} exists with another {setting}: requests of one informer must agree in it")]
+    Different {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The setting: `name`, `size limit` or `list settings`.
+        setting: &'static str,
+    },
+    /// The factory was shut down.
+    #[error("the informer factory was shut down")]
+    ShutDown,
+}
 
 /// Gives each part of a program a handle of the informer that it needs, one informer for equal needs. Cheap to clone.
 ///

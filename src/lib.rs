@@ -62,8 +62,6 @@ mod error;
 #[cfg(feature = "client")]
 pub mod factory;
 pub mod fake;
-#[cfg(feature = "client")]
-mod filters;
 #[cfg(all(feature = "client", feature = "testing"))]
 pub mod guide;
 pub mod informer;

@@ -10,6 +10,6 @@ pub use informer_actors::subscription::{
 pub use informer_core::delta::Cause;
 
 #[cfg(feature = "client")]
-pub use crate::filters::{annotations_changed, generation_changed, labelled, labels_changed};
+pub use crate::controller::predicates::{annotations_changed, generation_changed, labelled, labels_changed};
 #[cfg(feature = "kube")]
 pub use crate::kube_events::{KubeEvents, kube_events};

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-pub use error::Error;
+pub use reader::Error;
 
 use informer_core::backoff::BackoffPolicy;
 use informer_core::delta_fifo::QueueOrder;
@@ -21,7 +21,6 @@ use informer_core::reflector::ReflectorConfig;
 
 use reader::Document;
 
-mod error;
 mod reader;
 mod rules;
 #[cfg(test)]

@@ -16,8 +16,8 @@ use serde_json::json;
 use tokio::task::AbortHandle;
 use tokio::time::MissedTickBehavior;
 
+use super::Error;
 use super::config::DemoConfig;
-use super::error::Error;
 use population::{Change, Population};
 
 mod population;

@@ -21,9 +21,9 @@ use informer_core::list_watch_error::ListWatchError;
 use kube_core::DynamicObject;
 use kube_core::discovery::ApiResource;
 
+use super::Error;
 use super::config::InformerConfig;
 use super::describe::{LateKind, Values};
-use super::error::Error;
 use super::kept::{KeepAs, described};
 use super::kinds::WatchedKind;
 use informer_client::inner::{FindResource, Found, FoundResource, failure};

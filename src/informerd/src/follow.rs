@@ -17,10 +17,10 @@ use futures_util::future::BoxFuture;
 use informer_actors::subscription::{EndReason, Notify};
 use informer_core::delta::Cause;
 
+use super::Error;
 use super::config::InformerConfig;
 use super::describe::{LateKind, Values};
 use super::discovered::awaited;
-use super::error::Error;
 use super::kept::{KeptBody, followed};
 use super::lines::{self, KindStatus, Style};
 use super::output::Output;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::error::Error;
+use super::Error;
 use super::follow::WatchedKindHandle;
 use super::lines::state_name;
 use actix_informer::probes::{Probed, ProbesError, detail, given_up, stalled, stuck_threads};

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use super::Error;
 use super::config::{Colour, Config, DemoConfig, Format, InformerConfig};
 use super::discovered::discover;
-use super::error::Error;
 use super::follow::{Printer, WatchedKindHandle, follow};
 use super::lines::{Style, Text};
 use super::output::{Ended, Output};

@@ -3,13 +3,79 @@
 //! Answers "which value does this key have, and is it allowed?". The keys are in `rules.rs`. Invariants:
 //! 1. A default is TOML text and is read by the same function as a file's value, so it is always an allowed value.
 //! 2. A key that no rule has read is refused when its table is finished.
+//! 3. Every error about a key names the key, its line, what is allowed, and the default if there is one, in one line for the
+//!    person who wrote it.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Error, suggestion};
+/// Why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("{file} cannot be read: {source}")]
+    Read {
+        /// Its name.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not TOML.
+    #[error("{file}, line {line}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// A key that does not exist.
+    #[error("{file}, line {line}: unknown key {key}{}; allowed here: {allowed}", hint(.nearest))]
+    UnknownKey {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The key with its table.
+        key: String,
+        /// The key that was probably meant.
+        nearest: Option<String>,
+        /// The keys that exist there.
+        allowed: String,
+    },
+    /// A value that is not allowed.
+    #[error("{file}, line {line}: {key} is {found}; allowed: {allowed} (default: {default})")]
+    Value {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The key with its table.
+        key: String,
+        /// The value in the file.
+        found: String,
+        /// The allowed values.
+        allowed: &'static str,
+        /// The value that is used if the key is missing.
+        default: &'static str,
+    },
+    /// Values that contradict each other.
+    #[error("{file}, line {line}: {key}: {message}")]
+    Contradiction {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The key with its table.
+        key: String,
+        /// What contradicts, and what is allowed.
+        message: String,
+    },
+}
 
 /// One key: its allowed values and its default.
 pub(super) struct Rule<T> {
@@ -174,4 +240,19 @@ impl<'d> Section<'d> {
     fn full_key(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
+}
+
+fn hint(name: &Option<String>) -> String {
+    name.as_ref().map(|name| format!(" (did you mean {name}?)")).unwrap_or_default()
+}
+
+/// The candidate that `word` was probably meant to be.
+fn suggestion<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let close = |candidate: &&str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
+    candidates
+        .into_iter()
+        .map(|candidate| (close(&candidate), candidate))
+        .filter(|(closeness, _)| *closeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate.to_owned())
 }

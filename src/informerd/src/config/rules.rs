@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::error::Error;
-use super::reader::{Document, Rule, Section};
+use super::reader::{Document, Error, Rule, Section};
 use super::{
     Colour, Config, DemoConfig, EarlyRetries, Format, InformerConfig, Kept, OutputConfig, ProbesConfig,
     RunConfig,
