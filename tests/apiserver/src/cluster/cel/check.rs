@@ -79,6 +79,15 @@ impl<'a> Shape<'a> {
             _ => Self::Unknown,
         }
     }
+
+    /// Whether it is a list that is a set or a map, or holds such lists.
+    fn holds_sets(self) -> bool {
+        match self {
+            Self::Of(source, _) if matches!(source.list_type.as_deref(), Some("set" | "map")) => true,
+            Self::Unknown => false,
+            _ => self.element().holds_sets(),
+        }
+    }
 }
 
 struct Check<'a> {
@@ -93,6 +102,10 @@ impl<'a> Check<'a> {
     fn undeclared(&mut self, id: u64, name: &str) -> Shape<'a> {
         self.issues.push((id, format!("undeclared reference to '{name}' (in container '')")));
         Shape::Unknown
+    }
+
+    fn absent(&mut self, id: u64, what: &str) {
+        self.issues.push((id, format!("this server does not evaluate {what}: see its DIFFERENCES.md")));
     }
 
     fn visit(&mut self, tree: &'a IdedExpr) -> Shape<'a> {
@@ -192,6 +205,13 @@ impl<'a> Check<'a> {
             self.visit(at);
             return self.visit(of).element();
         }
+        if let (operators::ADD, [left, right]) = (&*call.func_name, &*call.args) {
+            // A real server gives the elements of the right list the kind of those of the left.
+            if [self.visit(left), self.visit(right)].iter().any(|list| list.element().holds_sets()) {
+                self.absent(id, "'+' of lists of sets");
+            }
+            return Shape::Unknown;
+        }
         let name = match call.target.as_deref() {
             Some(IdedExpr { expr: Expr::Ident(prefix), .. }) if library::is_namespace(prefix) => {
                 format!("{prefix}.{}", call.func_name)
@@ -203,7 +223,7 @@ impl<'a> Check<'a> {
             None => call.func_name.clone(),
         };
         if library::is_absent(&name) {
-            self.issues.push((id, format!("this server does not evaluate '{name}': see its DIFFERENCES.md")));
+            self.absent(id, &format!("'{name}'"));
         } else if name.starts_with(char::is_alphabetic) && !library::is_function(&name) {
             self.undeclared(id, &name);
         }

@@ -8,11 +8,13 @@
 //! 3. Error texts are those of a real server, as far as the crate tells the cause. An issue of an expression is shown with
 //!    its line and a mark under its place.
 //!
-//! Next: `check.rs` looks for what is not there; `library.rs`, `net.rs` and `quantity.rs` have the functions.
+//! Next: `check.rs` looks for what is not there; `library.rs`, `net.rs` and `quantity.rs` have the functions; `lists.rs` has
+//! lists that are sets or maps.
 
 mod check;
 mod functions;
 mod library;
+mod lists;
 mod net;
 mod quantity;
 mod url;
@@ -32,6 +34,7 @@ use cel::common::value::{CowVal, Val};
 use crate::cluster::schema::source::Source;
 
 pub(crate) use check::{escape, is_seen};
+pub(crate) use lists::list;
 
 /// How many characters an expression may have, as on a real server.
 const LONGEST: usize = 100_000;
