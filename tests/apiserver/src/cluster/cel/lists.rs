@@ -1,4 +1,4 @@
-//! Lists that are sets or maps (`x-kubernetes-list-type`), as values of rules.
+//! Lists of an object as values of rules: some are sets or maps (`x-kubernetes-list-type`).
 //!
 //! Answers: when are two such lists equal, and what is their sum? The kind of the left list decides, at each depth.
 //! 1. A set is equal in any order; its sum appends what it does not hold yet.
@@ -15,8 +15,8 @@ use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
 use serde_json::Value as Json;
 
 use super::Cel;
-use super::check::escape;
 use super::functions::failed;
+use super::names::escape;
 use crate::cluster::schema::source::Source;
 
 #[cfg(test)]
@@ -33,20 +33,22 @@ pub(crate) fn list(source: &Source, written: &[Json], items: Vec<Cel>) -> Cel {
                 source.list_map_keys.iter().filter(|name| escape(name).is_none_or(|seen| *seen == ***name));
             Manner::Map(names.cloned().collect())
         }
-        _ => return Box::new(items),
+        _ => Manner::Plain,
     };
-    Box::new(Keyed { items, manner })
+    Box::new(Listed { manner, items })
 }
 
-/// A list of which no element, or no key of an element, is there twice.
+/// A list of the object. In this order: where its items begin differs from where it begins, as `search.rs` needs it.
 #[derive(Debug, Clone)]
-struct Keyed<'v> {
-    items: CelList<'v>,
+#[repr(C)]
+struct Listed<'v> {
     manner: Manner,
+    items: CelList<'v>,
 }
 
 #[derive(Debug, Clone)]
 enum Manner {
+    Plain,
     /// A set, with the marks of its elements.
     Set(Vec<Mark>),
     /// A map, with the names of the keys of its elements.
@@ -128,8 +130,14 @@ fn position(keys: &[Key<'_, '_>], wanted: &Key<'_, '_>) -> Option<usize> {
     keys.iter().rposition(|key| key == wanted)
 }
 
+/// The sum of a list without a kind.
+fn appended<'w>(own: &CelList<'w>, other: &CelList<'w>) -> Listed<'w> {
+    let items: Vec<_> = own.inner().iter().chain(other.inner()).map(|item| item.clone_as_boxed()).collect();
+    Listed { manner: Manner::Plain, items: CelList::from(items) }
+}
+
 /// The sum of two sets.
-fn joined<'w>(own: &CelList<'w>, marks: &[Mark], other: &CelList<'w>) -> Result<Keyed<'w>, ExecutionError> {
+fn joined<'w>(own: &CelList<'w>, marks: &[Mark], other: &CelList<'w>) -> Result<Listed<'w>, ExecutionError> {
     let mut items: Vec<_> = own.inner().iter().map(|item| item.clone_as_boxed()).collect();
     let mut marks = marks.iter().cloned().map(Mark::hashed).collect::<Result<Vec<_>, _>>()?;
     for item in other.inner().iter() {
@@ -139,11 +147,11 @@ fn joined<'w>(own: &CelList<'w>, marks: &[Mark], other: &CelList<'w>) -> Result<
             marks.push(mark);
         }
     }
-    Ok(Keyed { items: CelList::from(items), manner: Manner::Set(marks) })
+    Ok(Listed { manner: Manner::Set(marks), items: CelList::from(items) })
 }
 
 /// The sum of two lists that are maps.
-fn merged<'w>(own: &CelList<'w>, names: &Arc<[Box<str>]>, other: &CelList<'w>) -> Keyed<'w> {
+fn merged<'w>(own: &CelList<'w>, names: &Arc<[Box<str>]>, other: &CelList<'w>) -> Listed<'w> {
     let mut items: Vec<_> = own.inner().iter().map(|item| item.clone_as_boxed()).collect();
     let keys = keys(names, own);
     for item in other.inner().iter() {
@@ -152,10 +160,10 @@ fn merged<'w>(own: &CelList<'w>, names: &Arc<[Box<str>]>, other: &CelList<'w>) -
             None => items.push(item.clone_as_boxed()),
         }
     }
-    Keyed { items: CelList::from(items), manner: Manner::Map(Arc::clone(names)) }
+    Listed { manner: Manner::Map(Arc::clone(names)), items: CelList::from(items) }
 }
 
-impl Val for Keyed<'_> {
+impl Val for Listed<'_> {
     fn get_type(&self) -> &Type {
         Self::cel_type()
     }
@@ -210,6 +218,7 @@ impl Val for Keyed<'_> {
             return false;
         }
         match &self.manner {
+            Manner::Plain => self.items.equals(other),
             Manner::Set(marks) => other.inner().iter().all(|item| Mark::of(&**item).is_in(marks)),
             Manner::Map(names) => {
                 let keys = keys(names, &self.items);
@@ -243,7 +252,7 @@ impl Val for Keyed<'_> {
     }
 }
 
-impl Adder for Keyed<'_> {
+impl Adder for Listed<'_> {
     fn add<'b, 'w>(&'b self, other: &(dyn Val + 'w)) -> Result<CowVal<'b, 'w>, ExecutionError>
     where
         Self: 'w,
@@ -252,6 +261,7 @@ impl Adder for Keyed<'_> {
             return Err(ExecutionError::no_such_overload("_+_", Vec::new()));
         };
         Ok(CowVal::owned(match &self.manner {
+            Manner::Plain => appended(&self.items, other),
             Manner::Set(marks) => joined(&self.items, marks, other)?,
             Manner::Map(names) => merged(&self.items, names, other),
         }))

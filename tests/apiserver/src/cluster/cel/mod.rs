@@ -9,18 +9,20 @@
 //!    its line and a mark under its place.
 //!
 //! Next: `check.rs` looks for what is not there; `library.rs`, `net.rs` and `quantity.rs` have the functions; `lists.rs` has
-//! lists that are sets or maps.
+//! lists that are sets or maps, `search.rs` searches them.
 
 mod check;
 mod functions;
 mod library;
 mod lists;
+mod names;
 mod net;
 mod quantity;
+mod search;
 mod url;
 
 use cel::common::ast::SourceInfo;
-use cel::{Context, ExecutionError, ParseErrors, Program, Value};
+use cel::{Context, ExecutionError, IdedExpr, ParseErrors, Value};
 
 #[cfg(test)]
 mod tests;
@@ -33,8 +35,8 @@ use cel::common::value::{CowVal, Val};
 
 use crate::cluster::schema::source::Source;
 
-pub(crate) use check::{escape, is_seen};
 pub(crate) use lists::list;
+pub(crate) use names::{escape, is_seen};
 
 /// How many characters an expression may have, as on a real server.
 const LONGEST: usize = 100_000;
@@ -58,7 +60,7 @@ pub(crate) type Cel = Box<dyn Val>;
 /// An expression that was read.
 #[derive(Debug)]
 pub(crate) struct Expression {
-    program: Program,
+    tree: IdedExpr,
     variables: BTreeSet<String>,
     /// The name of its result's type, where that is evident.
     pub(crate) result: Option<&'static str>,
@@ -75,7 +77,11 @@ impl Expression {
         apart(|| {
             let program = library::LANGUAGE.compile(text).map_err(|errors| of_syntax(text, &errors))?;
             let (variables, result) = check::check(&program, source, whole)?;
-            Ok(Self { program, variables, result })
+            let mut tree = program.expression().clone();
+            if has_kinds(source) {
+                search::replace(&mut tree);
+            }
+            Ok(Self { tree, variables, result })
         })
     }
 
@@ -88,8 +94,15 @@ impl Expression {
     ///
     /// # Errors Why it has no result.
     pub(crate) fn run(&self, variables: &Context<'_, 'static>) -> Result<Value, String> {
-        self.program.execute(variables).map_err(words)
+        Value::resolve(&self.tree, variables).map_err(words)
     }
+}
+
+/// Whether it has lists that are sets or maps.
+fn has_kinds(source: &Source) -> bool {
+    let mut any = false;
+    source.each(&mut |source| any |= matches!(source.list_type.as_deref(), Some("set" | "map")));
+    any
 }
 
 /// The variables of a rule: the value of its place, and the one before.

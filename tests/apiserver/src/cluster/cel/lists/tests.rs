@@ -152,7 +152,10 @@ fn a_sum_of_lists_that_are_maps_has_each_key_once_with_the_last_value() {
 fn elements_are_found_in_lists_by_their_own_equality() {
     all_hold(&[
         "self.same in self.sets && ['y', 'x'] in self.sets && !(['x'] in self.sets)",
-        "self.same in [self.set] && !(self.set in [['y', 'x']])",
+        "self.same in [self.set] && self.set in [['y', 'x']] && !(['y', 'x'] in [self.set])",
+        "['y', 'x'] in self.sets && !(['y', 'x'] in self.sets.filter(s, true))",
+        "sets.contains([['y', 'x']], [self.set]) && !sets.contains([self.set], [['y', 'x']])",
+        "'one' in self.named && !('four' in self.named) && !(self.set in [])",
         "self.turned[1] in self.list && !(self.changed[1] in self.list)",
         "'x' in self.set && !('z' in self.set)",
         "sets.contains(self.sets, [['y', 'x']]) && self.sets.indexOf(['x', 'z']) == 1",
