@@ -4,8 +4,9 @@
 //! 1. A set is equal in any order; its sum appends what it does not hold yet.
 //! 2. A list that is a map is equal if the elements of each key are; its sum puts elements of known keys in their places.
 //! 3. As on a real server, elements of a set are compared as JSON has them with the values of the other list. So a time is
-//!    in no set, nor is `1` in a set of numbers. Elements that are objects or lists cannot be compared.
+//!    in no set, nor is `1` in a set of numbers. Elements without a hash in Go (objects, lists, bytes) end the rule.
 //! 4. To the crate they are its own lists (`as_builtin`): all its functions take them, also on the right of an operator.
+use std::cell::Cell;
 use std::sync::Arc;
 
 use cel::ExecutionError;
@@ -15,7 +16,6 @@ use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
 use serde_json::Value as Json;
 
 use super::Cel;
-use super::functions::failed;
 use super::names::escape;
 use crate::cluster::schema::source::Source;
 
@@ -101,15 +101,29 @@ impl Mark {
         !matches!(self, Self::Unequal(_)) && marks.contains(self)
     }
 
-    /// Elements of some types cannot be in a set, which is an error of a real server.
-    fn hashed(self) -> Result<Self, ExecutionError> {
-        match self {
-            Self::Unequal(of) if !of.is_empty() => {
-                Err(failed(format!("internal error: runtime error: hash of unhashable type {of}")))
-            }
-            mark => Ok(mark),
+    /// Looks into the hash, as Go does before it compares.
+    fn hash(&self) {
+        if let Self::Unequal(of) = self
+            && !of.is_empty()
+            && FAULT.get().is_none()
+        {
+            FAULT.set(Some(of));
         }
     }
+}
+
+thread_local! {
+    /// The type without a hash that was met first: it ends the whole rule on a real server, whatever its other parts say.
+    static FAULT: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// The result of a rule, unless a set within had elements without a hash.
+pub(super) fn hashed<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    FAULT.take();
+    let result = run();
+    FAULT
+        .take()
+        .map_or(result, |of| Err(format!("internal error: runtime error: hash of unhashable type {of}")))
 }
 
 /// The keys of an element; none if it is no object.
@@ -137,17 +151,19 @@ fn appended<'w>(own: &CelList<'w>, other: &CelList<'w>) -> Listed<'w> {
 }
 
 /// The sum of two sets.
-fn joined<'w>(own: &CelList<'w>, marks: &[Mark], other: &CelList<'w>) -> Result<Listed<'w>, ExecutionError> {
+fn joined<'w>(own: &CelList<'w>, marks: &[Mark], other: &CelList<'w>) -> Listed<'w> {
+    marks.iter().for_each(Mark::hash);
     let mut items: Vec<_> = own.inner().iter().map(|item| item.clone_as_boxed()).collect();
-    let mut marks = marks.iter().cloned().map(Mark::hashed).collect::<Result<Vec<_>, _>>()?;
-    for item in other.inner().iter() {
-        let mark = Mark::of(&**item).hashed()?;
+    let mut marks = marks.to_vec();
+    for item in other.inner() {
+        let mark = Mark::of(&**item);
+        mark.hash();
         if !mark.is_in(&marks) {
             items.push(item.clone_as_boxed());
             marks.push(mark);
         }
     }
-    Ok(Listed { manner: Manner::Set(marks), items: CelList::from(items) })
+    Listed { manner: Manner::Set(marks), items: CelList::from(items) }
 }
 
 /// The sum of two lists that are maps.
@@ -219,7 +235,13 @@ impl Val for Listed<'_> {
         }
         match &self.manner {
             Manner::Plain => self.items.equals(other),
-            Manner::Set(marks) => other.inner().iter().all(|item| Mark::of(&**item).is_in(marks)),
+            Manner::Set(marks) => {
+                marks.iter().for_each(Mark::hash);
+                other.inner().iter().map(|item| Mark::of(&**item)).all(|mark| {
+                    mark.hash();
+                    mark.is_in(marks)
+                })
+            }
             Manner::Map(names) => {
                 let keys = keys(names, &self.items);
                 other.inner().iter().all(|item| {
@@ -262,7 +284,7 @@ impl Adder for Listed<'_> {
         };
         Ok(CowVal::owned(match &self.manner {
             Manner::Plain => appended(&self.items, other),
-            Manner::Set(marks) => joined(&self.items, marks, other)?,
+            Manner::Set(marks) => joined(&self.items, marks, other),
             Manner::Map(names) => merged(&self.items, names, other),
         }))
     }

@@ -94,7 +94,7 @@ impl Expression {
     ///
     /// # Errors Why it has no result.
     pub(crate) fn run(&self, variables: &Context<'_, 'static>) -> Result<Value, String> {
-        Value::resolve(&self.tree, variables).map_err(words)
+        lists::hashed(|| Value::resolve(&self.tree, variables).map_err(words))
     }
 }
 

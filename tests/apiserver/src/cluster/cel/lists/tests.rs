@@ -186,9 +186,24 @@ fn sets_are_compared_as_they_are_written() {
 }
 
 #[test]
-fn a_set_of_objects_has_no_sum() {
+fn sets_of_objects_end_a_rule_as_on_a_real_server() {
     let why = "internal error: runtime error: hash of unhashable type map[string]interface {}";
-    assert_eq!(told("(self.objects + self.objects).size() == 1"), Err(why.to_owned()));
+    for rule in [
+        "(self.objects + self.objects).size() == 1",
+        "self.objects == self.objects",
+        "self.objects != self.objects || true",
+        "self.objects == self.objects || self.objects != self.objects",
+    ] {
+        assert_eq!(told(rule), Err(why.to_owned()), "{rule}");
+    }
+    all_hold(&[
+        "true || self.objects == self.objects",
+        "self.objects[0] in self.objects && self.objects != []",
+    ]);
+}
+
+#[test]
+fn a_set_is_not_joined_with_a_text() {
     assert_eq!(told("self.set + 'x' == self.set"), Err("no such overload".to_owned()));
 }
 
