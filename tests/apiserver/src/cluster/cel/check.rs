@@ -30,8 +30,14 @@ pub(super) fn check(
 ) -> Result<(BTreeSet<String>, Option<&'static str>), String> {
     let own = Shape::Of(source, whole);
     let scope = vec![("self", own), ("oldSelf", own)];
-    let mut check =
-        Check { info: program.source_info(), scope, used: BTreeSet::new(), issues: Vec::new(), depth: 0 };
+    let mut check = Check {
+        info: program.source_info(),
+        scope,
+        lists_of_sets: has_lists_of_sets(source),
+        used: BTreeSet::new(),
+        issues: Vec::new(),
+        depth: 0,
+    };
     let shape = check.visit(program.expression());
     match check.issues.is_empty() {
         true => Ok((check.used, shape.type_name())),
@@ -93,6 +99,7 @@ impl<'a> Shape<'a> {
 struct Check<'a> {
     info: &'a SourceInfo,
     scope: Vec<(&'a str, Shape<'a>)>,
+    lists_of_sets: bool,
     used: BTreeSet<String>,
     issues: Vec<(u64, String)>,
     depth: usize,
@@ -206,11 +213,7 @@ impl<'a> Check<'a> {
             return self.visit(of).element();
         }
         if let (operators::ADD, [left, right]) = (&*call.func_name, &*call.args) {
-            // A real server gives the elements of the right list the kind of those of the left.
-            if [self.visit(left), self.visit(right)].iter().any(|list| list.element().holds_sets()) {
-                self.absent(id, "'+' of lists of sets");
-            }
-            return Shape::Unknown;
+            return self.sum(id, left, right);
         }
         let name = match call.target.as_deref() {
             Some(IdedExpr { expr: Expr::Ident(prefix), .. }) if library::is_namespace(prefix) => {
@@ -228,6 +231,23 @@ impl<'a> Check<'a> {
             self.undeclared(id, &name);
         }
         self.all(&call.args)
+    }
+
+    /// A real server gives the elements of the right list the kind of those of the left, which this one does not.
+    fn sum(&mut self, id: u64, left: &'a IdedExpr, right: &'a IdedExpr) -> Shape<'a> {
+        let parts = [(left, self.visit(left)), (right, self.visit(right))];
+        let scalar = parts.iter().any(|(_, shape)| shape.type_name().is_some());
+        let may_hold_sets = |(tree, shape): &(&IdedExpr, Shape<'_>)| match shape {
+            Shape::Unknown => may_be_of_the_object(tree),
+            list => list.element().holds_sets(),
+        };
+        if self.lists_of_sets && !scalar && parts.iter().any(may_hold_sets) {
+            self.absent(id, "'+' of lists of sets");
+        }
+        match parts[0].1 {
+            list @ Shape::Of(Source { items: Some(_), .. }, _) => list,
+            _ => Shape::Unknown,
+        }
     }
 
     fn comprehension(&mut self, of: &'a ComprehensionExpr) -> Shape<'a> {
@@ -249,6 +269,34 @@ impl<'a> Check<'a> {
         self.scope.truncate(depth);
         Shape::Unknown
     }
+}
+
+/// Whether a part of an unknown schema may be a list of the object, and not one that the rule made.
+fn may_be_of_the_object(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        // The loops of `map` and `filter` add to it.
+        Expr::Ident(name) => !name.starts_with('@'),
+        Expr::Select(select) => !select.test,
+        Expr::Call(call) => matches!(
+            &*call.func_name,
+            operators::CONDITIONAL
+                | operators::INDEX
+                | operators::OPT_INDEX
+                | operators::OPT_SELECT
+                | "value"
+                | "or"
+                | "orValue"
+                | "dyn"
+        ),
+        _ => false,
+    }
+}
+
+/// Whether it has lists of lists that are sets or maps.
+fn has_lists_of_sets(source: &Source) -> bool {
+    let mut any = false;
+    source.each(&mut |source| any |= source.items.as_deref().is_some_and(|of| Shape::of(of).holds_sets()));
+    any
 }
 
 fn literal_type(literal: &LiteralValue) -> Option<&'static str> {

@@ -208,8 +208,24 @@ fn a_set_is_not_joined_with_a_text() {
 }
 
 #[test]
+fn a_rule_that_joins_other_lists_is_not_refused_for_lists_of_sets_beside_them() {
+    all_hold(&[
+        "size(self.set) + size(self.plain) == 4 && self.sets.map(s, s.size() + 1) == [3, 3]",
+        "self.?plain.orValue(['a'])[0] + 'b' == 'xb' && (self.plain.filter(t, true) + ['z']).size() == 3",
+        "(self.plain + self.plain + ['z']).size() == 5 && (['a'] + ['b']).size() == 2",
+    ]);
+}
+
+#[test]
 fn a_rule_that_joins_lists_of_sets_is_refused() {
-    for rule in ["(self.sets + self.sets).size() == 4", "([['x']] + self.sets).size() == 3"] {
+    for rule in [
+        "(self.sets + self.sets).size() == 4",
+        "([['x']] + self.sets).size() == 3",
+        "((true ? self.sets : []) + [['x']]).size() == 3",
+        "(self.?sets.orValue([]) + [['x']]).size() == 3",
+        "[self.sets].all(s, (s + s).size() == 4)",
+        "(self.sets + [] + []).size() == 2",
+    ] {
         let why = told(rule).unwrap_err();
         assert!(
             why.contains("this server does not evaluate '+' of lists of sets: see its DIFFERENCES.md"),
