@@ -40,7 +40,8 @@ pub(crate) use names::{escape, is_seen};
 
 /// How many characters an expression may have, as on a real server.
 const LONGEST: usize = 100_000;
-/// The crate takes up to a hundred kilobytes for each level of an expression.
+/// A level of an expression takes the crate up to 180 KiB to read, and 80 KiB to run, without optimization. A usual thread of
+/// 2 MiB would only read nine brackets within each other, so that a limit of depth cannot replace the stack.
 const STACK: usize = 128 * 1024 * 1024;
 
 /// Works on a thread with a large stack.
