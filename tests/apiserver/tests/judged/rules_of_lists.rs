@@ -247,3 +247,61 @@ fn e10_a_list_that_may_not_change_may_change_its_order_if_it_is_no_plain_list() 
         }
     });
 }
+
+/// A definition that is made narrower: a rule for `within` and one for `loose`, and fewer elements of `list`.
+fn narrow(s: &mut Session, spec: &Value) {
+    let version = |narrow: bool| {
+        let mut all = json!({"within": fields()["within"], "set": fields()["set"], "list": fields()["list"], "loose": {"type": "object",
+            "properties": {"n": {"type": "integer"}, "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}});
+        if narrow {
+            all["within"]["x-kubernetes-validations"] =
+                json!([{"rule": "self.list.all(i, i.k == 'none')", "message": "none is good"}]);
+            all["loose"]["x-kubernetes-validations"] =
+                json!([{"rule": "self.n > 5", "message": "it is small"}]);
+            all["list"]["maxItems"] = json!(1);
+        }
+        json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+            {"type": "object", "properties": {"spec": {"type": "object", "properties": all}}}}}])
+    };
+    let mut made = definition();
+    made["spec"]["versions"] = version(false);
+    define(s, &made);
+    let mut widget =
+        json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec});
+    s.post(WIDGETS, &widget);
+    let narrower = json!({"spec": {"versions": version(true)}}).to_string();
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}";
+    s.prepare(Request::new("PATCH", path).body("application/merge-patch+json", narrower));
+    widget["metadata"]["name"] = json!("other");
+    s.until(&Request::new("POST", format!("{WIDGETS}?dryRun=All")).json(&widget), |answer| {
+        answer.code() == 422
+    });
+}
+
+#[test]
+fn e10_a_list_that_only_changed_the_order_of_its_keys_did_not_change() {
+    judge(|s| {
+        let list = json!([{"k": "a", "tags": ["p", "q"]}, {"k": "b", "v": 1}]);
+        narrow(s, &json!({"set": ["x", "y"], "list": list, "within": {"set": ["x", "y"], "list": list}}));
+        let turned = json!([{"k": "b", "v": 1}, {"k": "a", "tags": ["p", "q"]}]);
+        for spec in [
+            json!({"within": {"list": turned}, "list": turned}),
+            json!({"within": {"list": [{"k": "b", "v": 1}, {"k": "a", "tags": ["q", "p"]}]}}),
+            json!({"within": {"list": [{"k": "b", "v": 2}, {"k": "a", "tags": ["p", "q"]}]}}),
+            json!({"within": {"list": [{"k": "a", "tags": ["p", "q"]}]}}),
+            json!({"within": {"set": ["y", "x"]}}),
+            json!({"list": [{"k": "b", "v": 2}, {"k": "a", "tags": ["p", "q"]}]}),
+            json!({"set": ["y", "x"]}),
+        ] {
+            s.patch("merge", WIDGET, &json!({"spec": spec}));
+        }
+    });
+}
+
+#[test]
+fn e10_an_object_with_fields_of_no_schema_always_changed() {
+    judge(|s| {
+        narrow(s, &json!({"set": ["x"], "loose": {"n": 1, "open": {"a": 1}}}));
+        s.patch("merge", WIDGET, &json!({"spec": {"set": ["y"]}}));
+    });
+}

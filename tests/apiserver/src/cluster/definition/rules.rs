@@ -12,7 +12,7 @@ use cel::{Context, Value as Cel};
 use serde_json::Value;
 
 use super::field_path;
-use super::validate::{below, same_item};
+use super::validate::{below, same, same_item};
 use super::values::seen;
 use crate::cluster::cel::{Expression, apart, escape, is_seen, optional, variables};
 use crate::cluster::schema::source::{Others, Rule, Source};
@@ -135,7 +135,7 @@ impl Judge {
         if place.value.is_null() {
             return;
         }
-        let unchanged = place.old.map_or(place.unchanged, |old| old == place.value);
+        let unchanged = place.old.map_or(place.unchanged, |old| same(source, old, place.value));
         let place = Place { unchanged, ..place };
         self.own(source, rules, place);
         match place.value {
