@@ -251,7 +251,8 @@ fn e10_a_list_that_may_not_change_may_change_its_order_if_it_is_no_plain_list() 
 /// A definition that is made narrower: a rule for `within` and one for `loose`, and fewer elements of `list`.
 fn narrow(s: &mut Session, spec: &Value) {
     let version = |narrow: bool| {
-        let mut all = json!({"within": fields()["within"], "set": fields()["set"], "list": fields()["list"], "loose": {"type": "object",
+        let mut all = json!({"within": fields()["within"], "set": fields()["set"], "list": fields()["list"],
+            "bad": {"type": "object", "properties": {"n": {"type": "integer"}}}, "loose": {"type": "object",
             "properties": {"n": {"type": "integer"}, "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}});
         if narrow {
             all["within"]["x-kubernetes-validations"] =
@@ -259,6 +260,7 @@ fn narrow(s: &mut Session, spec: &Value) {
             all["loose"]["x-kubernetes-validations"] =
                 json!([{"rule": "self.n > 5", "message": "it is small"}]);
             all["list"]["maxItems"] = json!(1);
+            all["bad"]["x-kubernetes-validations"] = json!([{"rule": "1 / (self.n - 1) > 0"}]);
         }
         json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
             {"type": "object", "properties": {"spec": {"type": "object", "properties": all}}}}}])
@@ -303,5 +305,14 @@ fn e10_an_object_with_fields_of_no_schema_always_changed() {
     judge(|s| {
         narrow(s, &json!({"set": ["x"], "loose": {"n": 1, "open": {"a": 1}}}));
         s.patch("merge", WIDGET, &json!({"spec": {"set": ["y"]}}));
+    });
+}
+
+#[test]
+fn e10_a_rule_that_fails_refuses_also_what_did_not_change() {
+    judge(|s| {
+        narrow(s, &json!({"set": ["x"], "bad": {"n": 1}}));
+        s.patch("merge", WIDGET, &json!({"spec": {"set": ["y"]}}));
+        s.patch("merge", WIDGET, &json!({"spec": {"bad": {"n": 2}}}));
     });
 }

@@ -4,7 +4,7 @@
 //! checks the rules themselves.
 //! 1. Rules are compiled once per definition.
 //! 2. A rule that uses `oldSelf` is evaluated only if there is an old value, or if the rule does not need one.
-//! 3. Other rules are not evaluated on values that did not change.
+//! 3. Values that did not change may break other rules, which yet may not fail.
 //! 4. If basic checks of the schema have failed, no rule is evaluated; one cause says so.
 use std::collections::BTreeMap;
 
@@ -174,9 +174,7 @@ impl Judge {
         let context = variables(seen(source, place.value, whole), old());
         for compiled in &rules.own {
             let may_be_new = compiled.rule.optional_old_self == Some(true);
-            let skipped =
-                if compiled.transition { place.old.is_none() && !may_be_new } else { place.unchanged };
-            if skipped {
+            if compiled.transition && place.old.is_none() && !may_be_new {
                 continue;
             }
             let mut context = context.new_inner_scope();
@@ -205,6 +203,7 @@ impl Judge {
         let words = match &compiled.program {
             Ok(program) => match program.run(context) {
                 Ok(Cel::Bool(true)) => return,
+                Ok(_) if place.unchanged && !compiled.transition => return,
                 Ok(_) => return self.broken(compiled, place, context),
                 Err(words) if words == "no such overload" => format!(
                     "'{words}': call arguments did not match a supported operator, function or macro signature for rule: {shown}"
