@@ -261,3 +261,38 @@ fn cause(rule: &Rule, field: String, shown: String, words: &str) -> Cause {
     };
     Cause { reason, message, field }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::Definition;
+
+    fn causes(rule: &str, new: &Value, old: &Value) -> usize {
+        let tags = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
+        let element = json!({"type": "object", "properties": {"k": {"type": "string"}, "tags": tags}});
+        let list = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": element});
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let spec = json!({"type": "object", "properties": {"list": list, "open": open}, "x-kubernetes-validations": [{"rule": rule}]});
+        let schema = json!({"type": "object", "properties": {"spec": spec}});
+        Definition::new(&schema).unwrap().judge(&json!({"spec": new}), Some(&json!({"spec": old}))).len()
+    }
+
+    #[test]
+    fn a_value_that_only_changed_the_order_of_a_list_of_keys_may_break_a_rule() {
+        let old = json!({"list": [{"k": "a", "tags": ["p", "q"]}, {"k": "b"}]});
+        let turned = json!({"list": [{"k": "b"}, {"k": "a", "tags": ["p", "q"]}]});
+        let changed = json!({"list": [{"k": "b"}, {"k": "a", "tags": ["q", "p"]}]});
+        assert_eq!(causes("self.list.size() == 0", &turned, &old), 0);
+        assert_eq!(causes("self.list.size() == 0", &changed, &old), 1);
+        let open = json!({"open": {"a": 1}});
+        assert_eq!(causes("has(self.list)", &open, &open), 1, "a field of no schema is always a change");
+    }
+
+    #[test]
+    fn a_rule_that_fails_refuses_also_a_value_that_did_not_change() {
+        let same = json!({"list": [{"k": "a"}]});
+        assert_eq!(causes("self.list[5].k == 'a'", &same, &same), 1);
+        assert_eq!(causes("self.list[0].k == 'b'", &same, &same), 0);
+    }
+}
