@@ -34,6 +34,7 @@ mod refusals;
 mod representations;
 mod reviews;
 mod rules;
+mod rules_of_lists;
 mod rules_refused;
 mod schemas;
 mod selectors;

@@ -3,13 +3,13 @@
 //! Answers: is all of it there? Only what the schema says of the path from `self` is followed; a part whose schema is not
 //! known, such as the result of a function, may be anything.
 //! 1. Expressions do not see values whose schema has no type (open objects, lists of them).
-//! 2. Names that the language cannot read are escaped, or left out.
-//! 3. All issues are reported, at the places and with the texts of a real server.
+//! 2. All issues are reported, at the places and with the texts of a real server.
 use std::collections::BTreeSet;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SourceInfo, operators};
 use cel::{IdedExpr, Program};
 
+use super::names::{escape, is_seen};
 use super::{library, tell};
 use crate::cluster::schema::source::{Others, Source};
 
@@ -30,8 +30,14 @@ pub(super) fn check(
 ) -> Result<(BTreeSet<String>, Option<&'static str>), String> {
     let own = Shape::Of(source, whole);
     let scope = vec![("self", own), ("oldSelf", own)];
-    let mut check =
-        Check { info: program.source_info(), scope, used: BTreeSet::new(), issues: Vec::new(), depth: 0 };
+    let mut check = Check {
+        info: program.source_info(),
+        scope,
+        lists_of_sets: has_lists_of_sets(source),
+        used: BTreeSet::new(),
+        issues: Vec::new(),
+        depth: 0,
+    };
     let shape = check.visit(program.expression());
     match check.issues.is_empty() {
         true => Ok((check.used, shape.type_name())),
@@ -79,11 +85,21 @@ impl<'a> Shape<'a> {
             _ => Self::Unknown,
         }
     }
+
+    /// Whether it is a list that is a set or a map, or holds such lists.
+    fn holds_sets(self) -> bool {
+        match self {
+            Self::Of(source, _) if matches!(source.list_type.as_deref(), Some("set" | "map")) => true,
+            Self::Unknown => false,
+            _ => self.element().holds_sets(),
+        }
+    }
 }
 
 struct Check<'a> {
     info: &'a SourceInfo,
     scope: Vec<(&'a str, Shape<'a>)>,
+    lists_of_sets: bool,
     used: BTreeSet<String>,
     issues: Vec<(u64, String)>,
     depth: usize,
@@ -93,6 +109,10 @@ impl<'a> Check<'a> {
     fn undeclared(&mut self, id: u64, name: &str) -> Shape<'a> {
         self.issues.push((id, format!("undeclared reference to '{name}' (in container '')")));
         Shape::Unknown
+    }
+
+    fn absent(&mut self, id: u64, what: &str) {
+        self.issues.push((id, format!("this server does not evaluate {what}: see its DIFFERENCES.md")));
     }
 
     fn visit(&mut self, tree: &'a IdedExpr) -> Shape<'a> {
@@ -192,6 +212,9 @@ impl<'a> Check<'a> {
             self.visit(at);
             return self.visit(of).element();
         }
+        if let (operators::ADD, [left, right]) = (&*call.func_name, &*call.args) {
+            return self.sum(id, left, right);
+        }
         let name = match call.target.as_deref() {
             Some(IdedExpr { expr: Expr::Ident(prefix), .. }) if library::is_namespace(prefix) => {
                 format!("{prefix}.{}", call.func_name)
@@ -203,11 +226,28 @@ impl<'a> Check<'a> {
             None => call.func_name.clone(),
         };
         if library::is_absent(&name) {
-            self.issues.push((id, format!("this server does not evaluate '{name}': see its DIFFERENCES.md")));
+            self.absent(id, &format!("'{name}'"));
         } else if name.starts_with(char::is_alphabetic) && !library::is_function(&name) {
             self.undeclared(id, &name);
         }
         self.all(&call.args)
+    }
+
+    /// A real server gives the elements of the right list the kind of those of the left, which this one does not.
+    fn sum(&mut self, id: u64, left: &'a IdedExpr, right: &'a IdedExpr) -> Shape<'a> {
+        let parts = [(left, self.visit(left)), (right, self.visit(right))];
+        let scalar = parts.iter().any(|(_, shape)| shape.type_name().is_some());
+        let may_hold_sets = |(tree, shape): &(&IdedExpr, Shape<'_>)| match shape {
+            Shape::Unknown => may_be_of_the_object(tree),
+            list => list.element().holds_sets(),
+        };
+        if self.lists_of_sets && !scalar && parts.iter().any(may_hold_sets) {
+            self.absent(id, "'+' of lists of sets");
+        }
+        match parts[0].1 {
+            list @ Shape::Of(Source { items: Some(_), .. }, _) => list,
+            _ => Shape::Unknown,
+        }
     }
 
     fn comprehension(&mut self, of: &'a ComprehensionExpr) -> Shape<'a> {
@@ -231,6 +271,34 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Whether a part of an unknown schema may be a list of the object, and not one that the rule made.
+fn may_be_of_the_object(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        // The loops of `map` and `filter` add to it.
+        Expr::Ident(name) => !name.starts_with('@'),
+        Expr::Select(select) => !select.test,
+        Expr::Call(call) => matches!(
+            &*call.func_name,
+            operators::CONDITIONAL
+                | operators::INDEX
+                | operators::OPT_INDEX
+                | operators::OPT_SELECT
+                | "value"
+                | "or"
+                | "orValue"
+                | "dyn"
+        ),
+        _ => false,
+    }
+}
+
+/// Whether it has lists of lists that are sets or maps.
+fn has_lists_of_sets(source: &Source) -> bool {
+    let mut any = false;
+    source.each(&mut |source| any |= source.items.as_deref().is_some_and(|of| Shape::of(of).holds_sets()));
+    any
+}
+
 fn literal_type(literal: &LiteralValue) -> Option<&'static str> {
     Some(match literal {
         LiteralValue::Boolean(_) => "bool",
@@ -241,35 +309,4 @@ fn literal_type(literal: &LiteralValue) -> Option<&'static str> {
         LiteralValue::UInt(_) => "uint",
         LiteralValue::Null => return None,
     })
-}
-
-/// Whether expressions see the values of a schema.
-pub(crate) fn is_seen(source: &Source, whole: bool) -> bool {
-    match &*source.kind {
-        _ if source.int_or_string => true,
-        "array" => source.items.as_ref().is_some_and(|of| is_seen(of, of.embedded)),
-        "object" => match &source.additional_properties {
-            Some(Others::Typed(of)) if !whole => is_seen(of, of.embedded),
-            _ => true,
-        },
-        kind => matches!(kind, "string" | "boolean" | "number" | "integer"),
-    }
-}
-
-/// Reserved words of the language, which cannot be names.
-const WORDS: &str = "true false null in as break const continue else for function if import let loop package namespace return \
-    var void while";
-
-/// The name with which an expression accesses a field; none if it cannot.
-pub(crate) fn escape(name: &str) -> Option<String> {
-    let first = name.chars().next()?;
-    let readable = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '/');
-    if first.is_ascii_digit() || !name.chars().all(readable) {
-        return None;
-    }
-    if WORDS.split(' ').any(|word| word == name) {
-        return Some(format!("__{name}__"));
-    }
-    let parts = name.replace("__", "__underscores__");
-    Some(parts.replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__"))
 }

@@ -14,7 +14,8 @@ use cel::{Env, ExecutionError, extensions};
 use regex::Regex;
 
 use super::functions::{Given, Library, failed, give, int, number, of, text, truth, value, word, words};
-use super::{net, quantity};
+use super::search::holds;
+use super::{net, quantity, search};
 use crate::cluster::names::{self, NameRule};
 use crate::cluster::schema::format as formats;
 use crate::cluster::schema::format::pattern_words;
@@ -41,6 +42,7 @@ static ALL: LazyLock<(BTreeSet<String>, Arc<Env>)> = LazyLock::new(|| {
     named_formats(&mut library);
     net::add(&mut library);
     quantity::add(&mut library);
+    search::add(&mut library);
     (library.names, Arc::new(library.env))
 });
 
@@ -120,19 +122,17 @@ fn lists(library: &mut Library) {
         position(items(&given, 0).iter().rposition(|item| item.equals(given[1].as_ref())))
     });
     let two = [LIST_TYPE, LIST_TYPE];
-    library.global("sets.contains", &two, |given| truth(holds(&items(&given, 0), &items(&given, 1))));
-    library.global("sets.equivalent", &two, |given| {
-        let (a, b) = (items(&given, 0), items(&given, 1));
-        truth(holds(&a, &b) && holds(&b, &a))
-    });
+    library.global("sets.contains", &two, |given| truth(holds_all(&given, 0, 1)));
+    library
+        .global("sets.equivalent", &two, |given| truth(holds_all(&given, 0, 1) && holds_all(&given, 1, 0)));
     library.global("sets.intersects", &two, |given| {
-        let other = items(&given, 1);
-        truth(items(&given, 0).iter().any(|item| other.iter().any(|other| other.equals(*item))))
+        truth(items(&given, 0).iter().any(|item| holds(&*given[1], *item)))
     });
 }
 
-fn holds(list: &[&dyn Val], part: &[&dyn Val]) -> bool {
-    part.iter().all(|item| list.iter().any(|other| other.equals(*item)))
+/// Whether a list has all items of another.
+fn holds_all(given: &[CowVal<'_, '_>], list: usize, part: usize) -> bool {
+    items(given, part).iter().all(|item| holds(&*given[list], *item))
 }
 
 fn optional<'b, 'v>(value: Option<&(dyn Val + 'v)>) -> Given<'b, 'v> {

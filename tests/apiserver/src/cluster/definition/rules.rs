@@ -4,7 +4,7 @@
 //! checks the rules themselves.
 //! 1. Rules are compiled once per definition.
 //! 2. A rule that uses `oldSelf` is evaluated only if there is an old value, or if the rule does not need one.
-//! 3. Other rules are not evaluated on values that did not change.
+//! 3. Values that did not change may break other rules, which yet may not fail.
 //! 4. If basic checks of the schema have failed, no rule is evaluated; one cause says so.
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use cel::{Context, Value as Cel};
 use serde_json::Value;
 
 use super::field_path;
-use super::validate::{below, same_item};
+use super::validate::{below, same, same_item};
 use super::values::seen;
 use crate::cluster::cel::{Expression, apart, escape, is_seen, optional, variables};
 use crate::cluster::schema::source::{Others, Rule, Source};
@@ -135,7 +135,7 @@ impl Judge {
         if place.value.is_null() {
             return;
         }
-        let unchanged = place.old.map_or(place.unchanged, |old| old == place.value);
+        let unchanged = place.old.map_or(place.unchanged, |old| same(source, old, place.value));
         let place = Place { unchanged, ..place };
         self.own(source, rules, place);
         match place.value {
@@ -174,9 +174,7 @@ impl Judge {
         let context = variables(seen(source, place.value, whole), old());
         for compiled in &rules.own {
             let may_be_new = compiled.rule.optional_old_self == Some(true);
-            let skipped =
-                if compiled.transition { place.old.is_none() && !may_be_new } else { place.unchanged };
-            if skipped {
+            if compiled.transition && place.old.is_none() && !may_be_new {
                 continue;
             }
             let mut context = context.new_inner_scope();
@@ -205,6 +203,7 @@ impl Judge {
         let words = match &compiled.program {
             Ok(program) => match program.run(context) {
                 Ok(Cel::Bool(true)) => return,
+                Ok(_) if place.unchanged && !compiled.transition => return,
                 Ok(_) => return self.broken(compiled, place, context),
                 Err(words) if words == "no such overload" => format!(
                     "'{words}': call arguments did not match a supported operator, function or macro signature for rule: {shown}"
@@ -261,4 +260,39 @@ fn cause(rule: &Rule, field: String, shown: String, words: &str) -> Cause {
         _ => ("FieldValueInvalid", format!("Invalid value: {shown}{words}")),
     };
     Cause { reason, message, field }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::Definition;
+
+    fn causes(rule: &str, new: &Value, old: &Value) -> usize {
+        let tags = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
+        let element = json!({"type": "object", "properties": {"k": {"type": "string"}, "tags": tags}});
+        let list = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": element});
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let spec = json!({"type": "object", "properties": {"list": list, "open": open}, "x-kubernetes-validations": [{"rule": rule}]});
+        let schema = json!({"type": "object", "properties": {"spec": spec}});
+        Definition::new(&schema).unwrap().judge(&json!({"spec": new}), Some(&json!({"spec": old}))).len()
+    }
+
+    #[test]
+    fn a_value_that_only_changed_the_order_of_a_list_of_keys_may_break_a_rule() {
+        let old = json!({"list": [{"k": "a", "tags": ["p", "q"]}, {"k": "b"}]});
+        let turned = json!({"list": [{"k": "b"}, {"k": "a", "tags": ["p", "q"]}]});
+        let changed = json!({"list": [{"k": "b"}, {"k": "a", "tags": ["q", "p"]}]});
+        assert_eq!(causes("self.list.size() == 0", &turned, &old), 0);
+        assert_eq!(causes("self.list.size() == 0", &changed, &old), 1);
+        let open = json!({"open": {"a": 1}});
+        assert_eq!(causes("has(self.list)", &open, &open), 1, "a field of no schema is always a change");
+    }
+
+    #[test]
+    fn a_rule_that_fails_refuses_also_a_value_that_did_not_change() {
+        let same = json!({"list": [{"k": "a"}]});
+        assert_eq!(causes("self.list[5].k == 'a'", &same, &same), 1);
+        assert_eq!(causes("self.list[0].k == 'b'", &same, &same), 0);
+    }
 }

@@ -47,7 +47,7 @@ impl<'a> Check<'a> {
     }
 
     fn at(&mut self, source: &Source, at: At<'_>) {
-        if at.old == Some(at.value) || (at.value.is_null() && source.nullable) {
+        if at.old.is_some_and(|old| same(source, old, at.value)) || (at.value.is_null() && source.nullable) {
             return;
         }
         self.type_of(source, at);
@@ -283,6 +283,32 @@ pub(super) fn same_item<'a>(
             old.iter().find(|old| keys.iter().all(|key| old.get(&**key) == item.get(&**key)))
         }
         _ => None,
+    }
+}
+
+/// Whether a value did not change: elements of a list that is a map may change their places. A field that the schema does
+/// not name is always a change.
+pub(super) fn same(source: &Source, old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Array(olds), Value::Array(news)) if source.list_type.as_deref() == Some("map") => {
+            let same = |(index, item)| {
+                let known = same_item(source, Some(old), index, item).zip(source.items.as_deref());
+                known.is_some_and(|(old, of)| same(of, old, item))
+            };
+            olds.len() == news.len() && news.iter().enumerate().all(same)
+        }
+        (Value::Object(olds), Value::Object(news)) => {
+            let same = |(name, value): (&String, &Value)| {
+                let of = match (source.properties.get(name.as_str()), &source.additional_properties) {
+                    (Some(of), _) => of,
+                    (None, Some(Others::Typed(of))) => of,
+                    (None, _) => return false,
+                };
+                olds.get(name).is_some_and(|old| same(of, old, value))
+            };
+            olds.len() == news.len() && news.iter().all(same)
+        }
+        _ => old == new,
     }
 }
 

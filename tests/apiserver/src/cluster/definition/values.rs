@@ -6,12 +6,10 @@
 use std::collections::HashMap;
 
 use base64::Engine;
-use cel::common::types::{
-    CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString,
-};
+use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelMap, CelMapKey, CelNull, CelString};
 use serde_json::{Map, Value};
 
-use crate::cluster::cel::{Cel, converted, escape};
+use crate::cluster::cel::{Cel, converted, escape, list};
 use crate::cluster::schema::source::{Others, Source};
 
 /// The value an expression sees; `whole` objects have a type and a name whatever their schema says.
@@ -29,7 +27,7 @@ pub(crate) fn seen(source: &Source, value: &Value, whole: bool) -> Cel {
         Value::Array(items) => {
             let anything = Source::default();
             let of = source.items.as_deref().unwrap_or(&anything);
-            Box::new(CelList::from(items.iter().map(|item| seen(of, item, of.embedded)).collect::<Vec<_>>()))
+            list(source, items, items.iter().map(|item| seen(of, item, of.embedded)).collect())
         }
         Value::Object(members) => {
             let members = match &source.additional_properties {
