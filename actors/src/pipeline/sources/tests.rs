@@ -29,6 +29,16 @@ fn covering(name: &str, namespace: Option<&str>, selectors: &str) -> SourceSpec<
     spec(name).covering(coverage)
 }
 
+/// A source of one set: the cluster-wide one is `all`.
+fn member(id: &SourceId) -> SourceSpec<String> {
+    let namespace = (id.as_str() != "all").then(|| id.as_str().into());
+    SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
+}
+
+fn known(number: u64) -> ResourceVersion {
+    ResourceVersion::from_number(number).expect("not zero")
+}
+
 fn join(sources: &Sources, spec: &SourceSpec<String>) -> Result<(), Refused> {
     sources.join([spec], false).map_err(|refusal| refusal.why)
 }
@@ -210,12 +220,7 @@ fn who_takes_over_lists_from_the_newest_version_that_its_exchange_has_delivered_
 fn who_takes_over_in_a_set_lists_from_what_each_of_it_has_delivered_until_the_store_knows_who_is_outdated() {
     let sources = Sources::default();
     let [all, a, b] = ["all", "a", "b"].map(SourceId::new);
-    let member = |id: &SourceId| {
-        let namespace = (*id != all).then(|| id.as_str().into());
-        SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
-    };
-    let version = |number| ResourceVersion::from_number(number);
-    let known = |number| version(number).expect("not zero");
+    let version = |number| Some(known(number));
     sources.join([&member(&a), &member(&b)], false).expect("two names");
     sources.note_delivered(&a, &known(9));
     sources.note_delivered(&b, &known(7));
@@ -260,11 +265,6 @@ fn no_call_takes_more_than_250_outdated_sources_out_of_a_set() {
     let sources = Sources::default();
     let all = SourceId::new("all");
     let each: Vec<SourceId> = (0..600).map(|number| SourceId::new(format!("n{number}"))).collect();
-    let member = |id: &SourceId| {
-        let namespace = (*id != all).then(|| id.as_str().into());
-        SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
-    };
-    let known = |number| ResourceVersion::from_number(number).expect("not zero");
     let specs: Vec<_> = each.iter().chain([&all]).map(member).collect();
     sources.join(specs.iter(), true).expect("601 names");
     (1000..).zip(&each).for_each(|(number, id)| sources.note_delivered(id, &known(number)));
@@ -287,11 +287,6 @@ fn no_call_takes_more_than_250_outdated_sources_out_of_a_set() {
 fn who_has_moved_on_since_the_list_after_a_rewind_was_asked_for_is_not_outdated_by_it() {
     let sources = Sources::default();
     let [all, a, b] = ["all", "a", "b"].map(SourceId::new);
-    let member = |id: &SourceId| {
-        let namespace = (*id != all).then(|| id.as_str().into());
-        SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
-    };
-    let known = |number| ResourceVersion::from_number(number).expect("not zero");
     sources.join([&member(&a), &member(&b), &member(&all)], true).expect("three names");
     [(&a, 2), (&b, 9), (&all, 9)].iter().for_each(|(id, number)| sources.note_delivered(id, &known(*number)));
     let mut seen = 0;
@@ -308,11 +303,6 @@ fn who_has_moved_on_since_the_list_after_a_rewind_was_asked_for_is_not_outdated_
 fn who_has_moved_on_before_the_exchange_began_is_not_outdated_by_a_list_asked_for_before_that() {
     let sources = Sources::default();
     let [all, a, b] = ["all", "a", "b"].map(SourceId::new);
-    let member = |id: &SourceId| {
-        let namespace = (*id != all).then(|| id.as_str().into());
-        SourceSpec { member: Some(Member { set: 1, namespace }), ..spec(id.as_str()) }
-    };
-    let known = |number| ResourceVersion::from_number(number).expect("not zero");
     sources.join([&member(&a), &member(&b)], false).expect("two names");
     [&a, &b].iter().for_each(|id| sources.note_delivered(id, &known(9)));
     assert_eq!(sources.begin_list(&a, after_rewind(&known(5))), None, "it takes over from nobody");
@@ -330,7 +320,6 @@ fn who_has_moved_on_before_the_exchange_began_is_not_outdated_by_a_list_asked_fo
 fn who_goes_and_notices_a_rewind_outdates_none_that_noticed_it_before_its_list_is_published() {
     let sources = Sources::default();
     let [a, b, c] = ["a", "b", "c"].map(SourceId::new);
-    let known = |number| ResourceVersion::from_number(number).expect("not zero");
     sources.join([&spec("a"), &spec("b")], false).expect("two names");
     [&a, &b].iter().for_each(|id| sources.note_delivered(id, &known(9)));
     let _handing_over = sources.hand_over(&[a.clone(), b.clone()], &[spec("c")]);
@@ -346,7 +335,6 @@ fn who_goes_and_notices_a_rewind_outdates_none_that_noticed_it_before_its_list_i
 fn a_hand_over_that_fails_leaves_nothing_under_the_names_of_those_that_did_not_come() {
     let sources = Sources::default();
     let [a, b, c] = ["a", "b", "c"].map(SourceId::new);
-    let known = |number| ResourceVersion::from_number(number).expect("not zero");
     sources.join([&spec("a"), &spec("b")], false).expect("two names");
     sources.note_delivered(&a, &known(9));
     sources.note_delivered(&b, &known(2));
