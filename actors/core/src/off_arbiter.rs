@@ -35,6 +35,11 @@ impl PendingFree {
         self.bytes
     }
 
+    /// In how many pieces it is freed: a chunk of a list is one, and so is any other value.
+    pub fn pieces(&self) -> usize {
+        self.value.left()
+    }
+
     /// Frees one piece and gives its bytes; `None` when nothing is left.
     pub fn free_piece(&mut self) -> Option<usize> {
         let left = self.value.left();

@@ -9,8 +9,9 @@
 //!    wait.
 //! 3. Of small values no more than [`MOST`] bytes wait. Large ones, which are lists, informers that have ended and what
 //!    a watch leaves of large objects, are freed piece by piece between the others. While more than [`TOO_MUCH`] bytes wait,
-//!    no list begins, and a large value is freed where it is dropped, in one turn: that is the price of a bound for what a watch
-//!    leaves.
+//!    no list begins, and a large value is freed where it is dropped: that is the price of a bound for what a watch leaves. A
+//!    list of more than [`PIECES`] chunks never is: whoever drops it would free hundreds of thousands of objects in one
+//!    turn, and no other list begins meanwhile.
 //! 4. At the end the thread frees the values it has, then ends.
 //! 5. A panic in a destructor of a user's body is logged; the values after it are freed.
 //!
@@ -50,6 +51,9 @@ const MOST: usize = 1 << 20;
 
 /// A value of so many bytes is large.
 const MUCH: usize = 4 << 20;
+
+/// A value of more pieces is a list: what one publish of a watch leaves has fewer.
+const PIECES: usize = 4;
 
 /// What a value is counted for besides its bytes: nodes of trees, a box.
 const EACH: usize = 4 << 10;
@@ -285,7 +289,7 @@ impl Release for Shared {
         // Its own bytes do not count: one value that is larger than the bound is no reason to free it here.
         let is_at_bound =
             if is_large { sum - bytes >= TOO_MUCH } else { self.waiting.load(Ordering::Relaxed) >= MOST };
-        if state.closed || is_at_bound {
+        if state.closed || (is_at_bound && value.pieces() <= PIECES) {
             drop(state);
             return self.free(value);
         }

@@ -4,9 +4,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use informer_core::chunks::{CHUNK, Chunks};
 use informer_core::off_arbiter::{Freeing as By, OffArbiter};
 
-use super::{Freeing, HELP_AT, MANY, MOST, MUCH, TOO_MUCH, ThreadState};
+use super::{Freeing, HELP_AT, MANY, MOST, MUCH, PIECES, TOO_MUCH, ThreadState};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -145,6 +146,22 @@ fn informer_14_a_large_value_is_freed_where_it_is_dropped_while_too_much_waits()
     assert!(helped.len() == 16 && helped.iter().all(|name| *name == own), "{helped:?}");
     assert_eq!(freeing.pending_bytes(), MUCH, "what the thread is freeing");
     drop(go);
+}
+
+#[test]
+fn a_list_is_never_freed_where_it_is_dropped_however_much_waits() {
+    let (freeing, (told, drops)) = (Freeing::thread("lists").expect("a thread"), mpsc::channel());
+    let go = busy(&freeing, TOO_MUCH);
+    for bytes in [MUCH, MOST, 0] {
+        let list: Chunks<_> = (0..PIECES * CHUNK + 1).map(|_| Dropped(told.clone(), false)).collect();
+        let list = By::by_chunks(freeing.release()).keep(list);
+        list.weigh(bytes);
+        drop(list);
+    }
+    assert_eq!(drops.try_iter().count(), 0, "none here");
+    drop(go);
+    let there = drops.iter().take(3 * (PIECES * CHUNK + 1));
+    assert!(there.into_iter().all(|name| name == "lists-free"));
 }
 
 #[test]
