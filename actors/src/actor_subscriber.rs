@@ -7,13 +7,14 @@
 //!
 //! Read next: `listener/delivery.rs`, which sends; `callback.rs`, closures instead of actors.
 
-use actix::{Recipient, WeakRecipient};
+use actix::{Context, Handler, Recipient, WeakRecipient};
 
 use crate::informer::Informer;
 use crate::pipeline::listener::Delivery;
 use crate::pipeline::messages::{Body, Notify, Touched};
 use crate::pipeline::notifications::Batch;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
+use crate::supervision::runner::{Run, Runner};
 
 impl<S: Body> Informer<S> {
     /// Subscribes an actor: it is sent every [`Notify`], in order, at most 64 unhandled at a time. Returns at once.
@@ -260,5 +261,20 @@ impl<S: Body> Informer<S> {
     ) -> Result<Subscription<S>, SubscribeError> {
         let kind = type_of(&recipient);
         self.start_key_listener(options, kind, recipient.into())
+    }
+}
+
+/// What takes the keys of an informer by the actor that runs it.
+pub trait Fed: Run {
+    /// Something has happened to an object. The actor looks after that.
+    fn feed(&self, touched: Touched);
+}
+
+impl<R: Fed> Handler<Touched> for Runner<R> {
+    type Result = ();
+
+    fn handle(&mut self, touched: Touched, ctx: &mut Context<Self>) {
+        self.run.feed(touched);
+        self.look(ctx);
     }
 }

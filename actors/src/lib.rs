@@ -59,6 +59,7 @@ pub use pipeline::status;
 /// What the other crates of `actix-informer` use, and no program: nothing here is promised.
 #[doc(hidden)]
 pub mod inner {
+    pub use crate::actor_subscriber::Fed;
     pub use crate::followed::Followed;
     pub use crate::pipeline::ending::informer_reports;
     pub use crate::pipeline::listener::feed::Feed;
@@ -69,10 +70,11 @@ pub mod inner {
     pub use crate::runtime::clock::{Clock, RandomNumbers, sleep, sleep_until, within};
     pub use crate::runtime::faults::{Faults, Site};
     pub use crate::runtime::labels::{Label, Labelled};
-    pub use crate::runtime::locked::locked;
+    pub use crate::runtime::locked::{Locked, Machine, locked};
     pub use crate::runtime::mailbox::{Asked, Closed, answer, ask, ask_with};
     pub use crate::runtime::registry::{Named, Registrant, Registration};
     pub use crate::supervision::group::Group;
     pub use crate::supervision::owner::{Child, ChildEvent, Ended, Mailbox, Owner};
     pub use crate::supervision::parent::{ChildContext, Parent};
+    pub use crate::supervision::runner::{ALONE, Alarm, Look, Run, Runner};
 }

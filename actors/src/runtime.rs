@@ -21,6 +21,7 @@ mod freeing;
 mod inside;
 pub(crate) mod labels;
 mod list_budget;
+pub(crate) mod locked;
 pub(crate) mod mailbox;
 mod on_arbiter;
 mod pool;
@@ -90,16 +91,6 @@ pub struct RuntimeBuilder {
     name: String,
     seed: Option<u64>,
     faults: Faults,
-}
-
-/// Locks a mutex whose content cannot be left half changed.
-pub(crate) mod locked {
-    use std::sync::{Mutex, MutexGuard, PoisonError};
-
-    /// The content, also after a panic of a thread that held the lock.
-    pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Runtime {

@@ -16,6 +16,7 @@ pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod owner;
 pub(crate) mod parent;
+pub(crate) mod runner;
 mod start;
 pub(crate) mod supervisor;
 

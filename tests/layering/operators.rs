@@ -46,10 +46,6 @@ fn actors_of_operators_use_no_http_no_files_and_no_kubernetes() {
 fn actors_of_operators_share_no_lock_but_the_one_of_their_content() {
     let except = [
         "controller/cells.rs",
-        "election/cell.rs",
-        "queue/content.rs",
-        "events/content.rs",
-        "lifecycle/content.rs",
         // Tests that record from more than one thread.
         "/tests.rs",
         "/tests/ending.rs",

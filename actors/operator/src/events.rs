@@ -116,7 +116,7 @@ impl Recorder {
     pub fn emit(&self, event: Event) -> Emitted {
         let key = self.spam_key.as_ref().map_or_else(|| event.object_key(), |key| key(&event));
         let inside = &self.shared.inside;
-        let emitted = inside.content.with(|recorder, at| recorder.emit(event, &key, at));
+        let emitted = inside.with(|recorder, at| recorder.emit(event, &key, at));
         inside.warn();
         if emitted == Emitted::Accepted {
             self.shared.tell();
@@ -131,7 +131,7 @@ impl Recorder {
 
     /// What is measured.
     pub fn figures(&self) -> Figures {
-        self.shared.inside.content.with(|recorder, _| recorder.figures())
+        self.shared.inside.with(|recorder, _| recorder.figures())
     }
 
     /// Waits until nothing waits to be sent, also nothing that is emitted meanwhile. The repeats of a series that are
@@ -165,7 +165,7 @@ impl Recorder {
         loop {
             let answer = tokio::select! {
                 biased;
-                () = over.cancelled() => return self.shared.inside.content.with(|recorder, _| recorder.unsent()) == 0,
+                () = over.cancelled() => return self.shared.inside.with(|recorder, _| recorder.unsent()) == 0,
                 answer = ask_with(&self.shared.address, Flushed) => answer,
             };
             match answer {

@@ -8,8 +8,7 @@
 //! 4. No part runs on a thread of ours if there is another one: each is a task of the tokio runtime in which
 //!    [`OperatorBuilder::start`] was called, else of the runtime's thread for async callbacks.
 //! 5. Nothing installs a signal handler.
-//! 6. At most one `Look` is in the actor's mailbox, and one more for each restart: the actor takes the mark away before it
-//!    looks. Whoever waits for a status is woken by each change.
+//! 6. Whoever waits for a status is woken by each change.
 //!
 //! ```text
 //!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election, events ─▶ (the lease is acquired) ─▶ the leader's work
@@ -24,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::lifecycle::machine::Lifecycle;
-use actix::Recipient;
+use actix::Addr;
 use tokio_util::sync::CancellationToken;
 
 pub use crate::lifecycle::machine::{DrainLimits, PartState, Phase, Stage};
@@ -33,9 +32,8 @@ pub use controller::{ControllerPart, controller};
 pub use part::{Part, PartContext, PartError, Stale, StaleLimit, Task, task};
 pub use status::{OperatorReport, OperatorStatus, PartEnd, PartStatus};
 
-use actor::Look;
 use content::Content;
-use informer_actors::inner::{Registrant, Signal, within};
+use informer_actors::inner::{Locked, Registrant, Run, Runner, Signal, within};
 use informer_actors::runtime::Runtime;
 use run::Executor;
 use status::Named;
@@ -113,10 +111,9 @@ struct Shared {
     /// In the order in which they start.
     parts: Vec<Named>,
     executor: Executor,
-    content: Content,
-    actor: Recipient<Look>,
+    content: Locked<Content>,
+    actor: Addr<Runner<Self>>,
     changed: Signal,
-    is_told: AtomicBool,
     /// The parts were told to end what they hold.
     has_ended: AtomicBool,
     /// Ends the actor.
@@ -244,26 +241,20 @@ impl OperatorView {
 impl Shared {
     /// Changes what is known of the parts, and tells the actor and whoever waits.
     fn change<R>(&self, call: impl FnOnce(&mut Lifecycle, Duration) -> R) -> R {
-        let result = self.content.with(call);
+        let result = self.with(call);
         self.tell();
         result
     }
 
     /// Tells the actor and whoever waits that something has changed.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "bounded: one Look is in the mailbox at most, and one more for each restart"
-    )]
     fn tell(&self) {
         self.changed.raise();
-        if !self.is_told.swap(true, Ordering::AcqRel) {
-            self.actor.do_send(Look);
-        }
+        Run::tell(self, &self.actor);
     }
 
     /// Drops every part, with what it holds, and ends the actor.
     fn end(&self) {
-        self.content.end();
+        self.kill_all();
         if !self.has_ended.swap(true, Ordering::AcqRel) {
             self.parts.iter().for_each(Named::end);
         }

@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::queue::machine::{self as core, LaneOrder};
+use crate::queue::machine::LaneOrder;
 use actix::Recipient;
 use informer_core::meta::ObjectKey;
 
@@ -29,10 +29,11 @@ pub use report::QueueReport;
 pub(crate) use report::RegisteredQueue;
 pub use worker::Handing;
 
-use actor::{Drained, Next, Shared};
+use actor::{Drained, Next};
+use content::Shared;
 use informer_actors::inner::{ArbiterHandle, Closed, ask_with, within};
 use informer_actors::runtime::Runtime;
-use item::{Home, Offer};
+use item::Offer;
 use limiter::Limiter;
 
 mod actor;
@@ -123,7 +124,7 @@ impl<K: QueueKey> WorkQueue<K> {
             runtime: runtime.clone(),
             name: name.into(),
             lanes: |_, _| Ordering::Equal,
-            limiter: Box::new(core::default_limiter()),
+            limiter: Box::new(machine::default_limiter()),
         }
     }
 }
@@ -178,23 +179,23 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// Counts a failure of a key that is not an item in hand, and adds it after the delay that the rate limiter says.
     /// `None` if the queue is shut down: the key is refused, and its failures are forgotten. Does not block.
     pub fn add_rate_limited(&self, key: K) -> Option<Duration> {
-        let delay =
-            self.shared.inside.content.with(|queue, limiter, moment| {
-                queue.add_rate_limited(key, Priority::Normal, limiter, moment)
-            });
+        let delay = self
+            .shared
+            .inside
+            .with(|queue, limiter, moment| queue.add_rate_limited(key, Priority::Normal, limiter, moment));
         self.shared.tell();
         delay
     }
 
     /// Forgets the failures of a key.
     pub fn forget(&self, key: &K) {
-        self.shared.inside.content.with(|_, limiter, _| limiter.forget(key));
+        self.shared.inside.with(|_, limiter, _| limiter.forget(key));
     }
 
     /// Forgets a key that waits or is delayed, with its failures: it is not handed out. False, and nothing happens, if it is
     /// being processed.
     pub(crate) fn discard(&self, key: &K) -> bool {
-        self.shared.inside.content.with(|queue, limiter, _| {
+        self.shared.inside.with(|queue, limiter, _| {
             let is_discarded = queue.discard(key);
             if is_discarded {
                 limiter.forget(key);
@@ -205,7 +206,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
 
     /// The key that has been processed for the longest time, and for how long.
     pub fn longest_running(&self) -> Option<(K, Duration)> {
-        self.shared.inside.content.with(|queue, _, moment| queue.longest_running(moment.now))
+        self.shared.inside.with(|queue, _, moment| queue.longest_running(moment.now))
     }
 
     /// Waits for the next key; `None` when the queue is shut down and nothing will be handed out any more, or when it has
@@ -245,7 +246,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
 
     /// How many keys wait.
     pub fn len(&self) -> usize {
-        self.shared.inside.content.with(|queue, _, _| queue.len())
+        self.shared.inside.with(|queue, _, _| queue.len())
     }
 
     /// Whether no key waits.
@@ -255,7 +256,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
 
     /// What is measured. O(keys that are being processed).
     pub fn figures(&self) -> Figures {
-        self.shared.inside.content.with(|queue, _, moment| queue.figures(moment.now))
+        self.shared.inside.with(|queue, _, moment| queue.figures(moment.now))
     }
 
     /// How often the content was built anew from its keys, after a panic in the order or the clone of keys.
@@ -265,21 +266,21 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
 
     /// How often the rate limiter has panicked. A failure that it panicked over waits for [`WAIT_AFTER_PANIC`].
     pub fn limiter_panics(&self) -> u64 {
-        self.shared.inside.content.limiter_panics()
+        self.shared.inside.with(|_, limiter, _| limiter.panics())
     }
 
     /// Refuses adds from here on, and returns at once. What waits is still handed out, delayed adds are discarded, and a
     /// drain that waits returns.
     pub fn shut_down(&self) {
-        self.end(core::WorkQueue::shut_down);
+        self.end(machine::WorkQueue::shut_down);
     }
 
     /// Refuses adds, and discards what waits; what is being processed goes on. Returns how many keys were discarded.
     pub fn force_shut_down(&self) -> usize {
-        self.end(core::WorkQueue::force)
+        self.end(machine::WorkQueue::force)
     }
 
-    fn end(&self, how: impl FnOnce(&mut core::WorkQueue<K, P>)) -> usize {
+    fn end(&self, how: impl FnOnce(&mut machine::WorkQueue<K, P>)) -> usize {
         let discarded = self.shared.inside.discard(how);
         self.shared.tell();
         discarded
@@ -291,13 +292,13 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// # Errors
     /// When the time is up, or the queue has ended before: what is left.
     pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
-        self.end(core::WorkQueue::drain);
+        self.end(machine::WorkQueue::drain);
         if within(limit, self.drained()).await == Some(true) {
             return Ok(());
         }
         let inside = &self.shared.inside;
         // At a limit of zero, for example, nobody may have been able to answer.
-        if !inside.over.is_cancelled() && inside.content.with(|queue, _, _| queue.is_drain_over()) {
+        if !inside.over.is_cancelled() && inside.with(|queue, _, _| queue.is_drain_over()) {
             return Ok(());
         }
         let Figures { depth, processing, .. } = self.figures();
@@ -323,9 +324,9 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
 
     fn change<R>(
         &self,
-        call: impl FnOnce(&mut core::WorkQueue<K, P>, informer_core::reflector::Moment) -> R,
+        call: impl FnOnce(&mut machine::WorkQueue<K, P>, informer_core::reflector::Moment) -> R,
     ) -> R {
-        let result = self.shared.inside.content.with(|queue, _, moment| call(queue, moment));
+        let result = self.shared.inside.with(|queue, _, moment| call(queue, moment));
         self.shared.tell();
         result
     }
@@ -334,7 +335,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
 impl WorkQueue<ObjectKey> {
     /// As [`Self::builder`], for keys of objects: namespaces take turns.
     pub fn of_objects(runtime: &Runtime, name: impl Into<Arc<str>>) -> WorkQueueBuilder<ObjectKey> {
-        Self::builder(runtime, name).lanes(core::namespace_order)
+        Self::builder(runtime, name).lanes(machine::namespace_order)
     }
 }
 
@@ -361,7 +362,7 @@ impl<K: QueueKey> WorkQueueBuilder<K> {
     pub(crate) fn noting<P: QueueNote>(self, most: usize) -> WorkQueue<K, P> {
         let callbacks = self.runtime.callback_arbiter();
         let Self { runtime, name, lanes, limiter } = self;
-        let shared = start::start(&runtime, name, core::WorkQueue::noting(lanes, most), limiter);
+        let shared = start::start(&runtime, name, machine::WorkQueue::noting(lanes, most), limiter);
         WorkQueue { shared: Arc::new(shared), callbacks }
     }
 }

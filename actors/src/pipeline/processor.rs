@@ -12,12 +12,9 @@
 //! fails, the group is restarted. Read next: `listener.rs`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::dev::ToEnvelope;
-use actix::{
-    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, SpawnHandle, Supervised, WrapFuture,
-};
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
 use informer_core::delta::Changes;
 use informer_core::processor::{ListenerId, Roster};
 use informer_core::resync::ResyncClock;
@@ -34,6 +31,7 @@ use crate::runtime::faults::Site;
 use crate::runtime::mailbox::ask;
 use crate::runtime::sleep_until;
 use crate::supervision::owner::Child;
+use crate::supervision::runner::Alarm;
 
 /// What a Processor is built from.
 pub(crate) struct ProcessorSpec<S: Body> {
@@ -49,7 +47,7 @@ pub(crate) struct Processor<S: Body> {
     current: Snapshot<S>,
     roster: Roster<Arc<Addr<Listener<S>>>>,
     clock: ResyncClock,
-    alarm: Option<(Duration, SpawnHandle)>,
+    alarm: Alarm,
     resyncing: bool,
 }
 
@@ -80,7 +78,7 @@ impl<S: Body> Child for Processor<S> {
             current: spec.shared.published.snapshot(),
             roster: Roster::new(),
             clock: ResyncClock::new(),
-            alarm: None,
+            alarm: Alarm::default(),
             resyncing: false,
         }
     }
@@ -147,24 +145,16 @@ impl<S: Body> Processor<S> {
         self.spec.roster.leave(id);
     }
 
-    /// Sets the alarm for the next resync, unless it is set.
+    /// Wakes at the next resync, unless one is under way.
     fn set_alarm(&mut self, ctx: &mut Context<Self>) {
-        let Some(due) = self.clock.next_due() else { return };
-        if self.resyncing || self.alarm.as_ref().is_some_and(|(at, _)| *at == due) {
-            return;
-        }
-        if let Some((_, handle)) = self.alarm.take() {
-            ctx.cancel_future(handle);
-        }
+        let due = self.clock.next_due().filter(|_| !self.resyncing);
         let clock = self.spec.shared.runtime.0.clock.clone();
-        let wait = async move { sleep_until(&clock, due).await };
-        let handle = ctx.spawn(wait.into_actor(self).map(|(), this, ctx| this.resync(ctx)));
-        self.alarm = Some((due, handle));
+        let wait = |due| async move { sleep_until(&clock, due).await };
+        self.alarm.set(due, wait, ctx, |this| &mut this.alarm, Self::resync);
     }
 
     /// Puts a Resync into the queue; the next one waits until the queue has taken this one.
     fn resync(&mut self, ctx: &mut Context<Self>) {
-        self.alarm = None;
         if self.spec.shared.stop_reading.is_cancelled() {
             return;
         }

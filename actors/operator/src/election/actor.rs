@@ -16,14 +16,13 @@ use crate::election::machine::{
     CandidateRecord, Effect, LeaderElection, LeaseRecord, Moment, Read, WhyNot, Written,
 };
 use actix::{
-    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, SpawnHandle, Supervised,
-    WrapFuture,
+    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, Supervised, WrapFuture,
 };
 use informer_core::words::{QUOTED, one_line};
 
 use super::cell::{Cell, News};
 use super::term::{Answer, LeaseLock, LockError, MakeLock};
-use informer_actors::inner::{Child, Faults, RandomNumbers, Site, sleep, within};
+use informer_actors::inner::{Alarm, Child, Faults, Site, sleep, within};
 
 /// How often the log tells of one cause of failures at most.
 const TELL_EACH: Duration = Duration::from_secs(600);
@@ -38,7 +37,6 @@ const REGISTRATION: usize = 2;
 pub(super) struct ElectionSpec {
     pub(super) cell: Arc<Cell>,
     pub(super) lock: MakeLock,
-    pub(super) chance: RandomNumbers,
     pub(super) faults: Faults,
 }
 
@@ -46,7 +44,7 @@ pub(super) struct ElectionActor {
     spec: ElectionSpec,
     machine: LeaderElection,
     lock: Option<Box<dyn LeaseLock>>,
-    alarm: Option<(Duration, SpawnHandle)>,
+    alarm: Alarm,
     /// The log says that work of a former term keeps it from leading. Said once between two terms.
     is_kept: bool,
     /// What fails at present: a read of the lease, a write of it, a request for the registration. A read that succeeds does not
@@ -92,7 +90,7 @@ impl Child for ElectionActor {
             spec: spec.clone(),
             machine,
             lock: None,
-            alarm: None,
+            alarm: Alarm::default(),
             is_kept: false,
             errors: [None, None, None],
             told: [None; 3],
@@ -120,12 +118,12 @@ impl Handler<ShutDown> for ElectionActor {
 }
 
 impl ElectionActor {
-    fn moment(&mut self) -> Moment {
+    fn moment(&self) -> Moment {
         let cell = &self.spec.cell;
         let wall = cell.clock().wall_time().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         // A lease holds microseconds: what is written is what is read back.
         let wall = Duration::from_micros(u64::try_from(wall.as_micros()).unwrap_or(u64::MAX));
-        Moment { now: cell.now(), wall, chance: self.spec.chance.draw() }
+        Moment { now: cell.now(), wall, chance: cell.chance() }
     }
 
     /// Sends what is due, shows what is known, and sets the alarm for what comes next.
@@ -252,21 +250,10 @@ impl ElectionActor {
 
     /// Wakes when the next request is due, or the term ends.
     fn set_alarm(&mut self, ctx: &mut Context<Self>) {
-        let due = self.machine.poll_timeout();
-        if due == self.alarm.map(|(at, _)| at) {
-            return;
-        }
-        if let Some((_, alarm)) = self.alarm.take() {
-            ctx.cancel_future(alarm);
-        }
-        let Some(due) = due else { return };
+        let (due, now) = (self.machine.poll_timeout(), self.spec.cell.now());
         // After a suspension the timer is late by it. Nothing may begin meanwhile, since that asks the clock.
-        let wait = due.saturating_sub(self.spec.cell.now());
-        let woken = sleep(wait).into_actor(self).map(|(), actor: &mut Self, ctx| {
-            actor.alarm = None;
-            actor.drive(ctx);
-        });
-        self.alarm = Some((due, ctx.spawn(woken)));
+        let wait = |due: Duration| sleep(due.saturating_sub(now));
+        self.alarm.set(due, wait, ctx, |actor| &mut actor.alarm, Self::drive);
     }
 }
 

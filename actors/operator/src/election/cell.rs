@@ -4,20 +4,21 @@
 //! 1. A term is shown only before its end by a clock that counts suspensions, read at each call.
 //! 2. After the beginning of a shutdown, and after the actor has ended or was told to, no term is shown, whatever the
 //!    actor writes: also if its thread is blocked or dead. Every wait ends then.
-//! 3. The lock is held for copies alone; tokens are cancelled and waiters woken without it.
+//! 3. Tokens are cancelled and waiters woken without the lock. After a panic under it no term is shown.
 //! 4. Work of a term is counted from [`Term::begin_work`] on, which is refused when the term has ended: whoever sees a term end
 //!    sees all work of it.
 //!
 //! Read next: `actor.rs`, which writes; `term.rs`, what is handed out.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::election::machine::{Figures, LONGEST_WORK, Leading, Settings, WhyNot, is_healthy};
 use tokio_util::sync::CancellationToken;
 
 use super::Unhealthy;
-use informer_actors::inner::{Clock, Signal, locked};
+use informer_actors::inner::{Clock, Locked, Machine, RandomNumbers, Signal};
+use informer_core::reflector::Moment;
 
 /// How an election is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,8 +58,7 @@ pub(super) struct Cell {
     pub(super) changes: Signal,
     /// Ends the actor. From here on nothing leads and the election is over, whether the actor has noticed or not.
     pub(super) stop: CancellationToken,
-    clock: Clock,
-    state: Mutex<State>,
+    state: Locked<State>,
 }
 
 /// What the actor knows after a step.
@@ -103,8 +103,33 @@ struct State {
     answered: bool,
 }
 
+impl Machine for State {
+    fn is_sound(&self) -> bool {
+        self.news.leading.map(|leading| leading.fence) == self.term.as_ref().map(|term| term.fence)
+    }
+
+    fn rebuild(&mut self, _: Moment) {
+        self.news.leading = None;
+        if let Some(term) = self.term.take() {
+            term.ended.cancel();
+        }
+    }
+}
+
+impl State {
+    /// A term that its clock has not ended.
+    fn leading(&self, now: Duration) -> Option<Leading> {
+        self.news.leading.filter(|leading| now < leading.until)
+    }
+}
+
 impl Cell {
-    pub(super) fn new(lease: Arc<str>, settings: Settings, clock: Clock, stop: CancellationToken) -> Self {
+    pub(super) fn new(
+        lease: Arc<str>,
+        settings: Settings,
+        time: (Clock, RandomNumbers),
+        stop: CancellationToken,
+    ) -> Self {
         let news = News {
             leading: None,
             holder: "".into(),
@@ -118,79 +143,79 @@ impl Cell {
         let (begun, ending, over, released, answered) = (false, false, false, false, false);
         let (term, terms, works, built) = (None, 0, 0, 0);
         let state = State { news, term, terms, works, built, begun, ending, over, released, answered };
-        Self { lease, settings, changes: Signal::default(), stop, clock, state: Mutex::new(state) }
+        Self { lease, settings, changes: Signal::default(), stop, state: Locked::new(state, time) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
+    /// Reads or changes the state, and the time under its lock: what was published is not in the future.
+    fn with<R>(&self, call: impl FnOnce(&mut State, Duration) -> R) -> R {
+        self.state.with(|state, _| call(state, self.now()))
+    }
+
+    /// A random number.
+    pub(super) fn chance(&self) -> f64 {
+        self.state.with(|_, moment| moment.chance)
     }
 
     /// The time of the election.
     pub(super) fn now(&self) -> Duration {
-        self.clock.with_suspension()
+        self.clock().with_suspension()
     }
 
     pub(super) fn clock(&self) -> &Clock {
-        &self.clock
+        self.state.clock()
     }
 
     pub(super) fn leading(&self) -> Option<Leading> {
-        let state = self.state();
-        self.leading_in(&state)
-    }
-
-    fn leading_in(&self, state: &State) -> Option<Leading> {
-        let is_stopped = self.stop.is_cancelled();
-        state.news.leading.filter(|leading| !is_stopped && self.now() < leading.until)
+        self.with(|state, now| state.leading(now)).filter(|_| !self.stop.is_cancelled())
     }
 
     /// The term that lasts now.
     pub(super) fn term(&self) -> Option<Ongoing> {
-        let state = self.state();
-        self.leading_in(&state).and_then(|_| state.term.clone())
+        let term = self.with(|state, now| state.leading(now).and_then(|_| state.term.clone()));
+        term.filter(|_| !self.stop.is_cancelled())
     }
 
     /// Work of the term with this number begins, if that term lasts.
     pub(super) fn begin_work(&self, number: u64) -> bool {
-        let mut state = self.state();
-        let lasts = self.leading_in(&state).is_some();
-        let begins = lasts && state.term.as_ref().is_some_and(|term| term.number == number);
-        state.works += usize::from(begins);
-        begins
+        self.with(|state, now| {
+            let lasts = state.leading(now).is_some() && !self.stop.is_cancelled();
+            let begins = lasts && state.term.as_ref().is_some_and(|term| term.number == number);
+            state.works += usize::from(begins);
+            begins
+        })
     }
 
     /// Work has ended.
     pub(super) fn end_work(&self) {
-        let mut state = self.state();
-        state.works = state.works.saturating_sub(1);
+        self.with(|state, _| state.works = state.works.saturating_sub(1));
     }
 
     /// Whether work goes on that was begun in a term.
     pub(super) fn has_work(&self) -> bool {
-        self.state().works > 0
+        self.with(|state, _| state.works > 0)
     }
 
     /// It takes part from here on; false if it did already.
     pub(super) fn set_begun(&self) -> bool {
-        let mut state = self.state();
-        if state.news.why_not == WhyNot::NotBegun {
-            state.news.why_not = WhyNot::NotTried;
-        }
-        !std::mem::replace(&mut state.begun, true)
+        self.with(|state, _| {
+            if state.news.why_not == WhyNot::NotBegun {
+                state.news.why_not = WhyNot::NotTried;
+            }
+            !std::mem::replace(&mut state.begun, true)
+        })
     }
 
     pub(super) fn has_begun(&self) -> bool {
-        self.state().begun
+        self.with(|state, _| state.begun)
     }
 
     /// Nothing leads from here on, until the actor writes of a new term.
     fn end_term(&self, change: impl FnOnce(&mut State)) {
-        let ended = {
-            let mut state = self.state();
-            change(&mut state);
+        let ended = self.with(|state, _| {
+            change(state);
             state.news.leading = None;
             state.term.take()
-        };
+        });
         self.has_changed(ended);
     }
 
@@ -209,49 +234,45 @@ impl Cell {
     /// The actor is built; true if it is not the first.
     pub(super) fn begin_life(&self) -> bool {
         self.end_term(|state| state.built += 1);
-        self.state().built > 1
+        self.with(|state, _| state.built > 1)
     }
 
     /// What the actor knows now. Gives the number of the term that has begun, and whether one has ended.
     pub(super) fn publish(&self, mut news: News) -> (Option<u64>, bool) {
-        let (began, ended) = {
-            let mut state = self.state();
+        let (began, ended, has_changed) = self.with(|state, now| {
             if state.ending || state.over {
                 news.leading = None;
                 news.why_not = WhyNot::ShutDown;
             }
             let fence = news.leading.map(|leading| leading.fence);
             let before = state.term.as_ref().map(|term| term.fence);
-            let now = self.now();
             // Whoever has looked meanwhile has seen no term.
             let was_over = state.news.leading.is_some_and(|leading| leading.until <= now);
             state.news = news;
             if fence == before {
-                drop(state);
-                if was_over {
-                    self.has_changed(None);
-                }
-                return (None, false);
+                return (None, None, was_over);
             }
             state.terms += u64::from(fence.is_some());
             let (number, ended) = (state.terms, self.stop.child_token());
             let term = fence.map(|fence| Ongoing { fence, number, ended });
-            (fence, std::mem::replace(&mut state.term, term))
-        };
+            (fence, std::mem::replace(&mut state.term, term), true)
+        });
         let has_ended = ended.is_some();
-        self.has_changed(ended);
+        if has_changed {
+            self.has_changed(ended);
+        }
         (began, has_ended)
     }
 
     /// The server has answered what the lease says.
     pub(super) fn set_answered(&self) {
-        if !std::mem::replace(&mut self.state().answered, true) {
+        if !self.with(|state, _| std::mem::replace(&mut state.answered, true)) {
             self.has_changed(None);
         }
     }
 
     pub(super) fn is_answered(&self) -> bool {
-        self.state().answered
+        self.with(|state, _| state.answered)
     }
 
     /// A shutdown begins.
@@ -263,16 +284,16 @@ impl Cell {
     }
 
     pub(super) fn is_ending(&self) -> bool {
-        self.state().ending
+        self.with(|state, _| state.ending)
     }
 
     /// The lease is given back, or there was none to give back.
     pub(super) fn set_released(&self) {
-        self.state().released = true;
+        self.with(|state, _| state.released = true);
     }
 
     pub(super) fn is_released(&self) -> bool {
-        self.state().released
+        self.with(|state, _| state.released)
     }
 
     /// Nothing of the actor exists any more.
@@ -282,7 +303,7 @@ impl Cell {
 
     /// Nothing leads any more, and every wait has ended or ends.
     pub(super) fn is_over(&self) -> bool {
-        self.stop.is_cancelled() || self.state().over
+        self.stop.is_cancelled() || self.with(|state, _| state.over)
     }
 
     /// Waits until something has changed since then, or the election is over.
@@ -305,52 +326,52 @@ impl Cell {
     }
 
     pub(super) fn health(&self, tolerance: Duration) -> Result<(), Unhealthy> {
-        let state = self.state();
-        // Read under the lock: what was published is not in the future.
-        let (now, lease) = (self.now(), Arc::clone(&self.lease));
-        let over = state.over || self.stop.is_cancelled();
-        if over && !state.ending {
-            return Err(Unhealthy::Ended { lease });
-        }
-        let kept =
-            state.news.kept_since.filter(|_| !over && state.works > 0).map(|since| now.saturating_sub(since));
-        if let Some(kept) = kept.filter(|kept| *kept > LONGEST_WORK) {
-            return Err(Unhealthy::FormerWork { lease, since: kept });
-        }
-        let shown = state.news.leading.filter(|_| !over);
-        match shown {
-            Some(term) if !is_healthy(&self.settings, shown, tolerance, now) => {
-                Err(Unhealthy::Stuck { lease, late: now.saturating_sub(term.until) })
+        self.with(|state, now| {
+            let lease = Arc::clone(&self.lease);
+            let over = state.over || self.stop.is_cancelled();
+            if over && !state.ending {
+                return Err(Unhealthy::Ended { lease });
             }
-            _ => Ok(()),
-        }
+            let kept = state.news.kept_since.filter(|_| !over && state.works > 0);
+            let kept = kept.map(|since| now.saturating_sub(since));
+            if let Some(kept) = kept.filter(|kept| *kept > LONGEST_WORK) {
+                return Err(Unhealthy::FormerWork { lease, since: kept });
+            }
+            let shown = state.news.leading.filter(|_| !over);
+            match shown {
+                Some(term) if !is_healthy(&self.settings, shown, tolerance, now) => {
+                    Err(Unhealthy::Stuck { lease, late: now.saturating_sub(term.until) })
+                }
+                _ => Ok(()),
+            }
+        })
     }
 
     pub(super) fn status(&self) -> ElectionStatus {
-        let state = self.state();
-        let now = self.now();
-        let over = state.over || self.stop.is_cancelled();
-        let (leading, news) = (self.leading_in(&state), &state.news);
-        let why_not = match &news.why_not {
-            _ if over => WhyNot::ShutDown,
-            // The term has ended, and the actor has not found out yet.
-            _ if news.leading.is_some() => WhyNot::NotRenewed(self.settings.renew_deadline),
-            why => why.clone(),
-        };
-        ElectionStatus {
-            lease: Arc::clone(&self.lease),
-            identity: Arc::clone(&self.settings.identity),
-            fence: leading.map(|leading| leading.fence),
-            lasts_for: leading.map_or(Duration::ZERO, |leading| leading.until.saturating_sub(now)),
-            holder: Arc::clone(&news.holder),
-            why_not: leading.is_none().then_some(why_not),
-            last_error: news.last_error.clone(),
-            write_error: news.write_error.clone(),
-            failing_for: news.failing_since.map(|since| now.saturating_sub(since)),
-            answered: state.answered,
-            figures: news.figures,
-            restarts: state.built.saturating_sub(1),
-            over,
-        }
+        self.with(|state, now| {
+            let over = state.over || self.stop.is_cancelled();
+            let (leading, news) = (state.leading(now).filter(|_| !self.stop.is_cancelled()), &state.news);
+            let why_not = match &news.why_not {
+                _ if over => WhyNot::ShutDown,
+                // The term has ended, and the actor has not found out yet.
+                _ if news.leading.is_some() => WhyNot::NotRenewed(self.settings.renew_deadline),
+                why => why.clone(),
+            };
+            ElectionStatus {
+                lease: Arc::clone(&self.lease),
+                identity: Arc::clone(&self.settings.identity),
+                fence: leading.map(|leading| leading.fence),
+                lasts_for: leading.map_or(Duration::ZERO, |leading| leading.until.saturating_sub(now)),
+                holder: Arc::clone(&news.holder),
+                why_not: leading.is_none().then_some(why_not),
+                last_error: news.last_error.clone(),
+                write_error: news.write_error.clone(),
+                failing_for: news.failing_since.map(|since| now.saturating_sub(since)),
+                answered: state.answered,
+                figures: news.figures,
+                restarts: state.built.saturating_sub(1),
+                over,
+            }
+        })
     }
 }

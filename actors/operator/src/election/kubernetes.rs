@@ -83,7 +83,7 @@ pub enum LeaderElectionError {
 /// A candidate of an election, and the leader when it has the lease.
 ///
 /// Cloning is cheap. When the last handle is dropped, a term ends at once and the lease is left to run out;
-/// [`shutdown`](actors::LeaderElection::shutdown) gives it back. What it can do besides [`Self::guard`] is described at
+/// [`shutdown`](crate::election::LeaderElection::shutdown) gives it back. What it can do besides [`Self::guard`] is described at
 /// [`crate::election::LeaderElection`], to which it derefs: `begin`, `is_leader`, `fence`, `acquired`,
 /// `lost`, `health`, `status`, `shutdown`.
 #[derive(Debug, Clone)]

@@ -1,12 +1,12 @@
 //! How an election starts, and what follows when its actor fails.
 //!
 //! Answers "who restarts the actor, and when does its thread end?". The election is the owner of one child. Its thread
-//! ends when nothing of the actor exists any more. Read next: `actor.rs`; `supervision/guard.rs`.
+//! ends when nothing of the actor exists any more. Read next: `actor.rs`.
 
 use std::sync::Arc;
 
 use crate::election::machine::Settings;
-use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::restart::{RestartPolicy, Role};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
@@ -14,11 +14,9 @@ use super::actor::{ElectionActor, ElectionSpec};
 use super::cell::Cell;
 use super::{LeaderElection, MakeLock, StartError};
 use informer_actors::inner::{
-    ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent, Registrant, Registration,
+    ALONE, ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent, Registrant, Registration,
 };
 use informer_actors::runtime::Runtime;
-
-const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
 
 /// An election as the owner of its actor.
 struct ElectionOwner(Arc<Cell>);
@@ -41,12 +39,12 @@ pub(super) fn declare(
     let own = runtime.own_arbiter("election");
     let own = own.map_err(|source| StartError::Thread { lease: Arc::clone(&lease), source })?;
     let (arbiter, stop) = (own.handle(), CancellationToken::new());
-    let cell = Arc::new(Cell::new(Arc::clone(&lease), settings, arbiter.clock().clone(), stop.clone()));
+    let time = (arbiter.clock().clone(), runtime.chance());
+    let cell = Arc::new(Cell::new(Arc::clone(&lease), settings, time, stop.clone()));
     let owner = Arc::new(ElectionOwner(Arc::clone(&cell)));
     let policy = (RestartPolicy::default(), stop.clone());
     let parent = Parent::start_on(arbiter.clone(), (&lease, owner, Group::none()), runtime, policy);
-    let (chance, faults) = (runtime.chance(), parent.faults.clone());
-    let spec = ElectionSpec { cell: Arc::clone(&cell), lock, chance, faults };
+    let spec = ElectionSpec { cell: Arc::clone(&cell), lock, faults: parent.faults.clone() };
     let Mailbox(address, inbox) = Mailbox::<ElectionActor>::new();
     let ending = registered(runtime, &cell);
     let ended = Arc::clone(&cell);

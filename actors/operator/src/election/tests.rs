@@ -156,7 +156,8 @@ fn le_08_a_term_that_the_actor_has_not_ended_when_its_lease_and_the_tolerance_ar
         let (lease, settings) = ("shop/operator".into(), Settings::new("me"));
         let arbiter = runtime.own_arbiter("election").expect("a thread");
         // What an actor has written that does nothing more.
-        let cell = Cell::new(lease, settings, arbiter.handle().clock().clone(), CancellationToken::new());
+        let time = (arbiter.handle().clock().clone(), runtime.chance());
+        let cell = Cell::new(lease, settings, time, CancellationToken::new());
         let cell = Arc::new(cell);
         let guard = Validity::of_any_term(Arc::clone(&cell));
         let until = cell.now() + 10 * SECOND;

@@ -1,75 +1,54 @@
 //! What a recorder holds, outside of its actor: it outlives a panic of the actor, and its runtime knows it.
 //!
 //! Answers "what is left to send, also after something has panicked, and what is logged or reported of it?". Invariants:
-//! 1. The lock is held for one call of the machine, which calls no foreign code.
-//! 2. If such a call panics, the next one finds the recorder marked. It is used on only if its check holds; else it begins
-//!    anew, and what waited is counted as forgotten.
+//! 1. The machine calls no foreign code.
+//! 2. A recorder that is not sound after a panic begins anew, and what waited is counted as forgotten.
 //! 3. A recorder is registered from its start until nothing of its actor exists any more; that keeps nothing running.
 //!
-//! Read next: `actor.rs`; `events/machine.rs`, which decides; `shared.rs`, which registers; `runtime/registry.rs`.
+//! Read next: `actor.rs`; `machine.rs`, which decides; `shared.rs`, which registers.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::events::machine::{At, Figures, Recorder, WARN_EVERY};
+use informer_core::reflector::Moment;
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
 use super::EventSink;
-use informer_actors::inner::{Clock, RandomNumbers, Registrant, locked};
+use informer_actors::inner::{Locked, Machine, Registrant};
 
 /// What the actor has, too.
 pub(super) struct Inside {
     pub(super) name: Arc<str>,
-    pub(super) content: Content,
+    pub(super) content: Locked<Recorder>,
     pub(super) sink: Arc<dyn EventSink>,
-    pub(super) is_told: AtomicBool,
     /// Cancelled when nothing of the actor exists any more.
     pub(super) over: CancellationToken,
 }
 
-pub(super) struct Content {
-    clock: Clock,
-    inner: Mutex<Inner>,
-}
-
-struct Inner {
-    recorder: Recorder,
-    chance: RandomNumbers,
-    /// A call was begun and has not returned.
-    is_changing: bool,
-}
-
-impl Content {
-    pub(super) fn new(recorder: Recorder, clock: Clock, chance: RandomNumbers) -> Self {
-        Self { clock, inner: Mutex::new(Inner { recorder, chance, is_changing: false }) }
+impl Machine for Recorder {
+    fn is_sound(&self) -> bool {
+        self.check().is_ok()
     }
 
-    /// Calls the machine.
-    pub(super) fn with<R>(&self, call: impl FnOnce(&mut Recorder, At) -> R) -> R {
-        let mut inner = locked(&self.inner);
-        let Inner { recorder, chance, is_changing } = &mut *inner;
-        if *is_changing && recorder.check().is_err() {
-            let anew = recorder.emptied();
-            *recorder = anew;
-        }
-        *is_changing = true;
-        let wall = self.clock.wall_time().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        let result = call(recorder, At { moment: chance.moment(&self.clock), wall });
-        *is_changing = false;
-        result
-    }
-
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
+    fn rebuild(&mut self, _: Moment) {
+        *self = self.emptied();
     }
 }
 
 impl Inside {
+    /// Calls the machine.
+    pub(super) fn with<R>(&self, call: impl FnOnce(&mut Recorder, At) -> R) -> R {
+        self.content.with(|recorder, moment| {
+            let wall = self.content.clock().wall_time().duration_since(UNIX_EPOCH);
+            call(recorder, At { moment, wall: wall.unwrap_or(Duration::ZERO) })
+        })
+    }
+
     /// Logs a loss, if the machine says that it is to be logged.
     pub(super) fn warn(&self) {
-        let Some(warning) = self.content.with(|recorder, _| recorder.take_warning()) else { return };
+        let Some(warning) = self.with(|recorder, _| recorder.take_warning()) else { return };
         let (recorder, why, quiet) = (&self.name, &warning.why, Brief(WARN_EVERY));
         let others = match warning.others {
             0 => String::new(),
@@ -99,7 +78,7 @@ pub(crate) struct RegisteredRecorder {
 impl RegisteredRecorder {
     /// How it is doing.
     pub(crate) fn report(&self) -> RecorderReport {
-        let figures = self.inside.content.with(|recorder, _| recorder.figures());
+        let figures = self.inside.with(|recorder, _| recorder.figures());
         RecorderReport { name: Arc::clone(&self.inside.name), figures }
     }
 }
@@ -110,7 +89,7 @@ impl Registrant for RegisteredRecorder {
     }
 
     fn abandon(&self) {
-        self.inside.content.with(|recorder, _| recorder.close());
+        self.inside.with(|recorder, _| recorder.close());
         self.inside.over.cancel();
     }
 

@@ -2,51 +2,41 @@
 //!
 //! Answers "how does the actor learn that there is something to send, who restarts it, and what happens when it is given
 //! up?". The recorder is the owner of one child. Invariants:
-//! 1. At most one `Look` is in the mailbox, however much was emitted, and one more for each restart. The actor takes the
-//!    mark away before it looks, and when it starts: a change after that sends another one.
-//! 2. The end of the last handle closes the recorder.
-//! 3. When nothing of the actor exists any more, events are refused and every wait ends.
+//! 1. The end of the last handle closes the recorder.
+//! 2. When nothing of the actor exists any more, events are refused and every wait ends.
 //!
 //! Read next: `content.rs`; `actor.rs`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::events::machine::{Recorder, RecorderConfig};
 use actix::Addr;
-use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::restart::{RestartPolicy, Role};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
 use super::EventSink;
-use super::actor::{Look, RecorderActor, RecorderSpec};
-use super::content::{Content, Inside, RegisteredRecorder};
-use informer_actors::inner::{ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent};
+use super::content::{Inside, RegisteredRecorder};
+use informer_actors::inner::{
+    ALONE, ChildEvent, Ended, Group, Locked, Mailbox, Named, Owner, Parent, Run as _, Runner,
+};
 use informer_actors::runtime::Runtime;
-
-const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
 
 /// What all handles have together.
 pub(super) struct Shared {
     pub(super) inside: Arc<Inside>,
-    pub(super) address: Addr<RecorderActor>,
+    pub(super) address: Addr<Runner<Inside>>,
 }
 
 impl Shared {
     /// Tells the actor that something has changed.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "bounded: one Look is in the mailbox at most, and one more for each restart"
-    )]
     pub(super) fn tell(&self) {
-        if !self.inside.is_told.swap(true, Ordering::AcqRel) {
-            self.address.do_send(Look);
-        }
+        self.inside.tell(&self.address);
     }
 
     /// Refuses events from here on.
     pub(super) fn close(&self) {
-        self.inside.content.with(|recorder, _| recorder.close());
+        self.inside.with(|recorder, _| recorder.close());
         self.tell();
     }
 }
@@ -72,11 +62,10 @@ pub(super) fn start(
     let (owner, stop) = (Arc::new(RecorderOwner(Arc::clone(&name))), CancellationToken::new());
     let parent =
         Parent::start(&name, owner, Group::none(), runtime, (RestartPolicy::default(), stop.clone()));
-    let content = Content::new(Recorder::new(config), parent.arbiter.clock().clone(), runtime.chance());
-    let (is_told, over) = (AtomicBool::new(false), CancellationToken::new());
-    let inside = Arc::new(Inside { name, content, sink, is_told, over });
-    let spec = RecorderSpec { inside: Arc::clone(&inside), faults: parent.faults.clone() };
-    let Mailbox(address, inbox) = Mailbox::<RecorderActor>::new();
+    let content = Locked::new(Recorder::new(config), (parent.arbiter.clock().clone(), runtime.chance()));
+    let inside = Arc::new(Inside { name, content, sink, over: CancellationToken::new() });
+    let spec = (Arc::clone(&inside), parent.faults.clone());
+    let Mailbox(address, inbox) = Mailbox::<Runner<Inside>>::new();
     // In simulation the arbiter goes on after the end of its runtime: this task, which is dropped then, ends the actor.
     let (with_runtime, over) = (stop.clone().drop_guard(), inside.over.clone());
     runtime.spawn_local(move || async move {
@@ -95,7 +84,7 @@ pub(super) fn start(
     parent.context("event-recorder", ALONE).start(inbox, spec, move |_| {
         // The parent's other child, the supervisor, is not needed any more.
         stop.cancel();
-        ended.content.with(|recorder, _| recorder.close());
+        ended.with(|recorder, _| recorder.close());
         drop(registration);
         ended.over.cancel();
     });

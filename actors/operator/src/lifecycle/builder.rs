@@ -2,7 +2,7 @@
 //!
 //! Answers "which parts, in which phase, with which limits, and what follows when the actor fails?". Nothing runs before
 //! [`OperatorBuilder::start`]. The operator is the owner of one child, its actor; when nothing of that exists any more,
-//! every part is dropped. Read next: `actor.rs`; `supervision/guard.rs`.
+//! every part is dropped. Read next: `actor.rs`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +10,19 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::lifecycle::machine::{DrainLimits, Lifecycle, PartId, Phase};
-use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::restart::{RestartPolicy, Role};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
-use super::actor::{OperatorActor, OperatorSpec};
 use super::content::Content;
 use super::part::Part;
 use super::run::Executor;
 use super::status::Named;
 use super::{LastHandle, Operator, OperatorView, RegisteredOperator, Shared};
-use informer_actors::inner::{ChildEvent, Ended, Group, Mailbox, Named as Registered, Owner, Parent};
+use informer_actors::inner::{
+    ALONE, ChildEvent, Ended, Group, Locked, Mailbox, Named as Registered, Owner, Parent, Runner,
+};
 use informer_actors::runtime::Runtime;
-
-const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
 
 /// An operator that is not started yet.
 #[must_use = "a builder does nothing until it is started"]
@@ -163,22 +162,21 @@ impl OperatorBuilder {
         let supervised = (RestartPolicy::default(), stop.clone());
         let parent = Parent::start(&name, owner, Group::none(), &runtime, supervised);
         let time = (parent.arbiter.clock().clone(), runtime.chance());
-        let Mailbox(address, inbox) = Mailbox::<OperatorActor>::new();
+        let Mailbox(address, inbox) = Mailbox::<Runner<Shared>>::new();
         let shared = Arc::new(Shared {
             executor: Executor::here(&runtime),
-            content: Content::new(lifecycle, time),
+            content: Locked::new(Content::new(lifecycle), time),
             over: CancellationToken::new(),
-            is_told: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             changed: Default::default(),
             name,
             runtime,
             parts,
-            actor: address.recipient(),
+            actor: address,
             stop,
         });
         registration.list(Arc::new(RegisteredOperator(Arc::clone(&shared))));
-        let spec = OperatorSpec { shared: Arc::clone(&shared), faults: parent.faults.clone() };
+        let spec = (Arc::clone(&shared), parent.faults.clone());
         let ended = Arc::clone(&shared);
         parent.context("operator", ALONE).start(inbox, spec, move |_| {
             ended.end();

@@ -238,6 +238,12 @@ impl Lifecycle {
         })
     }
 
+    /// The lives of which something is left.
+    pub fn lives(&self) -> impl Iterator<Item = Life> {
+        let life = |(at, part): (usize, &Part)| Some(Life { part: PartId(at), number: part.run.life()? });
+        self.parts.iter().enumerate().filter_map(life)
+    }
+
     fn part(&self, part: PartId) -> Option<&Part> {
         self.parts.get(part.0)
     }
@@ -328,8 +334,7 @@ impl Part {
                 (self.run, self.was_given_up) = (Run::GivenUp, true);
                 Ended::GivenUp { reason }
             }
-            // `Done`, the only other one.
-            _ => {
+            Verdict::Done => {
                 (self.run, self.was_ready) = (Run::Done, true);
                 Ended::Done
             }

@@ -218,14 +218,14 @@ pub struct PartContext {
 impl PartContext {
     /// Others may rely on it from here on. Further calls change nothing.
     pub fn ready(&self) {
-        self.shared.content.ready(self.life);
+        self.shared.ready(self.life);
         self.shared.tell();
     }
 
     /// Until this life is ready, the status shows what this function gives, which is called for each status from any
     /// thread and must not block. A former function is dropped; so is this one when the life is ready or has ended.
     pub fn waits_for(&self, missing: impl Fn() -> Option<String> + Send + Sync + 'static) {
-        self.shared.content.set_waits_for(self.life, Arc::new(missing));
+        self.shared.set_waits_for(self.life, Arc::new(missing));
     }
 
     /// Something of this life goes on when its future has ended or was dropped. The end of the life is reported when this
@@ -233,7 +233,7 @@ impl PartContext {
     /// in the order of the stop is told to end, for at most a second after the part's time to drain. Work of the leader
     /// that goes on after that keeps the lease from being given back: it runs out.
     pub fn outlives(&self, rest: impl Future<Output = ()> + Send + 'static) {
-        self.shared.content.add_rest(self.life, rest.boxed());
+        self.shared.add_rest(self.life, rest.boxed());
     }
 
     /// An election says whether this process leads: the leader's work starts, or is dropped at once. Ignored if another
@@ -244,7 +244,7 @@ impl PartContext {
 
     /// Whether something of the leader's work runs, or has been abandoned while it ran.
     pub fn has_leaders_work(&self) -> bool {
-        self.shared.content.with(|lifecycle, _| lifecycle.has_leaders_work())
+        self.shared.with(|lifecycle, _| lifecycle.has_leaders_work())
     }
 
     /// Waits until nothing of the leader's work runs: also not what goes on after its future was dropped, however long that
@@ -262,7 +262,7 @@ impl PartContext {
     /// Waits until the part has to end what it has begun, and gives the time that it has for that.
     pub async fn stopping(&self) -> Duration {
         self.stop.cancelled().await;
-        self.shared.content.time_left(self.life.part)
+        self.shared.with(|lifecycle, now| lifecycle.time_left(self.life.part, now))
     }
 
     /// Whether the part has to end what it has begun.

@@ -57,7 +57,7 @@ pub(super) fn start(shared: &Arc<Shared>, life: Life, Tokens { stop, kill }: Tok
     shared.executor.spawn(async move {
         let run = async move { part.run(context).await };
         let ended = kill.run_until_cancelled(AssertUnwindSafe(run).catch_unwind()).await;
-        for rest in notice.shared.content.take_rests(life) {
+        for rest in notice.shared.take_rests(life) {
             drop(AssertUnwindSafe(rest).catch_unwind().await);
         }
         notice.report(match ended {
@@ -86,7 +86,7 @@ impl Drop for EndNotice {
     fn drop(&mut self) {
         let dropped = || Exit::Failed("what ran it has ended, or it panicked while it was dropped".into());
         let exit = self.exit.take().unwrap_or_else(dropped);
-        let ended = self.shared.content.ended(self.life, &exit);
+        let ended = self.shared.ended(self.life, &exit);
         let PartId(at) = self.life.part;
         if let (Some(ended), Some(named)) = (ended, self.shared.parts.get(at)) {
             log((&self.shared.name, &named.name), &exit, &ended);

@@ -71,7 +71,7 @@ pub(super) struct Named {
 
 impl Shared {
     pub(super) fn status(&self) -> OperatorStatus {
-        let (at, stage, leads, known) = self.content.with(|lifecycle, now| {
+        let (at, stage, leads, known) = self.with(|lifecycle, now| {
             let leads = lifecycle.has_election().then(|| lifecycle.leads());
             let history = |at: usize| lifecycle.history(PartId(at)).unwrap_or_default();
             let known: Vec<_> =
@@ -81,7 +81,7 @@ impl Shared {
         let known = self.parts.iter().zip(known).enumerate();
         let parts = known.map(|(at, (named, (state, (since, restarts, last_error))))| {
             let is_missing = state == PartState::Starting;
-            let missing = || named.missing(self.content.waits_for(PartId(at)));
+            let missing = || named.missing(self.waits_for(PartId(at)));
             PartStatus {
                 name: Arc::clone(&named.name),
                 phase: named.phase,

@@ -2,16 +2,16 @@
 //!
 //! Answers "how does a change become a key that waits?". The queue's own actor is the subscriber, so what waits is keys,
 //! and no object is kept alive. Keys of the first list and of resyncs have low priority. Read next:
-//! `actor_subscriber.rs`, what is delivered.
+//! `actor.rs`, which takes them.
 
 use crate::queue::machine::Priority;
-use actix::{Context, Handler};
 use informer_core::delta::Cause;
 use informer_core::meta::ObjectKey;
 
 use super::WorkQueue;
-use super::actor::QueueActor;
+use super::content::Inside;
 use informer_actors::informer::{Body, Informer};
+use informer_actors::inner::Fed;
 use informer_actors::subscription::{SubscribeError, Subscription, Touched};
 
 /// Feeds queues with the keys of an informer. In the prelude.
@@ -31,14 +31,12 @@ impl<S: Body> Enqueue<S> for Informer<S> {
     }
 }
 
-impl Handler<Touched> for QueueActor<ObjectKey, ()> {
-    type Result = ();
-
-    fn handle(&mut self, Touched { key, cause }: Touched, ctx: &mut Context<Self>) {
+impl Fed for Inside<ObjectKey, ()> {
+    fn feed(&self, Touched { key, cause }: Touched) {
         let priority = match cause {
             Cause::InitialList | Cause::Resync => Priority::Low,
             _ => Priority::Normal,
         };
-        self.add(key, priority, ctx);
+        self.with(|queue, _, moment| queue.add(key, priority, moment.now));
     }
 }

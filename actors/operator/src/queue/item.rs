@@ -15,18 +15,9 @@ use std::time::Duration;
 use crate::queue::machine::{Priority, RateLimiter, Taken};
 use actix::Message;
 
-use super::content::Inside;
+use super::content::{Inside, Shared};
 use super::{QueueKey, QueueNote};
 use informer_actors::inner::drop_payload;
-
-/// Where a key was handed out, and comes back.
-pub(super) trait Home<K: QueueKey, P: QueueNote>: Send + Sync {
-    /// The queue.
-    fn inside(&self) -> &Inside<K, P>;
-
-    /// Tells the actor that something has changed.
-    fn tell(&self);
-}
 
 /// A key to work on. No other worker gets this key until the item has come back.
 ///
@@ -35,7 +26,7 @@ pub(super) trait Home<K: QueueKey, P: QueueNote>: Send + Sync {
 pub struct WorkItem<K: QueueKey, P: QueueNote = ()> {
     /// None when it has come back.
     taken: Option<Taken<K, P>>,
-    home: Arc<dyn Home<K, P>>,
+    home: Arc<Shared<K, P>>,
 }
 
 impl<K: QueueKey, P: QueueNote> Message for WorkItem<K, P> {
@@ -63,14 +54,14 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
 
     /// How many failures of this key are counted.
     pub fn failures(&self) -> u32 {
-        self.home.inside().content.with(|_, limiter, _| limiter.failures(self.key()))
+        self.home.inside.with(|_, limiter, _| limiter.failures(self.key()))
     }
 
     /// The key is in order: its failures are forgotten, and it is not tried again for them. It is handed out again when it is
     /// added again, which may have happened already.
     pub fn done(mut self) {
         self.back(|inside, key| {
-            inside.content.with(|queue, limiter, moment| {
+            inside.with(|queue, limiter, moment| {
                 queue.done(key, moment.now);
                 limiter.forget(key);
             });
@@ -93,7 +84,7 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// As [`Self::retry_after`], with a note that is handed out with the key then.
     pub(crate) fn retry_after_with(mut self, delay: Duration, note: P) {
         self.back(|inside, key| {
-            inside.content.with(|queue, limiter, moment| {
+            inside.with(|queue, limiter, moment| {
                 queue.retry_after_with(key, delay, note, moment.now);
                 limiter.forget(key);
             });
@@ -113,7 +104,7 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// was noted of the key, which is then not noted any more.
     pub(crate) fn begin(&mut self) -> P {
         let mut note = self.note();
-        note.merge(self.home.inside().content.with(|queue, _, _| queue.begin(self.key())));
+        note.merge(self.home.inside.with(|queue, _, _| queue.begin(self.key())));
         note
     }
 
@@ -121,7 +112,7 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     fn put_back(&mut self) {
         let note = self.note();
         self.back(|inside, key| {
-            inside.content.with(|queue, _, moment| queue.put_back(key, note, moment.now));
+            inside.with(|queue, _, moment| queue.put_back(key, note, moment.now));
         });
     }
 
@@ -129,7 +120,7 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     fn take_back(&mut self) {
         let note = self.note();
         self.back(|inside, key| {
-            inside.content.with(|queue, _, moment| queue.take_back(key, note, moment.now));
+            inside.with(|queue, _, moment| queue.take_back(key, note, moment.now));
         });
     }
 
@@ -143,7 +134,7 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     pub(crate) fn again(&self, note: P) {
         let key = self.key();
         let noted = (Priority::Normal, note);
-        self.home.inside().content.with(|queue, _, moment| queue.again(key, noted, moment.now));
+        self.home.inside.with(|queue, _, moment| queue.again(key, noted, moment.now));
     }
 
     /// As [`Self::retry`], with a note that is handed out with the key then.
@@ -153,14 +144,14 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
 
     fn fail(&mut self, note: P) -> Option<Duration> {
         let retry = |inside: &Inside<K, P>, key: &K| {
-            inside.content.with(|queue, limiter, moment| queue.retry_with(key, note, limiter, moment))
+            inside.with(|queue, limiter, moment| queue.retry_with(key, note, limiter, moment))
         };
         self.back(retry).flatten()
     }
 
     fn back<R>(&mut self, how: impl FnOnce(&Inside<K, P>, &K) -> R) -> Option<R> {
         // It is taken away when the key is back: a panic before leaves it to the drop.
-        let result = how(self.home.inside(), &self.taken.as_ref()?.key);
+        let result = how(&self.home.inside, &self.taken.as_ref()?.key);
         self.taken = None;
         self.home.tell();
         Some(result)
@@ -180,19 +171,19 @@ impl<K: QueueKey, P: QueueNote> Drop for WorkItem<K, P> {
 
 impl<K: QueueKey, P: QueueNote> fmt::Debug for WorkItem<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkItem").field("queue", &self.home.inside().name).finish_non_exhaustive()
+        f.debug_struct("WorkItem").field("queue", &self.home.inside.name).finish_non_exhaustive()
     }
 }
 
 impl<K: QueueKey, P: QueueNote> Offer<K, P> {
-    pub(super) fn new(taken: Taken<K, P>, home: Arc<dyn Home<K, P>>) -> Self {
+    pub(super) fn new(taken: Taken<K, P>, home: Arc<Shared<K, P>>) -> Self {
         Self(Some(WorkItem { taken: Some(taken), home }))
     }
 
     /// The worker has it.
     pub(super) fn accept(mut self) -> Option<WorkItem<K, P>> {
         let item = self.0.take()?;
-        let is_shut_down = item.home.inside().content.with(|queue, _, _| {
+        let is_shut_down = item.home.inside.with(|queue, _, _| {
             queue.accept();
             queue.is_shut_down()
         });

@@ -3,7 +3,7 @@
 //! Answers "which queues run here, and how much waits in each?". Invariant:
 //! 1. A queue is registered from its start until nothing of its actor exists any more.
 //!
-//! Read next: `start.rs`, which registers; `runtime/registry.rs`.
+//! Read next: `start.rs`, which registers.
 
 use std::sync::Arc;
 
@@ -73,9 +73,9 @@ impl<K: QueueKey, P: QueueNote> Reported for Inside<K, P> {
     fn report(&self) -> QueueReport {
         QueueReport {
             name: Arc::clone(&self.name),
-            figures: self.content.with(|queue, _, moment| queue.figures(moment.now)),
+            figures: self.with(|queue, _, moment| queue.figures(moment.now)),
             rebuilt: self.content.rebuilt(),
-            limiter_panics: self.content.limiter_panics(),
+            limiter_panics: self.with(|_, limiter, _| limiter.panics()),
         }
     }
 

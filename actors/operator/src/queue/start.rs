@@ -2,25 +2,23 @@
 //!
 //! Answers "who restarts the actor, and what happens when it is given up?". The queue is the owner of one child. When
 //! nothing of the actor exists any more, adds are refused, what waits is discarded, and every wait ends. Read next:
-//! `actor.rs`; `supervision/guard.rs`.
+//! `actor.rs`.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::queue::machine::WorkQueue;
-use informer_core::restart::{OnFailure, RestartPolicy, Role};
+use informer_core::restart::{RestartPolicy, Role};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
-use super::actor::{QueueActor, QueueSpec, Shared};
-use super::content::{Content, Inside};
-use super::limiter::Limiter;
+use super::content::{Content, Inside, Shared};
+use super::limiter::{CaughtLimiter, Limiter};
 use super::report::RegisteredQueue;
 use super::{QueueKey, QueueNote};
-use informer_actors::inner::{ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent};
+use informer_actors::inner::{
+    ALONE, ChildEvent, Ended, Group, Locked, Mailbox, Named, Owner, Parent, Runner,
+};
 use informer_actors::runtime::Runtime;
-
-const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
 
 /// A queue as the owner of its actor.
 struct QueueOwner(Arc<str>);
@@ -39,14 +37,11 @@ pub(super) fn start<K: QueueKey, P: QueueNote>(
     let parent =
         Parent::start(&name, owner, Group::none(), runtime, (RestartPolicy::default(), stop.clone()));
     let time = (parent.arbiter.clock().clone(), runtime.chance());
-    let inside = Arc::new(Inside {
-        name,
-        content: Content::new(queue, limiter, time),
-        is_told: AtomicBool::new(false),
-        over: CancellationToken::new(),
-    });
-    let spec = QueueSpec { inside: Arc::clone(&inside), faults: parent.faults.clone() };
-    let Mailbox(address, inbox) = Mailbox::<QueueActor<K, P>>::new();
+    let content = Content { queue, limiter: CaughtLimiter::new(limiter) };
+    let (content, over) = (Locked::new(content, time), CancellationToken::new());
+    let inside = Arc::new(Inside { name, content, over });
+    let spec = (Arc::clone(&inside), parent.faults.clone());
+    let Mailbox(address, inbox) = Mailbox::<Runner<Inside<K, P>>>::new();
     if let Some(registration) = &registration {
         registration.list(Arc::new(RegisteredQueue::new(&inside, stop.clone())));
     }

@@ -4,7 +4,7 @@
 //! 1. At most one request is under way. Its answer comes back by the method that the effect names.
 //! 2. Every reason is a sentence part that reads after "not the leader: ".
 //!
-//! Read next: `../leader_election.rs`.
+//! Read next: `../machine.rs`.
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //!    the lease, with a margin for clocks that do not run equally fast.
 //! 2. The lease is written in whole seconds, rounded up: nobody takes it sooner than its holder expects.
 //!
-//! Read next: `../leader_election.rs`.
+//! Read next: `../machine.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;

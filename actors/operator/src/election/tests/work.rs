@@ -17,8 +17,8 @@ async fn after_its_term(leader: &LeaderElection, server: &Server, dies: &AtomicB
 /// What an actor writes that the test is.
 fn cell(runtime: &Runtime) -> Arc<Cell> {
     let arbiter = runtime.own_arbiter("election").expect("a thread");
-    let (settings, clock) = (Settings::new("me"), arbiter.handle().clock().clone());
-    Arc::new(Cell::new("shop/operator".into(), settings, clock, CancellationToken::new()))
+    let (settings, time) = (Settings::new("me"), (arbiter.handle().clock().clone(), runtime.chance()));
+    Arc::new(Cell::new("shop/operator".into(), settings, time, CancellationToken::new()))
 }
 
 fn news(leading: Option<Leading>) -> News {

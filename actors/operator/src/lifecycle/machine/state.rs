@@ -180,7 +180,6 @@ impl Part {
 }
 
 // The phases of an operator, in the order in which they start, and how long each may take to drain.
-//
 
 /// When a part starts, and in reverse when it stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -111,7 +111,7 @@ fn a_panic_while_a_queue_is_built_anew_loses_no_key_and_no_shutdown() {
         (0..3).for_each(|key| assert_eq!(queue.add(Frail(key)), Added::Accepted));
         queue.shut_down();
         CLONES.store(2, Relaxed);
-        let take = || queue.shared.inside.content.with(|queue, _, moment| queue.take(moment.now).is_some());
+        let take = || queue.shared.inside.with(|queue, _, moment| queue.take(moment.now).is_some());
         catch_unwind(AssertUnwindSafe(take)).expect_err("the clone for the worker");
         catch_unwind(AssertUnwindSafe(|| queue.len())).expect_err("the clone for the new queue");
         let mut keys = Vec::new();

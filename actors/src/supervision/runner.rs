@@ -1,0 +1,162 @@
+//! The actor that carries out what a machine decides, which lies in a [`Locked`].
+//!
+//! Answers "who acts when something has changed or is due, and what if that dies?" It is the same for each machine; what is
+//! done is that of its [`Run`]. Invariants:
+//! 1. It looks when it is built, when it was told, and when the machine's next time has come.
+//! 2. At most one `Look` is in its mailbox, however much has changed, and one more for each restart. The mark is taken away
+//!    before it looks, and when it is built: a change after that sends another one.
+//! 3. It holds nothing that is lost when it dies, but who waits for its answer: their senders ask again.
+//! 4. What is due already waits for the turn of others.
+//!
+//! | message | sender | answer | bound |
+//! |---|---|---|---|
+//! | `Look` | whoever changes the machine | none | one |
+//!
+//! It is restarted alone. Read next: `runtime/locked.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::fut::wrap_future;
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, SpawnHandle, Supervised};
+use informer_core::restart::{OnFailure, Role};
+
+use crate::runtime::clock::sleep_until;
+use crate::runtime::faults::{Faults, Site};
+use crate::runtime::locked::{Locked, Machine};
+use crate::supervision::owner::Child;
+
+/// The role of an actor whose failures concern no other one.
+pub const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
+
+/// Something has changed: look whether something has to be done.
+#[derive(Debug)]
+pub struct Look;
+
+impl Message for Look {
+    type Result = ();
+}
+
+/// What a [`Runner`] runs.
+pub trait Run: Sized + Send + Sync + 'static {
+    /// What decides.
+    type Machine: Machine;
+
+    /// Who waits for an answer of the actor. It is lost when that dies.
+    type Waiting: Default + Unpin + 'static;
+
+    /// Where a test may kill it: when it is built, and when it looks.
+    const SITES: [Site; 2];
+
+    /// The machine.
+    fn locked(&self) -> &Locked<Self::Machine>;
+
+    /// The actor is built, for the first time or anew.
+    fn begin(&self) {}
+
+    /// Does what is to be done now, a bounded part of it; returns when it looks again although nothing changes.
+    fn look(runner: &mut Runner<Self>, ctx: &mut Context<Runner<Self>>) -> Option<Duration>;
+
+    /// Tells the actor that something has changed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "bounded: one Look is in the mailbox at most, and one more for each restart"
+    )]
+    fn tell(&self, actor: &Addr<Runner<Self>>) {
+        if self.locked().must_tell() {
+            actor.do_send(Look);
+        }
+    }
+}
+
+/// The actor of one machine.
+pub struct Runner<R: Run> {
+    /// What it runs.
+    pub run: Arc<R>,
+    /// Who waits for its answer.
+    pub waiting: R::Waiting,
+    /// Where a test may kill it.
+    pub faults: Faults,
+    alarm: Alarm,
+}
+
+impl<R: Run> Runner<R> {
+    /// Looks now.
+    pub fn look(&mut self, ctx: &mut Context<Self>) {
+        self.faults.fail_point(R::SITES[1]);
+        let due = R::look(self, ctx);
+        let clock = self.run.locked().clock().clone();
+        let wait = |due| async move {
+            tokio::task::yield_now().await;
+            sleep_until(&clock, due).await;
+        };
+        self.alarm.set(due, wait, ctx, |runner| &mut runner.alarm, Self::look);
+    }
+}
+
+impl<R: Run> Actor for Runner<R> {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.faults.fail_point(R::SITES[0]);
+        // A Look that the actor died over is lost.
+        self.run.locked().begin_look();
+        self.run.begin();
+        self.look(ctx);
+    }
+}
+
+impl<R: Run> Supervised for Runner<R> {
+    fn restarting(&mut self, _ctx: &mut Context<Self>) {
+        *self = Self::build(&(Arc::clone(&self.run), self.faults.clone()));
+    }
+}
+
+impl<R: Run> Child for Runner<R> {
+    type Spec = (Arc<R>, Faults);
+
+    fn build((run, faults): &Self::Spec) -> Self {
+        let (run, faults) = (Arc::clone(run), faults.clone());
+        Self { run, waiting: R::Waiting::default(), faults, alarm: Alarm::default() }
+    }
+}
+
+impl<R: Run> Handler<Look> for Runner<R> {
+    type Result = ();
+
+    fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
+        self.run.locked().begin_look();
+        self.look(ctx);
+    }
+}
+
+informer_core::debug_as!([R: Run] Runner<R>, self);
+
+/// Wakes an actor at one time.
+#[derive(Debug, Default)]
+pub struct Alarm(Option<(Duration, SpawnHandle)>);
+
+impl Alarm {
+    /// Calls `wake` when `wait` for this time has ended, and for no other time; never for `None`. `alarm` is this one.
+    pub fn set<A: Actor<Context = Context<A>>, W: Future<Output = ()> + 'static>(
+        &mut self,
+        due: Option<Duration>,
+        wait: impl FnOnce(Duration) -> W,
+        ctx: &mut Context<A>,
+        alarm: fn(&mut A) -> &mut Self,
+        wake: fn(&mut A, &mut Context<A>),
+    ) {
+        if due == self.0.map(|(at, _)| at) {
+            return;
+        }
+        if let Some((_, set)) = self.0.take() {
+            ctx.cancel_future(set);
+        }
+        let Some(due) = due else { return };
+        let woken = wrap_future::<_, A>(wait(due)).map(move |(), actor, ctx| {
+            alarm(actor).0 = None;
+            wake(actor, ctx);
+        });
+        self.0 = Some((due, ctx.spawn(woken)));
+    }
+}
