@@ -2,7 +2,7 @@
 //!
 //! Answers "what does `main` return?". Each step has an error of its own, with more details; all of them convert into
 //! this one, so `?` works in a function with several steps. It adds no text. Invariants:
-//! 1. Every error of a public function of this crate converts into it, but for those of `service`.
+//! 1. Every error of a public function of this crate converts into it.
 //! 2. Its text and its causes are those of the error that it wraps.
 //!
 //! Read next: the error of each step, named at its variant.

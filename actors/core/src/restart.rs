@@ -75,7 +75,7 @@ impl Default for RestartPolicy {
 
 /// What the supervisor does about an exit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "a supervisor that knows not each verdict is wrong")]
 pub enum Verdict {
     /// Build it anew after this wait.
     Restart {

@@ -8,7 +8,7 @@
 //! 2. An informer or a work queue is listed from its start until nothing of it runs any more, a subscription until no
 //!    actor runs for it.
 //!
-//! Read next: `pipeline/ending.rs`, one informer; `queue/report.rs`, one queue.
+//! Read next: `queue/report.rs`, one queue.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! 1. Recording allocates nothing and takes a constant time.
 //! 2. Counters only grow; a snapshot of them is one copy.
 //!
-//! Read next: `board.rs` and `subscription_state.rs`, which hold them; `report.rs`, which enumerates them.
+//! Read next: `board.rs` and `subscription_state.rs`, which hold them; `ending.rs`, which enumerates them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -151,6 +151,7 @@ impl RandomNumbers {
     }
 
     /// Now, with the next number.
+    #[doc(hidden)]
     pub fn moment(&mut self, clock: &Clock) -> Moment {
         Moment { now: clock.now(), chance: self.draw() }
     }

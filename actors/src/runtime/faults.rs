@@ -110,6 +110,7 @@ impl Faults {
     }
 
     /// Calls the hook, if one is installed.
+    #[doc(hidden)]
     pub fn fail_point(&self, site: Site) {
         if let Some(hook) = &self.hook {
             hook(site);

@@ -91,7 +91,6 @@ impl Message for Exited {
 }
 
 // A supervised actor: how it is built anew, its mailbox, and how its end is reported.
-//
 
 /// How many messages a mailbox takes before its senders wait. Each of our senders has one ask in flight.
 const MAILBOX: usize = 64;

@@ -7,7 +7,7 @@
 //!    fields in order.
 //! 3. A key keeps no client alive.
 //!
-//! Read next: `resource.rs`, which makes them; `../factory.rs`, which shares informers by them.
+//! Read next: `resource.rs`, which makes them.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 //! Answers "what is added to a request, what does it wait for, and what is tried again?" Each layer is a plain async
 //! function around the next one's `send`, in a file of its own (`warn` is `warning.rs`). From the caller to the connection:
 //! the headers (`authorize`), `measure`, `deadline` (of the whole request), `retry`, `limit`, `warn`, `authorize`, `deadline`
-//! (of the answer). The client of a leader, which `LeaderElection::guard` or `Client::for_term` has made, asks its
+//! (of the answer). The client of a leader, which `LeaderElection::guard` or `ForTerm::for_term` has made, asks its
 //! [`Guards`] before the first and behind the last. Invariants:
 //! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the rate.
 //! 2. Dropping the answer's future or its body ends the request in all layers.
@@ -17,7 +17,8 @@
 //!    may arrive.
 //!
 //! A guarded client has the connections of the client that was guarded. Who knows the lease is asked by a trait,
-//! [`SendGuard`]: the client knows no election. Read next: `layers/retry.rs`; `transport.rs`, which asks before a byte; `backend.rs`, which makes the layers of a thread.
+//! [`SendGuard`]: the client knows no election. Read next: `layers/retry.rs`;
+//! `transport.rs`, which asks before a byte; `backend.rs`, which makes the layers of a thread.
 
 use std::pin::pin;
 use std::rc::Rc;

@@ -3,8 +3,6 @@
 //! Answers "what are the key, the uid and the version of this body?" by its Kubernetes metadata. Invariants:
 //! 1. Nothing is made up: a body without a name, or without a version that servers give, is a typed error.
 //! 2. The body is kept as it is.
-//!
-//! Read next: `../fake.rs`, for bodies that no server has seen.
 
 use informer_core::meta::{Meta, Object, ObjectKey, ParseVersionError, SourceId, Uid};
 use kube_core::Resource;

@@ -1,4 +1,4 @@
-//! Inner parts of the client, for fuzz targets, benchmarks and this crate's own tests.
+//! Inner parts of the client, for fuzz targets, benchmarks and the tests of `actix-informer`.
 //!
 //! Nothing here is promised: it changes without notice in any version. Programs have no use for it.
 //! Read next: `wire.rs`, `list_watch.rs`.

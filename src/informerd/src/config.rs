@@ -14,10 +14,10 @@ use std::time::Duration;
 
 pub use reader::Error;
 
-use informer_core::backoff::BackoffPolicy;
-use informer_core::delta_fifo::QueueOrder;
-use informer_core::listener::Policy;
-use informer_core::reflector::ReflectorConfig;
+use actix_informer::informer::QueueOrder;
+use actix_informer::source::BackoffPolicy;
+use actix_informer::source::ReflectorConfig;
+use actix_informer::subscription::Policy;
 
 use reader::Document;
 

@@ -15,9 +15,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_informer::source::ListWatchError;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use informer_core::list_watch_error::ListWatchError;
 use kube_core::DynamicObject;
 use kube_core::discovery::ApiResource;
 

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use actix_informer::subscription::Cause;
+use actix_informer::subscription::{EndReason, Notify};
 use futures_util::future::BoxFuture;
-use informer_actors::subscription::{EndReason, Notify};
-use informer_core::delta::Cause;
 
 use super::Error;
 use super::config::InformerConfig;

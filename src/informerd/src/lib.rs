@@ -1,7 +1,7 @@
 //! `informerd` as a library: it runs informers of the configured kinds, prints their changes, and answers probes.
 //!
 //! Answers "what does a supervised, long-running service over informers consist of?". The binary only adds a command
-//! line. The rest of the crate does not use this module. Invariants:
+//! line. Invariants:
 //! 1. It reads a cluster only if one is configured, and writes only to a server that it started itself.
 //! 2. Every notification of its subscriptions is printed, in order for each object, before the summary.
 //! 3. It prints no value of a Secret, and no control sequence for a terminal except its own colours.

@@ -3,18 +3,18 @@
 //! Answers "how does this look on a line?". The only input besides the arguments is the time of day, in text.
 //! Invariants:
 //! 1. A line contains no line end and no control sequence except the line's own colours: all other texts are escaped by
-//!    `printable.rs`.
+//!    `printable`.
 //! 2. Both styles get the same values; JSON leaves nothing out.
 //!
 //! Read next: `lines/text.rs`, `lines/json.rs`.
 
 use std::time::Duration;
 
-use informer_actors::subscription::{Notify, SubscriptionStatus};
-use informer_core::delta_fifo::QueueOrder;
-use informer_core::listener::{Policy, WhenFull};
-use informer_core::meta::Object;
-use informer_core::reflector::SourceState;
+use actix_informer::informer::QueueOrder;
+use actix_informer::object::Object;
+use actix_informer::status::SourceState;
+use actix_informer::subscription::{Notify, SubscriptionStatus};
+use actix_informer::subscription::{Policy, WhenFull};
 
 use super::describe::{Describe, Values};
 use super::run::Report;

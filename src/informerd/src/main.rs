@@ -1,7 +1,7 @@
 //! The command `informerd`: keeps a live copy of Kubernetes objects and prints their changes.
 //!
 //! Answers "how do I see informers at work?". It reads its arguments, chooses the server and runs the service; all
-//! behaviour is in `service`. Exit codes: 0 if it has drained (also after Ctrl-C, SIGTERM or a closed pipe); 1 if it has
+//! behaviour is in the library. Exit codes: 0 if it has drained (also after Ctrl-C, SIGTERM or a closed pipe); 1 if it has
 //! failed, has not drained in time, or had not synced when its time was over; 2 if arguments, configuration or
 //! kubeconfig were refused, or no cluster is configured; 3 if it has drained, and a kind was not followed at the end,
 //! because it was refused, missing or not reached.

@@ -88,7 +88,7 @@ mod tests_of_progress {
     use actix_informer::probes::stalled;
     use actix_informer::runtime::Runtime;
     use actix_informer::testing::Server;
-    use informer_actors::testing::{Faults, Site};
+    use actix_informer::testing::{Faults, Site};
 
     #[test]
     fn an_informer_that_runs_but_makes_no_progress_is_not_healthy() {

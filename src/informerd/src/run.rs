@@ -306,7 +306,7 @@ pub fn stop_signal() -> std::io::Result<impl Future<Output = Ending>> {
     Ok(async move {
         match signal.await {
             Signal::Interrupt => Ending::Interrupted,
-            _ => Ending::Terminated,
+            Signal::Terminate => Ending::Terminated,
         }
     })
 }

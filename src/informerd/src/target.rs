@@ -52,7 +52,7 @@ pub enum NoCluster {
     /// No cluster is configured.
     #[error(
         "no cluster is configured: give --kubeconfig FILE (and --context NAME), set KUBECONFIG, give --home for \
-         ~/.kube/config, run in a pod, or build with --features embedded for an in-memory API server with a demo \
+         ~/.kube/config, run in a pod, or build with -p informerd --features embedded for an in-memory API server with a demo \
          workload"
     )]
     NotConfigured,

@@ -24,9 +24,15 @@ impl Example {
     /// Whether it uses parts that no program can name, or may; such an example is compiled in its own crate alone.
     pub(crate) fn is_inner(&self) -> bool {
         let code = self.code();
-        ["informer_core::", "informer_actors::", "informer_operator::", "actix_informer::unstable"]
-            .iter()
-            .any(|path| code.contains(path))
+        [
+            "informer_core::",
+            "informer_actors::",
+            "informer_client::",
+            "informer_operator::",
+            "actix_informer::unstable",
+        ]
+        .iter()
+        .any(|path| code.contains(path))
     }
 
     /// The text to compile, without the line that renames one of our own crates.

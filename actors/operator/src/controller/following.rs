@@ -7,7 +7,7 @@
 //!    followed any more, which the status shows with the reason, and [`Shared::lost`] says so.
 //! 3. The drop of the following unsubscribes at once.
 //!
-//! Read next: `feed.rs`, the functions; `pipeline/listener/delivery.rs`, which calls them.
+//! Read next: `feed.rs`, the functions that the Listener calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -29,7 +29,6 @@ mod deleted;
 mod ledger;
 
 // What becomes of a key when its reconcile has ended, however it ended.
-//
 
 /// What a reconcile says when it has done its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,7 +5,7 @@
 //!    start of what was taken after that state, misses nothing.
 //! 2. Its lock is held for one step of [`Progress`], by one Listener at a time; objects are freed outside of it.
 //!
-//! Read next: `delivery.rs`, which calls it; `controller/following.rs`, which makes it.
+//! Read next: `delivery.rs`, which calls it.
 
 use std::sync::Mutex;
 

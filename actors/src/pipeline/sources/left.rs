@@ -5,7 +5,7 @@
 //! source that no object leaves can say that an object is gone. Invariants:
 //! 1. A source that has not listed, or does not keep the object's namespace, says nothing.
 //!
-//! Read next: `../sources.rs`; `controller/feed.rs`, which asks.
+//! Read next: `../sources.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -77,7 +77,6 @@ impl SubscriptionState {
 }
 
 // Why a subscription has ended, and what its shutdown left undone.
-//
 
 /// Why a subscription has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Answers "may this request have the informer of that one?". Invariants:
 //! 1. Each setting of a description is part of its key, or of [`OutsideKey`]: none is ignored.
 //!
-//! Read next: `../informer_key.rs`; `../../factory/shared.rs`, which compares.
+//! Read next: `../informer_key.rs`, which is compared.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;

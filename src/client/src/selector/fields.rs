@@ -3,7 +3,7 @@
 //! Answers "is this a field selector, and which are its terms?" by the grammar of apimachinery's `fields.ParseSelector`.
 //! Which fields of a kind can be selected only its server knows: here `metadata.name` and `metadata.namespace` are known.
 //!
-//! Read next: `scope.rs`, which sends it; `../../select/fields.rs`, which reads a cache by it.
+//! Read next: `scope.rs`, which sends it; `../select/fields.rs`, which reads a cache by it.
 
 use std::collections::BTreeSet;
 use std::fmt;

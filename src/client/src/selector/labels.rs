@@ -5,7 +5,7 @@
 //! 1. Its text is the normal form: requirements in order, each once; it is parsed to an equal selector.
 //! 2. A requirement that is built is checked as a parsed one is.
 //!
-//! Read next: `../../select.rs`, which reads a cache by it.
+//! Read next: `../select.rs`, which reads a cache by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -15,8 +15,8 @@ use super::{
     RunConfig,
 };
 use crate::kinds::WatchedKind;
-use informer_core::delta_fifo::QueueOrder;
-use informer_core::listener::{Policy, WhenFull};
+use actix_informer::informer::QueueOrder;
+use actix_informer::subscription::{Policy, WhenFull};
 
 const FORMAT: Rule<Format> = Rule::new("format", r#""text" or "json""#, r#""text""#, format);
 const COLOUR: Rule<Colour> = Rule::new("colour", r#""auto", "always" or "never""#, r#""auto""#, colour);

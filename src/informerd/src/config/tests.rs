@@ -4,8 +4,8 @@
 
 use super::reader::Document;
 use super::{Config, Format, Kept, rules};
-use informer_core::delta_fifo::QueueOrder;
-use informer_core::listener::{Policy, WhenFull};
+use actix_informer::informer::QueueOrder;
+use actix_informer::subscription::{Policy, WhenFull};
 
 const FILE: &str = include_str!("../../../../config/informerd.toml");
 
@@ -108,7 +108,7 @@ fn the_early_retries_of_a_missing_kind_can_be_chosen_and_the_longest_wait_is_not
     };
     assert_eq!(of(""), [1, 15, 600]);
     assert_eq!(of("early_first_seconds = 2\nearly_longest_seconds = 2\nearly_for_seconds = 0"), [2, 2, 0]);
-    let defaults = informer_core::reflector::ReflectorConfig::default();
+    let defaults = actix_informer::source::ReflectorConfig::default();
     let informerd = informer("").early;
     assert_eq!(
         (informerd.first, informerd.longest, informerd.within),

@@ -1,7 +1,7 @@
 //! What the start asks the server for, and what follows from answers that are none.
 
+use actix_informer::source::ErrorClass;
 use informer_apiserver::ApiServer;
-use informer_core::list_watch_error::ErrorClass;
 
 use super::*;
 use crate::Config;

@@ -11,9 +11,9 @@ use super::{KindStatus, changes, hints, policy_name, queue_order_name, state_nam
 use crate::describe::{Describe, Values};
 use crate::lines::time;
 use crate::run::Report;
+use actix_informer::object::{Object, Uid};
 use actix_informer::printable::printable_json;
-use informer_actors::subscription::Notify;
-use informer_core::meta::{Object, Uid};
+use actix_informer::subscription::Notify;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -161,8 +161,8 @@ fn text(document: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use informer_core::delta::Cause;
-    use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
+    use actix_informer::object::{Meta, ObjectKey, ResourceVersion, SourceId};
+    use actix_informer::subscription::Cause;
 
     /// An object that is this word.
     struct Word(&'static str);

@@ -14,10 +14,10 @@ use super::{KindStatus, hints, state_name, worst_source};
 use crate::describe::{Describe, Values};
 use crate::lines::time_of_day;
 use crate::run::{Ending, InformerReport, Report};
+use actix_informer::object::Object;
 use actix_informer::printable::printable;
-use informer_actors::subscription::Notify;
-use informer_core::meta::Object;
-use informer_core::reflector::SourceState;
+use actix_informer::status::SourceState;
+use actix_informer::subscription::Notify;
 
 /// The width of the column of keys; a longer key moves the rest of its line to the right.
 const KEY_WIDTH: usize = 36;
@@ -228,8 +228,8 @@ mod tests {
 
     use super::*;
     use crate::run::{CauseCounts, EventCounts};
-    use informer_core::delta::Cause;
-    use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
+    use actix_informer::object::{Meta, ObjectKey, ResourceVersion, SourceId};
+    use actix_informer::subscription::Cause;
 
     const HOSTILE: &str = "k\n12:00:00 forged\u{1b}[2J\u{9b}1m\u{202e}";
 

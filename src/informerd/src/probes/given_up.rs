@@ -10,12 +10,12 @@ use super::*;
 use crate::follow::Printer;
 use crate::lines::KindStatus;
 use crate::run::InformerReport;
+use actix_informer::informer::RestartPolicy;
 use actix_informer::informer::{Informer, ShutdownReport, WaitError};
+use actix_informer::source::ListWatch;
 use actix_informer::status::InformerStatus;
+use actix_informer::subscription::EndReason;
 use actix_informer::subscription::Subscription;
-use informer_actors::list_watch::ListWatch;
-use informer_actors::subscription::EndReason;
-use informer_core::restart::RestartPolicy;
 
 /// A kind whose source panics each time it is made.
 struct PanickingKind(Informer<()>, Subscription<()>);
@@ -26,10 +26,10 @@ fn panicking_source() -> Box<dyn ListWatch<()>> {
 
 impl PanickingKind {
     fn on(runtime: &Runtime) -> Self {
-        let source = informer_actors::list_watch::SourceSpec::new(
+        let source = actix_informer::source::SourceSpec::new(
             Default::default(),
             Arc::new(panicking_source),
-            informer_core::reflector::ReflectorConfig::new("panicking"),
+            actix_informer::source::ReflectorConfig::new("panicking"),
         );
         let no_restarts = RestartPolicy { limit: 0, ..RestartPolicy::default() };
         let builder = Informer::builder(runtime, "panicking").source_with(source).restarts(no_restarts);

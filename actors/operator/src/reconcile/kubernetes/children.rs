@@ -29,7 +29,7 @@ use super::owner::{Owner, OwnerError};
 use super::subject::WriteLog;
 use informer_client::Client;
 use informer_client::representation::ControllerOf;
-use kinds::{Cached, CachedControllers, ChildKind, Listed};
+use kinds::{Cached, ChildKind, Listed};
 use managers::Manager;
 use memory::Memory;
 use owner_check::OwnerCheck;
@@ -201,7 +201,7 @@ impl Children {
     /// child is deleted, its metadata is read from the server. So is what another controller has made for the same owner, once
     /// in each of its states.
     pub fn cached<K: ChildBody>(mut self, lister: &Lister<K>) -> Self {
-        self.kinds.push(Arc::new(Cached::new(lister)));
+        self.kinds.push(Arc::new(Cached::whole(lister)));
         self
     }
 
@@ -223,7 +223,7 @@ impl Children {
     /// # drop(children); Ok(()) }
     /// ```
     pub fn cached_controllers<K: ChildBody>(mut self, lister: &Lister<ControllerOf<K>>) -> Self {
-        self.kinds.push(Arc::new(CachedControllers::new(lister)));
+        self.kinds.push(Arc::new(Cached::controllers(lister)));
         self
     }
 

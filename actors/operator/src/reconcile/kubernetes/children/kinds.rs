@@ -7,6 +7,7 @@
 //! Read next: `prune.rs`, what becomes of those that nobody wants.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
@@ -64,16 +65,13 @@ pub(super) trait ChildKind: Send + Sync {
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()>;
 }
 
-/// Children that an informer follows.
-pub(super) struct Cached<K: ChildBody> {
-    pub(super) cache: Lister<K>,
+/// Children that an informer follows, whole or only who controls each of them: `B` is what it keeps of one.
+pub(super) struct Cached<K, B: Body> {
+    pub(super) cache: Lister<B>,
+    /// What it knows of the metadata of one. The server is asked for the rest.
+    meta: fn(&Object<B>) -> Cow<'_, ObjectMeta>,
     has_told: AtomicBool,
-}
-
-/// Children of which an informer keeps their controllers alone.
-pub(super) struct CachedControllers<K: ChildBody> {
-    pub(super) cache: Lister<ControllerOf<K>>,
-    has_told: AtomicBool,
+    kind: PhantomData<fn() -> K>,
 }
 
 /// Children that are listed each time.
@@ -85,17 +83,42 @@ pub(super) struct Listed<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K: ChildBody> Cached<K> {
-    pub(super) fn new(cache: &Lister<K>) -> Self {
-        cache.ensure_index(Index::new(CONTROLLER_UID, controller_uid));
-        Self { cache: cache.clone(), has_told: AtomicBool::new(false) }
+impl<K: ChildBody> Cached<K, K> {
+    pub(super) fn whole(cache: &Lister<K>) -> Self {
+        Self::new(cache, |child| Cow::Borrowed(child.body().meta()))
     }
 }
 
-impl<K: ChildBody> CachedControllers<K> {
-    pub(super) fn new(cache: &Lister<ControllerOf<K>>) -> Self {
+impl<K: ChildBody> Cached<K, ControllerOf<K>> {
+    pub(super) fn controllers(cache: &Lister<ControllerOf<K>>) -> Self {
+        Self::new(cache, |child| Cow::Owned(meta_of(child)))
+    }
+}
+
+impl<K, B: Body + Controlled> Cached<K, B> {
+    fn new(cache: &Lister<B>, meta: fn(&Object<B>) -> Cow<'_, ObjectMeta>) -> Self {
         cache.ensure_index(Index::new(CONTROLLER_UID, controller_uid));
-        Self { cache: cache.clone(), has_told: AtomicBool::new(false) }
+        Self { cache: cache.clone(), meta, has_told: AtomicBool::new(false), kind: PhantomData }
+    }
+}
+
+/// The metadata of a child of which only the controller is kept.
+fn meta_of<K: ChildBody>(child: &Object<ControllerOf<K>>) -> ObjectMeta {
+    let controlled = child.body().controller().map(|controller| OwnerReference {
+        api_version: controller.api_version.to_owned(),
+        kind: controller.kind.to_owned(),
+        name: controller.name.to_owned(),
+        uid: controller.uid.map(|uid| uid.to_string()).unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: None,
+    });
+    ObjectMeta {
+        name: Some(child.key().name().to_owned()),
+        namespace: child.key().namespace().map(str::to_owned),
+        uid: child.object_uid().map(ToString::to_string),
+        resource_version: Some(child.version().to_string()),
+        owner_references: controlled.map(|reference| vec![reference]),
+        ..ObjectMeta::default()
     }
 }
 
@@ -106,7 +129,7 @@ impl<K> Listed<K> {
     }
 }
 
-impl<K: ChildBody> ChildKind for Cached<K> {
+impl<K: ChildBody, B: Body> ChildKind for Cached<K, B> {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -128,53 +151,7 @@ impl<K: ChildBody> ChildKind for Cached<K> {
         async move {
             for (at, child) in found.into_iter().enumerate() {
                 between(at).await;
-                pruning.add(pass.prune_one::<K>(child.body().meta(), false).await);
-            }
-        }
-        .boxed()
-    }
-}
-
-impl<K: ChildBody> ChildKind for CachedControllers<K> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn name(&self) -> String {
-        K::kind(&()).into_owned()
-    }
-
-    fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool> {
-        (*kind == kind_name::<K>()).then(|| self.cache.selects(key, labels))
-    }
-
-    fn has_told(&self) -> &AtomicBool {
-        &self.has_told
-    }
-
-    fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()> {
-        let found = pass.found_in(&self.cache);
-        async move {
-            for (at, child) in found.into_iter().enumerate() {
-                between(at).await;
-                // Nothing more is known of it; the server is asked for the rest.
-                let controlled = child.body().controller().map(|controller| OwnerReference {
-                    api_version: controller.api_version.to_owned(),
-                    kind: controller.kind.to_owned(),
-                    name: controller.name.to_owned(),
-                    uid: controller.uid.map(|uid| uid.to_string()).unwrap_or_default(),
-                    controller: Some(true),
-                    block_owner_deletion: None,
-                });
-                let meta = ObjectMeta {
-                    name: Some(child.key().name().to_owned()),
-                    namespace: child.key().namespace().map(str::to_owned),
-                    uid: child.object_uid().map(ToString::to_string),
-                    resource_version: Some(child.version().to_string()),
-                    owner_references: controlled.map(|reference| vec![reference]),
-                    ..ObjectMeta::default()
-                };
-                pruning.add(pass.prune_one::<K>(&meta, false).await);
+                pruning.add(pass.prune_one::<K>(&(self.meta)(&child), false).await);
             }
         }
         .boxed()

@@ -11,14 +11,14 @@ use informer_core::meta::{Object, ObjectKey, ResourceVersion, Uid};
 use kube_core::ObjectMeta;
 use serde_json::Value;
 
-use super::kinds::{Cached, CachedControllers, ChildKind};
+use super::kinds::{Cached, ChildKind};
 use super::{Applied, ChildBody, State, kind_name};
 use informer_client::representation::{Controlled, ControllerOf, ControllerRef};
 
 /// The cache of one kind of children.
 pub(super) enum Cache<'a, K: ChildBody> {
-    Whole(&'a Cached<K>),
-    Controllers(&'a CachedControllers<K>),
+    Whole(&'a Cached<K, K>),
+    Controllers(&'a Cached<K, ControllerOf<K>>),
 }
 
 /// A child as the cache shows it.
@@ -48,8 +48,8 @@ impl<'a, K: ChildBody> Cache<'a, K> {
         }
         let finding = of_kind().filter(|(_, finds)| *finds).map(|(one, _)| one.as_any());
         finding.into_iter().find_map(|kind| {
-            let whole = kind.downcast_ref::<Cached<K>>().map(Self::Whole);
-            whole.or_else(|| kind.downcast_ref::<CachedControllers<K>>().map(Self::Controllers))
+            let whole = kind.downcast_ref::<Cached<K, K>>().map(Self::Whole);
+            whole.or_else(|| kind.downcast_ref::<Cached<K, ControllerOf<K>>>().map(Self::Controllers))
         })
     }
 
