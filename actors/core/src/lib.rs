@@ -12,9 +12,9 @@
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] has the supervisor's decision and
 //! the watchdog's. [`namespaces`] decides which sources follow a set of them.
-//! [`until`] decides for waits on a condition, [`overlay`] which answers to writes a reader sees before the watch brings
-//! them. What the client decides for its own watches and lists is in `informer-client`, what an operator decides (its queue,
-//! its controllers, its election) in `informer-operator`.
+//! [`until`] decides for waits on a condition. What the client decides (for its own watches and lists, and for what a reader
+//! sees of a write before the watch brings it) is in `informer-client`, what an operator decides (its queue, its
+//! controllers, its election) in `informer-operator`.
 
 pub mod backoff;
 pub mod chunks;
@@ -29,7 +29,6 @@ pub mod listener;
 pub mod meta;
 pub mod namespaces;
 pub mod off_arbiter;
-pub mod overlay;
 pub mod processor;
 pub mod reflector;
 pub mod repair;
