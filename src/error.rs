@@ -10,7 +10,7 @@
 use informer_actors::informer::WaitForError;
 use informer_actors::informer::{
     AddIndexError, AddSourceError, HandOverError, NamespacesError, NotAllReached, NotAllSynced, NotNewer,
-    OverlayError, RemoveSourceError, ReviveError, StartError, UntilError, WaitError,
+    RemoveSourceError, ReviveError, StartError, UntilError, WaitError,
 };
 use informer_actors::runtime::{RuntimeError, StillRunning};
 use informer_actors::subscription::{ShutdownError, SubscribeError};
@@ -118,9 +118,6 @@ pub enum Error {
     #[error(transparent)]
     WaitForVersions(#[from] NotAllReached),
     /// The answer to a write was not laid over a cache.
-    #[error(transparent)]
-    Overlay(#[from] OverlayError),
-    /// The answer of an `Api` was not laid over a cache.
     #[cfg(feature = "client")]
     #[error(transparent)]
     WriteOverlay(#[from] crate::overlay::WriteOverlayError),

@@ -10,13 +10,12 @@
 pub use informer_actors::informer::{
     AddIndexError, AddSourceError, AnyInformer, Body, ClusterWide, DrainReport, HandOverError, Informer,
     InformerBuilder, InformerSync, Lister, NamespaceSources, NamespacesError, NotAllReached, NotAllSynced,
-    NotMet, NotReached, NotSynced, OfCluster, OfNamespace, Overlay, OverlayError, RemoveSourceError,
-    ReviveError, Selection, ShutdownReport, Snapshots, SourceFailure, StartError, Synced, UntilError,
-    Versions, WaitError, WaitForError, WeakInformer,
+    NotMet, NotReached, NotSynced, OfCluster, OfNamespace, RemoveSourceError, ReviveError, Selection,
+    ShutdownReport, Snapshots, SourceFailure, StartError, Synced, UntilError, Versions, WaitError,
+    WaitForError, WeakInformer,
 };
 pub use informer_core::delta_fifo::{Bounds, QueueOrder};
 pub use informer_core::index::{AnyIndex, Index, IndexError, IndexExists, IndexFn, UnknownIndex};
-pub use informer_core::overlay::{Laid, Overlaid, OverlayCounters, OverlayFull, OverlayLimits, Shown};
 pub use informer_core::restart::RestartPolicy;
 pub use informer_core::snapshot::Lookup;
 pub use informer_core::until::{LastSeen, Verdict};

@@ -12,6 +12,7 @@ use informer_core::meta::{Object, ObjectKey, SourceId};
 use informer_core::reflector::SourceState;
 
 use crate::informer::Informer;
+use crate::lister::Below;
 use crate::pipeline::listener::{Delivery, Feed};
 use crate::pipeline::messages::Body;
 use crate::pipeline::sources::Selected;

@@ -18,6 +18,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::reflector::SourceState;
 use informer_core::snapshot::Snapshot;
 
+use crate::lister::Below;
 use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::{AddIndex, IndexCall};
 use crate::pipeline::sources::{Refused, Sources};
@@ -33,7 +34,6 @@ pub use crate::any_informer::AnyInformer;
 pub use crate::builder::InformerBuilder;
 pub use crate::fake::{FakeInformer, NotNewer};
 pub use crate::lister::{Lister, NotReached, WaitForError};
-pub use crate::overlay::{Overlay, OverlayError};
 pub use crate::pipeline::messages::Body;
 pub use crate::running::ShutdownReport;
 pub use crate::snapshots::{NotAllReached, Snapshots, Versions};
@@ -135,6 +135,12 @@ pub enum AddIndexError {
         /// Its name.
         informer: Arc<str>,
     },
+}
+
+impl<S: Body> From<&Informer<S>> for Lister<S> {
+    fn from(informer: &Informer<S>) -> Self {
+        informer.lister()
+    }
 }
 
 impl<S: Body> Informer<S> {

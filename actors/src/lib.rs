@@ -15,7 +15,7 @@
 //! Programs use `actix-informer`, which names what they need of this crate and promises it; who writes another front door
 //! depends on this one. Five modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
 //! is), [`subscription`], [`status`], [`runtime`]; with the feature `testing`, `testing`. All else is private, but for what
-//! `informer-operator` uses.
+//! `informer-client` and `informer-operator` use.
 //!
 //! To read the code, start with `pipeline/messages.rs`, the wiring table; then [`informer::Informer`], the handle; then any
 //! actor.
@@ -37,7 +37,6 @@ pub mod informer;
 pub mod list_watch;
 mod lister;
 mod observed;
-mod overlay;
 mod pipeline;
 mod running;
 pub mod runtime;
@@ -61,6 +60,7 @@ pub use pipeline::status;
 pub mod inner {
     pub use crate::actor_subscriber::Fed;
     pub use crate::followed::Followed;
+    pub use crate::lister::Below;
     pub use crate::pipeline::ending::informer_reports;
     pub use crate::pipeline::listener::feed::Feed;
     pub use crate::pipeline::signal::Signal;

@@ -31,6 +31,18 @@ pub struct Lister<S: Body> {
     origin: Origin<S>,
 }
 
+/// The lister as an overlay sees it, which lies over what the lister reads.
+pub trait Below<S> {
+    /// The name of its informer, for errors.
+    fn informer_name(&self) -> Arc<str>;
+    /// The sources that may follow the object of this key; none if it is not followed.
+    fn sources_of(&self, key: &ObjectKey) -> Vec<SourceId>;
+    /// The indices, with their functions.
+    fn indices(&self) -> Vec<AnyIndex<S>>;
+    /// The time of the runtime's clock. A fake has none: its time stands still.
+    fn now(&self) -> Duration;
+}
+
 /// Whose objects a lister reads.
 enum Origin<S: Body> {
     /// Those of an informer, which it keeps running.
@@ -205,40 +217,39 @@ impl<S: Body> Lister<S> {
         }
     }
 
-    /// The sources that may follow the object of this key; none if it is not followed.
-    pub(crate) fn sources_of(&self, key: &ObjectKey) -> Vec<SourceId> {
+    /// Whether the informer may follow the object of this key with these labels: false if its namespaces or its selectors
+    /// surely leave the object out.
+    pub fn selects(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
+        self.keep().is_none_or(|keep| keep.pipeline.shared.sources.select(key, labels))
+    }
+}
+
+impl<S: Body> Below<S> for Lister<S> {
+    fn informer_name(&self) -> Arc<str> {
+        match &self.origin {
+            Origin::Running(keep) => Arc::clone(&keep.pipeline.parent.name),
+            Origin::Fake(fake) => Arc::clone(&fake.name),
+        }
+    }
+
+    fn sources_of(&self, key: &ObjectKey) -> Vec<SourceId> {
         match &self.origin {
             Origin::Running(keep) => keep.pipeline.shared.sources.following(key),
             Origin::Fake(_) => self.sources(),
         }
     }
 
-    /// Whether the informer may follow the object of this key with these labels: false if its namespaces or its selectors
-    /// surely leave the object out.
-    pub fn selects(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
-        self.keep().is_none_or(|keep| keep.pipeline.shared.sources.select(key, labels))
-    }
-
-    /// The indices, with their functions.
-    pub(crate) fn indices(&self) -> Vec<AnyIndex<S>> {
+    fn indices(&self) -> Vec<AnyIndex<S>> {
         match &self.origin {
             Origin::Running(keep) => keep.pipeline.shared.indices.all(),
             Origin::Fake(fake) => fake.indices.all(),
         }
     }
 
-    /// The time of the runtime's clock. A fake has none: its time stands still.
-    pub(crate) fn now(&self) -> Duration {
+    fn now(&self) -> Duration {
         match &self.origin {
             Origin::Running(keep) => keep.pipeline.shared.runtime.now(),
             Origin::Fake(_) => Duration::ZERO,
-        }
-    }
-
-    pub(crate) fn informer_name(&self) -> Arc<str> {
-        match &self.origin {
-            Origin::Running(keep) => Arc::clone(&keep.pipeline.parent.name),
-            Origin::Fake(fake) => Arc::clone(&fake.name),
         }
     }
 }

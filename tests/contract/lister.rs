@@ -6,7 +6,7 @@ use informer_actors::informer::{Informer, WaitForError};
 use informer_actors::list_watch::{Coverage, SourceSpec};
 use informer_actors::runtime::Runtime;
 use informer_actors::testing::Server;
-use informer_core::meta::{Meta, ObjectKey, SourceId};
+use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
 use informer_core::reflector::ReflectorConfig;
 
 use crate::world::{LONG, nothing, run, settle, three};
@@ -139,6 +139,17 @@ fn lst_07_a_wait_for_what_a_write_has_returned_ends_when_the_cache_has_the_objec
             .wait_for_write(&short, LONG)
             .await
             .expect("the source is past it, although the object is gone");
+    });
+}
+
+#[test]
+fn a_wait_for_a_write_of_a_key_that_no_source_covers_is_refused() {
+    Runtime::simulated(1).run(|runtime| async move {
+        let (informer, _servers) = two_namespaces(&runtime);
+        let version = ResourceVersion::from_number(5).expect("not zero");
+        let written = Meta::new("c/one".parse().expect("a key"), version, SourceId::default());
+        let waited = informer.lister().wait_for_write(&written, LONG).await.expect_err("it never comes");
+        assert_eq!(waited.to_string(), "informer \"two\" has no source that follows c/one");
     });
 }
 

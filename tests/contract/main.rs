@@ -66,7 +66,6 @@ mod many_subscribers;
 mod namespaces;
 mod off_arbiter;
 mod operator_parts;
-mod overlay;
 mod own_callback;
 mod predicates;
 mod progress;

@@ -4,8 +4,7 @@
 //! them over?". The informer is behind a relay that holds its connections; the writes go past it.
 
 use actix_informer::client::{Client, ResourceSource};
-use actix_informer::informer::{Laid, OverlayError, OverlayLimits};
-use actix_informer::overlay::{WriteOverlay, WriteOverlayError};
+use actix_informer::overlay::{Laid, OverlayLimits, WriteOverlay, WriteOverlayError};
 use actix_informer::prelude::*;
 use actix_informer::representation::Typed;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -90,7 +89,7 @@ pub(crate) async fn idx_13_what_was_written_is_shown_at_once_and_the_watch_takes
     assert_eq!(shop.shown("old"), Some((old.metadata.uid.clone(), true)));
     let more = shop.create("more").await;
     let refused = shop.mine.written(&more).expect_err("two answers are shown");
-    assert!(matches!(refused, WriteOverlayError::Overlay(OverlayError::Full { .. })), "{refused}");
+    assert!(matches!(refused, WriteOverlayError::Full { .. }), "{refused}");
     shop.api.delete("more", &DeleteParams::default()).await.expect("it is there");
     shop.taken_over().await;
     assert_eq!(shop.mine.counters().reached, 2);

@@ -1,34 +1,38 @@
-//! The house rules within `informer-operator`: its machines decide, its actors act, its Kubernetes side talks.
+//! The house rules within `informer-operator`: its machines decide, its actors act, its Kubernetes side talks. Machines of
+//! `informer-client` decide by the same rules.
 //!
 //! Answers "does each concept keep its three parts apart?". A part is known by its name: a file or a folder `machine` is what
 //! decides, `kubernetes` what talks; all else acts.
 
 use std::collections::BTreeMap;
 
-use super::{LOCKS, OF_ACTORS, OF_CLIENTS, OPERATOR, assert_absent_in, imports, sources};
+use super::{CLIENT, LOCKS, OF_ACTORS, OF_CLIENTS, OPERATOR, assert_absent_in, imports, sources};
 
-/// The sources that are named so, or stand in a folder of that name.
-fn part(name: &str) -> BTreeMap<String, String> {
+/// The sources of this crate that are named so, or stand in a folder of that name.
+fn part(folder: &str, name: &str) -> BTreeMap<String, String> {
     let is_named = |file: &str| file.trim_end_matches(".rs").split('/').any(|part| part == name);
-    sources(OPERATOR).into_iter().filter(|(file, _)| is_named(file)).collect()
+    sources(folder).into_iter().filter(|(file, _)| is_named(file)).collect()
 }
 
 /// The sources without the Kubernetes side.
 fn without_kubernetes() -> BTreeMap<String, String> {
-    let kubernetes = part("kubernetes");
+    let kubernetes = part(OPERATOR, "kubernetes");
     sources(OPERATOR).into_iter().filter(|(file, _)| !kubernetes.contains_key(file)).collect()
 }
 
 #[test]
-fn machines_of_operators_keep_the_rules_of_the_core() {
-    let machines = part("machine");
-    assert!(machines.len() >= 40, "{} files decide", machines.len());
-    assert_absent_in(machines.clone(), &[], &OF_ACTORS);
-    assert_absent_in(machines, &[], &["informer_actors", "informer_client"]);
-    let is_machine = |module: &str| module.split("::").any(|part| part == "machine");
-    for (file, imports) in imports::imports(OPERATOR, sources(OPERATOR)) {
-        let other = imports.iter().find(|import| is_machine(&file) && !is_machine(import));
-        assert_eq!(other, None, "{file} decides, and uses what acts");
+fn machines_of_operators_and_of_the_client_keep_the_rules_of_the_core() {
+    for (folder, least) in [(OPERATOR, 40), (CLIENT, 5)] {
+        let machines = part(folder, "machine");
+        assert!(machines.len() >= least, "{} files of {folder} decide", machines.len());
+        for words in [&OF_ACTORS[..], &OF_CLIENTS, &["informer_actors", "informer_client"]] {
+            assert_absent_in(machines.clone(), &[], words);
+        }
+        let is_machine = |module: &str| module.split("::").any(|part| part == "machine");
+        for (file, imports) in imports::imports(folder, sources(folder)) {
+            let other = imports.iter().find(|import| is_machine(&file) && !is_machine(import));
+            assert_eq!(other, None, "{file} decides, and uses what acts");
+        }
     }
 }
 

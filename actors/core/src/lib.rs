@@ -12,9 +12,9 @@
 //! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
 //! [`listener`] (which events one subscriber still has to receive). [`restart`] has the supervisor's decision and
 //! the watchdog's. [`namespaces`] decides which sources follow a set of them.
-//! [`resume`] and [`pager`] decide for the client's own watches and lists, [`until`] for
-//! waits on a condition, [`overlay`] which answers to writes a reader sees before the watch brings them. What an operator
-//! decides (its queue, its controllers, its election) is in `informer-operator`.
+//! [`until`] decides for waits on a condition. What the client decides (for its own watches and lists, and for what a reader
+//! sees of a write before the watch brings it) is in `informer-client`, what an operator decides (its queue, its
+//! controllers, its election) in `informer-operator`.
 
 pub mod backoff;
 pub mod chunks;
@@ -29,14 +29,11 @@ pub mod listener;
 pub mod meta;
 pub mod namespaces;
 pub mod off_arbiter;
-pub mod overlay;
-pub mod pager;
 pub mod processor;
 pub mod reflector;
 pub mod repair;
 pub mod request;
 pub mod restart;
-pub mod resume;
 pub mod resync;
 pub mod snapshot;
 mod tree;

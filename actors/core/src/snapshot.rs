@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use crate::index::{AnyIndex, Table, UnknownIndex};
+use crate::index::{AnyIndex, NamedTable, Table, UnknownIndex};
 use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId, Undecodable};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
 
@@ -116,8 +116,42 @@ impl<S> Snapshot<S> {
     }
 
     /// How often its sources were rewound.
-    pub(crate) fn rewinds(&self) -> u32 {
+    #[doc(hidden)]
+    pub fn rewinds(&self) -> u32 {
         self.frame().objects().rewinds()
+    }
+
+    /// The same snapshot with other states of these keys, `None` for none. Of the indices it has those whose functions are
+    /// given; a function that fails leaves its object out.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_states<'a>(
+        &self,
+        states: impl IntoIterator<Item = (&'a ObjectKey, &'a Option<Object<S>>)>,
+        indices: &[AnyIndex<S>],
+    ) -> Self
+    where
+        S: 'a,
+    {
+        let mut frame = self.frame().clone();
+        let given = |table: NamedTable| {
+            let index = indices.iter().find(|index| index.name() == table.name())?;
+            Some((index, table))
+        };
+        let mut tables: Vec<_> = std::mem::take(frame.indices_mut()).into_iter().filter_map(given).collect();
+        for (key, state) in states {
+            if let Some(object) = state {
+                for (index, table) in &mut tables {
+                    let _left_out = index.update(table, object);
+                }
+                frame.insert(object.clone());
+            } else {
+                tables.iter_mut().for_each(|(_, table)| table.forget(key));
+                frame.remove(key);
+            }
+        }
+        *frame.indices_mut() = tables.into_iter().map(|(_, table)| table).collect();
+        self.with(frame)
     }
 
     /// How many objects there are. O(1).

@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 use futures_util::future::select_all;
 use informer_core::meta::{Meta, Object, ResourceVersion, SourceId};
 
-use super::{Lister, NotReached, Origin, WaitForError};
+use super::{Below, Lister, NotReached, Origin, WaitForError};
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
 use crate::wait_error::{Looked, Undecided, wait};

@@ -55,6 +55,11 @@ pub mod conditions;
 mod entry;
 mod exchange;
 mod kinds;
+/// What watches and pages decide, by the rules of `informer-core`.
+mod machine {
+    pub(crate) mod pager;
+    pub(crate) mod resume;
+}
 mod pages;
 pub(crate) mod retry;
 mod streams;
@@ -72,7 +77,8 @@ pub use kube_core::params::{
 };
 pub use kube_core::subresource::{AttachParams, LogParams};
 pub use kube_core::{ObjectList, WatchEvent};
-pub use pages::{Items, Pages, WhenExpired};
+pub use machine::pager::WhenExpired;
+pub use pages::{Items, Pages};
 pub use retry::ConflictPolicy;
 pub use until::{LastSeen, UntilError, Verdict};
 pub use verbs::Deleted;

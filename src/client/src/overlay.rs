@@ -1,21 +1,28 @@
 //! The answers to writes of a program, laid over the cache of an informer until the watch has them.
 //!
-//! Answers "how does what `Api` returned become visible in my cache at once?" for informers of resources. Invariants:
+//! Answers "how does what `Api` returned become visible in my cache at once?" for informers of resources. Which answers
+//! count is decided by `overlay/machine.rs`. Invariants:
 //! 1. An answer becomes what the informer would keep of it: it goes through the same prune, transform and representation
 //!    as an event of the watch.
-//! 2. An answer that the informer does not select, by its labels or its name, hides the object.
+//! 2. An answer that the informer does not select, by its labels or its name, hides the object. One about a key that the
+//!    informer does not follow is refused.
 //! 3. A panic of a transform is an error of that answer.
+//! 4. It is the writer's own value. No actor knows it; subscribers, listers and snapshots do not see what it shows.
+//! 5. Under its lock only the machine runs: no code of the caller, no index function and no drop of an object. So caches
+//!    are looked at in the order in which they were published, by whatever threads.
 //!
-//! Read next: `informer_actors::informer::Overlay`, which holds them; `informer_core::overlay`, which decides.
+//! Read next: `overlay/machine.rs`.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use informer_actors::informer::{Informer, Overlay, OverlayError};
-use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, Uid};
-use informer_core::overlay::{Laid, Overlaid, OverlayCounters, OverlayLimits, Shown};
+use informer_actors::informer::Lister;
+use informer_actors::inner::{Below, locked};
+use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, SourceId, Uid};
+use informer_core::snapshot::Snapshot;
 use informer_core::words::panic_text;
 use kube_core::Resource;
 use serde::Serialize;
@@ -26,11 +33,18 @@ use crate::object::{BodyError, meta_of};
 use crate::representation::{DecodeError, Encoded, Prune, Representation};
 use crate::selector::{FieldTerms, LabelSelector};
 
+use machine::Overlay;
+
+pub use machine::{Laid, Overlaid, OverlayCounters, OverlayFull, OverlayLimits, Shown};
+
+mod machine;
+
 /// What a program's writes to one kind have returned, over the cache of an informer of that kind.
 ///
 /// Made by [`ResourceSource::overlay`]; cheap to clone, and clones share it. Nobody but its readers sees what it shows:
 /// subscribers are told what the watch brings. Each answer ends when the watch has it or something newer, at the latest
-/// after the time of its [`OverlayLimits`].
+/// after the time of its [`OverlayLimits`]. Each method blocks for no longer than a look at each answer that is shown: one
+/// look-up in the cache. It keeps the informer running.
 ///
 /// ```no_run
 /// use actix_informer::prelude::*;
@@ -56,19 +70,18 @@ use crate::selector::{FieldTerms, LabelSelector};
 ///     Ok(())
 /// }
 /// ```
-pub struct WriteOverlay<K, R: Representation> {
-    overlay: Overlay<R::Body>,
-    kept: Arc<Kept<R>>,
-    kind: PhantomData<fn(K)>,
-}
+pub struct WriteOverlay<K, R: Representation>(Arc<Shared<K, R>>);
 
-/// How the informer keeps objects, and which.
-struct Kept<R> {
+struct Shared<K, R: Representation> {
+    lister: Lister<R::Body>,
+    answers: Mutex<Overlay<R::Body>>,
+    /// How the informer keeps objects, and which.
     representation: Arc<R>,
     prune: Prune,
     labels: LabelSelector,
     fields: FieldTerms,
     cluster: Option<ClusterName>,
+    kind: PhantomData<fn(K)>,
 }
 
 /// Why the answer to a write is not shown.
@@ -86,38 +99,58 @@ pub enum WriteOverlayError {
         /// Why.
         source: DecodeError,
     },
-    /// As many answers are shown as are allowed, or the informer does not follow the key.
-    #[error(transparent)]
-    Overlay(#[from] OverlayError),
+    /// As many answers are shown as are allowed. Readers see the cache alone; [`Lister::wait_for_write`] waits until it
+    /// has the write.
+    #[error("informer {informer:?}: {full}")]
+    Full {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The key and the limit.
+        full: OverlayFull,
+    },
+    /// No source of the informer covers this key, so its watch will never bring it.
+    #[error("informer {informer:?} has no source that follows {key}")]
+    NotFollowed {
+        /// The informer's name.
+        informer: Arc<str>,
+        /// The key.
+        key: ObjectKey,
+    },
 }
 
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// An overlay for what is written to this kind, over the cache of an informer that was made of this description.
+    /// An overlay for what is written to this kind, over the cache of an informer that was made of this description, or what
+    /// a [`Lister`] of a fake reads.
     ///
     /// # Errors
     /// [`Error::Selector`](crate::Error::Selector) when a selector cannot be parsed, as by [`Self::informer`].
-    pub fn overlay(&self, informer: &Informer<R::Body>) -> Result<WriteOverlay<K, R>, crate::Error> {
-        self.overlay_with(informer, OverlayLimits::default())
+    pub fn overlay(&self, cache: impl Into<Lister<R::Body>>) -> Result<WriteOverlay<K, R>, crate::Error> {
+        self.overlay_with(cache, OverlayLimits::default())
     }
 
-    /// As [`Self::overlay`], with other limits than the default ones.
+    /// As [`Self::overlay`], with other limits than the default ones. Time is that of the runtime's clock; a fake has none.
     ///
     /// # Errors
     /// As there.
     pub fn overlay_with(
         &self,
-        informer: &Informer<R::Body>,
+        cache: impl Into<Lister<R::Body>>,
         limits: OverlayLimits,
     ) -> Result<WriteOverlay<K, R>, crate::Error> {
         let (representation, prune, scope, cluster) = self.kept();
         scope.check()?;
         let labels = scope.labels.as_deref().unwrap_or_default().parse();
-        let labels = labels.expect("the label selector was just checked");
         let fields = FieldTerms::parse(scope.fields.as_deref().unwrap_or_default());
-        let fields = fields.expect("the field selector was just checked");
-        let kept = Kept { representation, prune, labels, fields, cluster: cluster.cloned() };
-        let overlay = informer.lister().overlay_with(limits);
-        Ok(WriteOverlay { overlay, kept: Arc::new(kept), kind: PhantomData })
+        Ok(WriteOverlay(Arc::new(Shared {
+            lister: cache.into(),
+            answers: Mutex::new(Overlay::new(limits)),
+            representation,
+            prune,
+            labels: labels.expect("the label selector was just checked"),
+            fields: fields.expect("the field selector was just checked"),
+            cluster: cluster.cloned(),
+            kind: PhantomData,
+        })))
     }
 }
 
@@ -131,15 +164,15 @@ impl<K: Resource + Serialize, R: Representation> WriteOverlay<K, R> {
     /// # Errors
     /// [`WriteOverlayError`]; then readers see the cache alone.
     pub fn written(&self, answer: &K) -> Result<Laid, WriteOverlayError> {
-        let meta = self.meta(answer)?;
+        let (meta, sources) = self.meta(answer)?;
         if !self.is_selected(answer, &meta.key) {
-            return Ok(self.overlay.left(&meta)?);
+            return self.lay(|overlay, cache, now| overlay.handle_left(cache, &meta, &sources, now));
         }
-        let body = self.kept.body(answer);
+        let body = self.body(answer);
         let (body, bytes) =
             body.map_err(|source| WriteOverlayError::Keep { key: meta.key.clone(), source })?;
-        let meta = meta.wire_bytes(u32::try_from(bytes).unwrap_or(u32::MAX));
-        Ok(self.overlay.written(Object::new(meta, body))?)
+        let object = Object::new(meta.wire_bytes(u32::try_from(bytes).unwrap_or(u32::MAX)), body);
+        self.lay(|overlay, cache, now| overlay.handle_written(cache, object, &sources, now))
     }
 
     /// A deletion of the object of this key has returned this answer. An object that is gone is hidden; one that has only
@@ -151,48 +184,96 @@ impl<K: Resource + Serialize, R: Representation> WriteOverlay<K, R> {
     pub fn deleted(&self, key: &ObjectKey, answer: &Deleted<K>) -> Result<Laid, WriteOverlayError> {
         match answer {
             Deleted::Object(object) if remains(object) => self.written(object),
-            Deleted::Object(object) => Ok(self.overlay.deleted(&self.meta(object)?)?),
+            Deleted::Object(object) => self.hide(self.meta(object)?),
             Deleted::Status(status) => {
                 let uid = status.details.as_ref().and_then(|details| Uid::new(&details.uid));
-                let shown = self.overlay.get(key);
+                let shown = self.get(key);
                 let meant = shown.filter(|shown| uid.is_none() || shown.object_uid() == uid.as_ref());
-                meant.map_or(Ok(Laid::Outdated), |last| Ok(self.overlay.deleted(last.cached_meta())?))
+                let last = meant.map(|last| last.cached_meta().clone());
+                last.map_or(Ok(Laid::Outdated), |last| self.hide((last, self.sources(key)?)))
             }
         }
     }
 
-    fn meta(&self, answer: &K) -> Result<Meta, BodyError> {
+    fn hide(&self, (last, sources): (Meta, Vec<SourceId>)) -> Result<Laid, WriteOverlayError> {
+        self.lay(|overlay, cache, now| overlay.handle_deleted(cache, &last, &sources, now))
+    }
+
+    /// What the cache would know of an answer, and the sources that may bring it: it bears the name of the first one.
+    fn meta(&self, answer: &K) -> Result<(Meta, Vec<SourceId>), WriteOverlayError> {
         let mut meta = meta_of(answer)?;
-        if let Some(cluster) = &self.kept.cluster {
+        if let Some(cluster) = &self.0.cluster {
             meta.key = meta.key.in_cluster(cluster);
         }
-        if let Some(source) = self.overlay.source_of(&meta.key) {
-            meta.source = source;
-        }
-        Ok(meta)
+        let sources = self.sources(&meta.key)?;
+        meta.source = sources[0].clone();
+        Ok((meta, sources))
+    }
+
+    /// What the informer would keep of an answer, and its length as JSON.
+    fn body(&self, answer: &K) -> Result<(R::Body, usize), DecodeError> {
+        let json = serde_json::to_string(answer)?;
+        let keep = || self.0.representation.keep(&Encoded::json(&json), &self.0.prune);
+        let body = catch_unwind(AssertUnwindSafe(keep)).unwrap_or_else(|panic| {
+            let text = panic_text(&*panic).to_owned();
+            Err(DecodeError::Transform(format!("it panicked: {text}").into()))
+        })?;
+        Ok((body, json.len()))
     }
 
     fn is_selected(&self, answer: &K, key: &ObjectKey) -> bool {
         let none = BTreeMap::new();
         let labels = answer.meta().labels.as_ref().unwrap_or(&none);
-        self.kept.labels.matches(labels) && !self.kept.fields.exclude(key)
+        self.0.labels.matches(labels) && !self.0.fields.exclude(key)
     }
 }
 
 impl<K, R: Representation> WriteOverlay<K, R> {
     /// The newest state of one key: what was written, or else what the cache has.
     pub fn get(&self, key: &ObjectKey) -> Option<Shown<R::Body>> {
-        self.overlay.get(key)
+        self.with(|overlay, cache, now| overlay.get(cache, key, now))
     }
 
-    /// The newest snapshot with the answers laid over it; reads like a `Snapshot`, and says what was laid over.
+    /// The newest snapshot with the answers laid over it. It reads like a [`Snapshot`], by index and selector too, and says
+    /// what was laid over. The index functions of the informer are called here for each answer that is shown.
     pub fn snapshot(&self) -> Overlaid<R::Body> {
-        self.overlay.snapshot()
+        let (cache, laid) = self.with(|overlay, cache, now| (cache.clone(), overlay.laid(cache, now)));
+        Overlaid::new(cache, laid, &self.0.lister.indices())
     }
 
     /// What became of all answers so far.
     pub fn counters(&self) -> OverlayCounters {
-        self.overlay.counters()
+        self.with(|overlay, cache, now| overlay.counters(cache, now))
+    }
+
+    fn lay(
+        &self,
+        handle: impl FnOnce(&mut Overlay<R::Body>, &Snapshot<R::Body>, Duration) -> Result<Laid, OverlayFull>,
+    ) -> Result<Laid, WriteOverlayError> {
+        let informer = || self.0.lister.informer_name();
+        self.with(handle).map_err(|full| WriteOverlayError::Full { informer: informer(), full })
+    }
+
+    /// Runs the machine under the lock with the newest cache. What it gives up is dropped after the lock.
+    fn with<T>(&self, run: impl FnOnce(&mut Overlay<R::Body>, &Snapshot<R::Body>, Duration) -> T) -> T {
+        let now = self.0.lister.now();
+        let mut answers = locked(&self.0.answers);
+        let cache = self.0.lister.snapshot();
+        let given = run(&mut answers, &cache, now);
+        let ended = answers.take_ended();
+        drop(answers);
+        drop((cache, ended));
+        given
+    }
+
+    /// Those that may follow this key, at least one.
+    fn sources(&self, key: &ObjectKey) -> Result<Vec<SourceId>, WriteOverlayError> {
+        let sources = self.0.lister.sources_of(key);
+        if sources.is_empty() {
+            let informer = self.0.lister.informer_name();
+            return Err(WriteOverlayError::NotFollowed { informer, key: key.clone() });
+        }
+        Ok(sources)
     }
 }
 
@@ -206,19 +287,6 @@ pub fn remains<K: Resource>(object: &K) -> bool {
         && (waits || meta.finalizers.as_ref().is_some_and(|all| !all.is_empty()))
 }
 
-impl<R: Representation> Kept<R> {
-    /// What the informer would keep of an answer, and its length as JSON.
-    fn body<K: Serialize>(&self, answer: &K) -> Result<(R::Body, usize), DecodeError> {
-        let json = serde_json::to_string(answer)?;
-        let keep = || self.representation.keep(&Encoded::json(&json), &self.prune);
-        let body = catch_unwind(AssertUnwindSafe(keep)).unwrap_or_else(|panic| {
-            let text = panic_text(&*panic).to_owned();
-            Err(DecodeError::Transform(format!("it panicked: {text}").into()))
-        })?;
-        Ok((body, json.len()))
-    }
-}
+informer_core::clone_of!([K, R: Representation] WriteOverlay<K, R>);
 
-informer_core::clone_of!([K, R: Representation] WriteOverlay<K, R> { overlay, kept, kind });
-
-informer_core::debug_as!([K, R: Representation] WriteOverlay<K, R>, self, overlay = self.overlay);
+informer_core::debug_as!([K, R: Representation] WriteOverlay<K, R>, self, informer = self.0.lister.informer_name());

@@ -1,7 +1,7 @@
 //! Lists read page by page.
 //!
 //! Answers "how are many objects read without holding them all, or one huge answer?" as client-go's `tools/pager`.
-//! Which page is asked for next is decided by `informer_core::pager`. Invariants:
+//! Which page is asked for next is decided by `machine/pager.rs`. Invariants:
 //! 1. All pages are of one version unless the reader has asked for something else: a page that has expired then ends the
 //!    stream with an error, never with a clean end.
 //! 2. At most as many pages are asked for ahead as the reader has set, none unless set. Dropping the stream ends the request
@@ -19,16 +19,14 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt, ready};
 use http::Response;
-use informer_core::pager::{Page, Pager};
 use kube_core::params::ListParams;
 use kube_core::{ObjectList, Resource};
 use serde::de::DeserializeOwned;
 
 use super::Api;
 use super::exchange::Question;
+use super::machine::pager::{Page, Pager, WhenExpired};
 use crate::error::{Error, Refused};
-
-pub use informer_core::pager::WhenExpired;
 
 /// Objects on a page, unless `limit` says otherwise: client-go's number.
 const PAGE: u32 = 500;
@@ -152,7 +150,7 @@ impl<K: Clone> Pages<K> {
     /// # drop(pods); }
     /// ```
     pub fn prefetch(mut self, pages: usize) -> Self {
-        self.pager.set_prefetch(pages);
+        self.pager.prefetch = pages;
         self
     }
 
@@ -170,7 +168,7 @@ impl<K: Clone> Pages<K> {
     /// # drop(pods); }
     /// ```
     pub fn when_expired(mut self, when_expired: WhenExpired) -> Self {
-        self.pager.set_when_expired(when_expired);
+        self.pager.when_expired = when_expired;
         self
     }
 

@@ -16,13 +16,13 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use informer_core::list_watch_error::ErrorClass;
 use informer_core::meta::Uid;
-use informer_core::resume::{Next, WatchResume};
 use informer_core::until::{Held, Seen};
 use kube_core::params::{ListParams, WatchParams};
 use kube_core::{Resource, WatchEvent};
 use serde::de::DeserializeOwned;
 
 use super::Api;
+use super::machine::resume::{Next, WatchResume};
 use super::retry::{chance, class_of, is_final};
 use crate::error::Error;
 use crate::scope::selector_value;
@@ -206,7 +206,7 @@ where
         let class = if class == ErrorClass::Relist { ErrorClass::Retry } else { class };
         match lists.handle_failure(class, chance(&self.client)) {
             Next::OpenAfter(wait) => self.client.sleep(wait).await,
-            _ => Ok(()),
+            Next::ListAgain => Ok(()),
         }
     }
 }

@@ -3,12 +3,12 @@
 //! Answers "how do I follow changes without an informer?" Invariants:
 //! 1. No event is lost, out of order or there twice: each connection goes on after the version of the last delivered
 //!    event or bookmark, and an event at or below that version is left out and counted.
-//! 2. Every failure is an item. The stream goes on after it, with a wait that `informer_core::resume` decides.
+//! 2. Every failure is an item. The stream goes on after it, with a wait that `machine/resume.rs` decides.
 //! 3. It ends only where it cannot go on: its version has expired and the reader did not say from where to go on, or
 //!    the client's thread is gone.
 //! 4. Nothing is read from the connection while the reader does not read.
 //!
-//! Read next: `informer_core::resume`.
+//! Read next: `machine/resume.rs`.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -18,7 +18,6 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
 use http::Method;
-use informer_core::resume::{Next, WatchResume};
 use kube_core::params::WatchParams;
 use kube_core::watch::Bookmark;
 use kube_core::{Resource, WatchEvent};
@@ -27,6 +26,7 @@ use tokio::time::Instant;
 
 use super::Api;
 use super::exchange::{accepting, asked_by, checked, decoded, not_made, unexpected_answer};
+use super::machine::resume::{Next, WatchResume};
 use super::retry::{chance, class_of};
 use crate::error::{Error, Refused, status};
 use crate::scope::check_selectors;

@@ -9,13 +9,14 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::Index as Pick;
 
-use crate::delta::WatchPart;
-use crate::index::Index;
-use crate::indexer::Store;
-use crate::meta::{Object, ObjectKey, SourceId};
-use crate::overlay::{Overlay, OverlayLimits};
-use crate::snapshot::Snapshot;
-use crate::snapshot::fixture::{brought_by, version, written};
+use informer_core::delta::WatchPart;
+use informer_core::index::Index;
+use informer_core::indexer::Store;
+use informer_core::meta::{Object, ObjectKey, SourceId};
+use informer_core::snapshot::Snapshot;
+
+use super::super::{Overlay, OverlayLimits};
+use super::{brought_by, over, version, written};
 
 const KEYS: [&str; 3] = ["eu|a/x", "eu|a/y", "us|a/x"];
 /// The newest version of each cluster at the beginning: far apart, so that comparing across them would show.
@@ -166,7 +167,7 @@ impl World {
 
     fn check(&mut self) -> Result<(), TestCaseError> {
         let cache = self.store.snapshot();
-        let shown = self.overlay.over(&cache, &[(&self.by_uid).into()], Duration::ZERO);
+        let shown = over(&mut self.overlay, &cache, &[(&self.by_uid).into()]);
         for text in KEYS {
             let at = usize::from(text.starts_with("us"));
             let reached = self.clusters[at].reached(FIRST[at].1);
@@ -188,9 +189,13 @@ impl World {
             }
         }
         prop_assert_eq!(shown.iter().count(), shown.len());
-        let counters = self.overlay.counters();
+        let counters = self.overlay.counters;
         let ended = counters.reached + counters.replaced + counters.expired + counters.rewound;
-        prop_assert_eq!(counters.laid, ended + self.overlay.len() as u64, "each answer is accounted for");
+        prop_assert_eq!(
+            counters.laid,
+            ended + self.overlay.entries.len() as u64,
+            "each answer is accounted for"
+        );
         Ok(())
     }
 }
@@ -225,6 +230,6 @@ proptest! {
         world.watch(0, usize::MAX);
         world.watch(1, usize::MAX);
         world.check()?;
-        prop_assert!(world.overlay.is_empty(), "nothing is left when the cache has everything");
+        prop_assert!(world.overlay.entries.is_empty(), "nothing is left when the cache has everything");
     }
 }

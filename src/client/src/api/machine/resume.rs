@@ -1,7 +1,7 @@
 //! How a watch that somebody reads goes on after its connection has ended.
 //!
 //! Answers "from which version is it opened again, after which wait, and when can it not go on?" for watches outside of
-//! informers. An informer's own watches are decided by `reflector.rs`, which can list by itself. Invariants:
+//! informers. An informer's own watches are decided by `informer_core::reflector`, which can list by itself. Invariants:
 //! 1. A version is kept only when everything up to it was delivered: while the server sends the initial objects, their
 //!    versions are those of each object and none of them is kept.
 //! 2. Every failure is followed by a wait or by the end; none by an immediate request.
@@ -10,16 +10,16 @@
 //! 4. What has expired stays so until the reader has listed and says from where to go on.
 //! 5. The version never goes back: an event at or below it was delivered before, and is not delivered again.
 //!
-//! Inputs: what the watch brought and how it ended. Outputs: [`Next`].
+//! Inputs: what the watch brought and how it ended. Outputs: `Next`.
 
 use std::time::Duration;
 
-use crate::backoff::{Backoff, BackoffPolicy};
-use crate::list_watch_error::ErrorClass;
-use crate::meta::ResourceVersion;
+use informer_core::backoff::{Backoff, BackoffPolicy};
+use informer_core::list_watch_error::ErrorClass;
+use informer_core::meta::ResourceVersion;
 
 /// A watch that ends sooner than this and brought nothing has failed.
-pub const LEAST_WATCH: Duration = Duration::from_secs(10);
+const LEAST_WATCH: Duration = Duration::from_secs(10);
 
 /// A request that asks for less is measured as if it had asked for this: a server that closes every connection at once must
 /// not be asked without a pause.
@@ -27,8 +27,7 @@ const LEAST_ASKED: Duration = Duration::from_secs(1);
 
 /// What follows an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Next {
+pub(crate) enum Next {
     /// Open it again at [`WatchResume::version`] after this time.
     OpenAfter(Duration),
     /// The server no longer has the version: the reader must list, and say from where to go on.
@@ -36,20 +35,8 @@ pub enum Next {
 }
 
 /// Where a watch is, and how often it has failed.
-///
-/// ```
-/// # use informer_core::list_watch_error::ErrorClass;
-/// # use informer_core::resume::{Next, WatchResume};
-/// use std::time::Duration;
-///
-/// let mut watch = WatchResume::new("10", false);
-/// watch.handle_version("11");
-/// assert_eq!(watch.handle_failure(ErrorClass::Retry, 0.0), Next::OpenAfter(Duration::from_millis(800)));
-/// assert_eq!(watch.version(), "11");
-/// assert_eq!(watch.handle_failure(ErrorClass::Relist, 0.0), Next::ListAgain);
-/// ```
 #[derive(Debug, Clone)]
-pub struct WatchResume {
+pub(crate) struct WatchResume {
     version: String,
     /// Whether the server is asked for the initial objects, and has not said yet that they are complete.
     wants_initial: bool,
@@ -60,25 +47,25 @@ pub struct WatchResume {
 
 impl WatchResume {
     /// A watch from this version. `wants_initial`: the server first sends every object there is.
-    pub fn new(version: impl Into<String>, wants_initial: bool) -> Self {
+    pub(crate) fn new(version: impl Into<String>, wants_initial: bool) -> Self {
         let backoff = Backoff::new(BackoffPolicy::default());
         Self { version: version.into(), wants_initial, has_progressed: false, backoff }
     }
 
     /// The version after which the next connection goes on.
-    pub fn version(&self) -> &str {
+    pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
     /// Whether the next connection asks for the initial objects.
-    pub fn wants_initial(&self) -> bool {
+    pub(crate) fn wants_initial(&self) -> bool {
         self.wants_initial
     }
 
     /// Whether an event of this version is new, and not one that was delivered before. The initial objects are not in
     /// the order of their versions: each of them is new. So is an event whose version is no number: only the server
     /// can compare such versions.
-    pub fn is_new(&self, version: &str) -> bool {
+    pub(crate) fn is_new(&self, version: &str) -> bool {
         if self.wants_initial {
             return true;
         }
@@ -89,7 +76,7 @@ impl WatchResume {
     }
 
     /// An event or a bookmark of this version was delivered.
-    pub fn handle_version(&mut self, version: &str) {
+    pub(crate) fn handle_version(&mut self, version: &str) {
         if !self.wants_initial && !version.is_empty() && self.is_new(version) {
             version.clone_into(&mut self.version);
             self.progressed();
@@ -98,7 +85,7 @@ impl WatchResume {
 
     /// The bookmark that ends the initial objects was delivered. One without a version ends nothing: the next connection
     /// could not go on from it.
-    pub fn handle_initial_end(&mut self, version: &str) {
+    pub(crate) fn handle_initial_end(&mut self, version: &str) {
         if version.is_empty() {
             return;
         }
@@ -113,7 +100,7 @@ impl WatchResume {
     }
 
     /// The connection has ended in good order, after this time; `asked` is how long the request asked for.
-    pub fn handle_end(&mut self, lasted: Duration, asked: Duration, chance: f64) -> Next {
+    pub(crate) fn handle_end(&mut self, lasted: Duration, asked: Duration, chance: f64) -> Next {
         let has_progressed = std::mem::take(&mut self.has_progressed);
         let least = self.backoff.last_wait().unwrap_or_default().max(LEAST_WATCH).min(asked.max(LEAST_ASKED));
         if has_progressed || lasted >= least {
@@ -124,7 +111,7 @@ impl WatchResume {
     }
 
     /// The connection could not be made, was refused or broke.
-    pub fn handle_failure(&mut self, class: ErrorClass, chance: f64) -> Next {
+    pub(crate) fn handle_failure(&mut self, class: ErrorClass, chance: f64) -> Next {
         self.has_progressed = false;
         match class {
             ErrorClass::Relist => Next::ListAgain,

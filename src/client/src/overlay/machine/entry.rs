@@ -12,11 +12,11 @@
 
 use std::time::Duration;
 
-use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId, Uid};
-use crate::snapshot::Snapshot;
+use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId, Uid};
+use informer_core::snapshot::Snapshot;
 
 /// What a write has returned.
-pub(super) enum State<S> {
+pub(crate) enum State<S> {
     /// This object.
     Written(Object<S>),
     /// An object of this version and uid that the informer does not select.
@@ -50,8 +50,12 @@ impl<S> Entry<S> {
         Self { state, sources: sources.into(), until, seen: None }
     }
 
-    pub(super) fn state(&self) -> &State<S> {
-        &self.state
+    /// What was written, unless nothing is to be seen of it.
+    pub(super) fn written(&self) -> Option<&Object<S>> {
+        match &self.state {
+            State::Written(object) => Some(object),
+            State::Left(..) | State::Deleted(..) => None,
+        }
     }
 
     pub(super) fn into_state(self) -> State<S> {
@@ -123,16 +127,6 @@ impl<S> State<S> {
         match self {
             Self::Written(object) => object.object_uid(),
             Self::Left(_, uid) | Self::Deleted(_, uid) => uid.as_ref(),
-        }
-    }
-}
-
-impl<S> Clone for State<S> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Written(object) => Self::Written(object.clone()),
-            Self::Left(version, uid) => Self::Left(version.clone(), uid.clone()),
-            Self::Deleted(version, uid) => Self::Deleted(version.clone(), uid.clone()),
         }
     }
 }

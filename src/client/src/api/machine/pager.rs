@@ -25,8 +25,7 @@ pub enum WhenExpired {
 
 /// One page to ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Page {
+pub(crate) enum Page {
     /// The first one, as the reader has described it.
     First,
     /// The one of this continue token.
@@ -36,22 +35,11 @@ pub enum Page {
 }
 
 /// The pages of one list.
-///
-/// ```
-/// # use informer_core::pager::{Page, Pager, WhenExpired};
-///
-/// let mut pager = Pager::new(0, WhenExpired::End);
-/// assert_eq!(pager.next_page(), Some(Page::First));
-/// assert_eq!(pager.next_page(), None); // it is being asked for
-/// pager.handle_page("token");
-/// assert_eq!(pager.next_page(), None); // the reader has it not yet
-/// pager.handle_taken();
-/// assert_eq!(pager.next_page(), Some(Page::After("token".to_owned())));
-/// ```
 #[derive(Debug, Clone)]
-pub struct Pager {
-    prefetch: usize,
-    when_expired: WhenExpired,
+pub(crate) struct Pager {
+    /// How many pages are asked for ahead.
+    pub(crate) prefetch: usize,
+    pub(crate) when_expired: WhenExpired,
     /// What is asked for next; nothing behind the last page.
     next: Option<Page>,
     /// What is being asked for.
@@ -65,7 +53,7 @@ pub struct Pager {
 
 impl Pager {
     /// Nothing is asked for yet.
-    pub fn new(prefetch: usize, when_expired: WhenExpired) -> Self {
+    pub(crate) fn new(prefetch: usize, when_expired: WhenExpired) -> Self {
         let next = Some(Page::First);
         Self {
             prefetch,
@@ -78,18 +66,8 @@ impl Pager {
         }
     }
 
-    /// Changes how many pages are asked for ahead.
-    pub fn set_prefetch(&mut self, pages: usize) {
-        self.prefetch = pages;
-    }
-
-    /// Changes what follows when a page has expired.
-    pub fn set_when_expired(&mut self, when_expired: WhenExpired) {
-        self.when_expired = when_expired;
-    }
-
     /// The reader waits: the page to ask for now, if there is one.
-    pub fn next_page(&mut self) -> Option<Page> {
+    pub(crate) fn next_page(&mut self) -> Option<Page> {
         if self.asked.is_some() || self.waiting > self.prefetch {
             return None;
         }
@@ -98,20 +76,20 @@ impl Pager {
     }
 
     /// The page that was asked for has come, with this continue token; empty on the last page.
-    pub fn handle_page(&mut self, token: &str) {
+    pub(crate) fn handle_page(&mut self, token: &str) {
         (self.asked, self.is_fresh) = (None, false);
         self.waiting += 1;
         self.next = (!token.is_empty()).then(|| Page::After(token.to_owned()));
     }
 
     /// The reader has taken a page that had come.
-    pub fn handle_taken(&mut self) {
+    pub(crate) fn handle_taken(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
     }
 
     /// The page that was asked for has failed. `fresh_token` is that of an answer that says that the list has expired.
     /// Gives whether the error is the reader's: otherwise another page is asked for instead.
-    pub fn handle_failure(&mut self, is_expired: bool, fresh_token: Option<&str>) -> bool {
+    pub(crate) fn handle_failure(&mut self, is_expired: bool, fresh_token: Option<&str>) -> bool {
         let failed = self.asked.take();
         let can_go_on = is_expired && matches!(failed, Some(Page::After(_)));
         self.next = match (self.when_expired, fresh_token) {
@@ -129,12 +107,12 @@ impl Pager {
     }
 
     /// Whether everything was asked for once more, in one piece, because a page had expired.
-    pub fn has_begun_again(&self) -> bool {
+    pub(crate) fn has_begun_again(&self) -> bool {
         self.has_begun_again
     }
 
     /// Whether no page waits, none is being asked for, and none will be.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.next.is_none() && self.asked.is_none() && self.waiting == 0
     }
 }

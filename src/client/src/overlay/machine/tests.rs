@@ -4,14 +4,42 @@ mod model;
 
 use std::time::Duration;
 
-use super::{Laid, Overlay, OverlayLimits, Shown};
-use crate::index::Index;
-use crate::indexer::Store;
-use crate::meta::{Object, SourceId};
-use crate::snapshot::Snapshot;
-use crate::snapshot::fixture::{brought_by, key, life, version, worded, written};
+use informer_core::delta::{Cause, Replacement, WatchPart};
+use informer_core::index::{AnyIndex, Index};
+use informer_core::indexer::{Progress, Store};
+use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+use informer_core::snapshot::Snapshot;
+
+use super::{Laid, Overlaid, Overlay, OverlayLimits, Shown};
 
 const START: Duration = Duration::ZERO;
+
+fn key(text: &str) -> ObjectKey {
+    text.parse().expect("a key")
+}
+
+fn version(number: u64) -> ResourceVersion {
+    ResourceVersion::from_number(number).expect("not zero")
+}
+
+fn brought_by(source: &SourceId, name: &str, uid: &str, number: u64, words: &str) -> Object<String> {
+    let meta = Meta::new(key(name), version(number), source.clone()).uid(Uid::new(uid));
+    Object::new(meta, words.to_owned())
+}
+
+fn life(name: &str, uid: &str, number: u64) -> Object<String> {
+    brought_by(&SourceId::default(), name, uid, number, "")
+}
+
+fn worded(name: &str, number: u64, words: &str) -> Object<String> {
+    brought_by(&SourceId::default(), name, "u1", number, words)
+}
+
+/// How tests write an object down: `a/x u1@3`.
+fn written(object: &Object<String>) -> String {
+    let uid = object.object_uid().expect("each has one");
+    format!("{} {uid}@{}", object.key(), object.version())
+}
 
 fn overlay() -> Overlay<String> {
     Overlay::new(OverlayLimits::default())
@@ -25,13 +53,21 @@ fn only() -> [SourceId; 1] {
 /// A cache of these objects, whose source has reached this version.
 fn cache(objects: &[Object<String>], reached: u64) -> Snapshot<String> {
     let mut store = Store::new(Snapshot::of(objects.iter().cloned(), []), Vec::new());
-    let reached = crate::delta::WatchPart::Bookmark { version: version(reached), initial_events_end: false };
+    let reached = WatchPart::Bookmark { version: version(reached), initial_events_end: false };
     store.apply_parts([(SourceId::default(), reached)]).snapshot
+}
+
+fn over(
+    overlay: &mut Overlay<String>,
+    cache: &Snapshot<String>,
+    indices: &[AnyIndex<String>],
+) -> Overlaid<String> {
+    Overlaid::new(cache.clone(), overlay.laid(cache, START), indices)
 }
 
 /// What a reader sees of `a/x`, and whether it is a write of ours.
 fn seen(overlay: &mut Overlay<String>, cache: &Snapshot<String>) -> (String, bool) {
-    let (one, all) = (overlay.get(cache, &key("a/x"), START), overlay.over(cache, &[], START));
+    let (one, all) = (overlay.get(cache, &key("a/x"), START), over(overlay, cache, &[]));
     assert_eq!(one.as_deref().map(written), all.get(&key("a/x")).map(written), "both ways to read agree");
     assert_eq!(one.as_ref().is_some_and(Shown::is_written), all.is_written(&key("a/x")));
     match one {
@@ -47,7 +83,7 @@ fn idx_13_our_own_write_is_read_until_the_informer_has_published_a_version_at_or
     assert_eq!(overlay.handle_written(&old, life("a/x", "u", 5), &only(), START), Ok(Laid::Shown));
     assert_eq!(seen(&mut overlay, &old), ("a/x u@5".into(), true));
     assert_eq!(seen(&mut overlay, &cache(&[life("a/x", "u", 6)], 6)), ("a/x u@6".into(), false));
-    assert!(overlay.is_empty() && overlay.counters().reached == 1);
+    assert!(overlay.entries.is_empty() && overlay.counters.reached == 1);
     let same = cache(&[life("a/x", "u", 6)], 6);
     assert_eq!(overlay.handle_written(&same, life("a/x", "u", 6), &only(), START), Ok(Laid::Outdated));
     assert_eq!(seen(&mut overlay, &same), ("a/x u@6".into(), false), "nothing to lay over");
@@ -89,14 +125,14 @@ fn a_life_that_we_have_deleted_is_hidden_by_its_uid_until_the_watch_has_the_dele
     let (old, last) = (cache(&[life("a/x", "u", 4)], 4), life("a/x", "u", 4));
     assert_eq!(overlay.handle_deleted(&old, last.cached_meta(), &only(), START), Ok(Laid::Shown));
     assert_eq!(seen(&mut overlay, &old), ("absent".into(), false));
-    let hidden = overlay.over(&old, &[], START);
+    let hidden = over(&mut overlay, &old, &[]);
     assert_eq!(hidden.hidden().collect::<Vec<_>>(), [&key("a/x")]);
     let changed = cache(&[life("a/x", "u", 5)], 5);
     assert_eq!(seen(&mut overlay, &changed), ("absent".into(), false), "a change before the deletion");
     let again = life("a/x", "u", 5);
     assert_eq!(overlay.handle_written(&changed, again, &only(), START), Ok(Laid::Outdated), "a late answer");
     assert_eq!(seen(&mut overlay, &cache(&[life("a/x", "v", 7)], 7)), ("a/x v@7".into(), false));
-    assert!(overlay.is_empty());
+    assert!(overlay.entries.is_empty());
 }
 
 #[test]
@@ -106,7 +142,7 @@ fn an_object_that_a_write_takes_out_of_the_selection_is_hidden_until_the_watch_i
     assert_eq!(overlay.handle_left(&old, left.cached_meta(), &only(), START), Ok(Laid::Shown));
     assert_eq!(seen(&mut overlay, &old), ("absent".into(), false));
     assert_eq!(seen(&mut overlay, &cache(&[], 5)), ("absent".into(), false));
-    assert!(overlay.is_empty());
+    assert!(overlay.entries.is_empty());
 }
 
 #[test]
@@ -123,9 +159,9 @@ fn an_overlay_that_is_full_refuses_the_next_key_and_keeps_what_it_shows() {
         Ok(Laid::Shown),
         "a known key"
     );
-    let shown = overlay.over(&old, &[], START);
+    let shown = over(&mut overlay, &old, &[]);
     assert_eq!(shown.written().map(written).collect::<Vec<_>>(), ["a/x u@5", "a/y u@7"]);
-    assert_eq!((overlay.counters().refused, overlay.counters().replaced), (1, 1));
+    assert_eq!((overlay.counters.refused, overlay.counters.replaced), (1, 1));
     assert_eq!(
         overlay.handle_written(&cache(&[life("a/x", "u", 5)], 5), life("a/z", "u", 6), &only(), START),
         Ok(Laid::Shown),
@@ -139,10 +175,10 @@ fn an_answer_ends_with_its_time_also_without_any_publish_and_that_is_counted() {
     let (old, at) = (cache(&[life("a/x", "u", 4)], 4), Duration::from_secs(100));
     assert_eq!(overlay.handle_written(&old, life("a/x", "u", 5), &only(), at), Ok(Laid::Shown));
     let shows = |overlay: &mut Overlay<String>, seconds| {
-        overlay.over(&old, &[], Duration::from_secs(seconds)).is_written(&key("a/x"))
+        overlay.laid(&old, Duration::from_secs(seconds)).contains_key(&key("a/x"))
     };
     assert!(shows(&mut overlay, 159) && !shows(&mut overlay, 160));
-    assert_eq!((overlay.counters().expired, overlay.len()), (1, 0));
+    assert_eq!((overlay.counters.expired, overlay.entries.len()), (1, 0));
 }
 
 #[test]
@@ -150,17 +186,21 @@ fn a_rewind_or_the_end_of_its_source_ends_an_answer_and_an_older_list_alone_does
     let mut overlay = overlay();
     let ours = life("a/x", "u", 50);
     let before = cache(&[], 40);
-    let mut rewound = cache(&[], 10).frame().clone();
-    rewound.count_rewind();
-    for (after, ends) in
-        [(cache(&[], 10), false), (Snapshot::publish(rewound), true), (Snapshot::empty(), true)]
-    {
+    let mut store = Store::new(before.clone(), Vec::new());
+    let list = Replacement::new(version(10), Cause::Rewind, Vec::new(), Vec::new());
+    store.begin_replace(SourceId::default(), list);
+    let rewound = loop {
+        if let Progress::Done(publish) = store.advance(usize::MAX) {
+            break publish.snapshot;
+        }
+    };
+    for (after, ends) in [(cache(&[], 10), false), (rewound, true), (Snapshot::empty(), true)] {
         overlay.handle_written(&before, ours.clone(), &only(), START).expect("there is room");
         assert_eq!(seen(&mut overlay, &before).0, "a/x u@50");
         assert_eq!(seen(&mut overlay, &after).0 == "absent", ends);
         overlay.end_entries(&cache(&[], 60), START);
     }
-    assert_eq!(overlay.counters().rewound, 2);
+    assert_eq!(overlay.counters.rewound, 2);
 }
 
 #[test]
@@ -203,7 +243,7 @@ fn an_overlaid_snapshot_reads_like_one_by_index_and_namespace_too() {
     overlay
         .handle_deleted(&cache, worded("a/y", 2, "").cached_meta(), &only(), START)
         .expect("there is room");
-    let shown = overlay.over(&cache, &[(&by_word).into()], START);
+    let shown = over(&mut overlay, &cache, &[(&by_word).into()]);
     let names = |objects: Vec<&Object<String>>| objects.into_iter().map(written).collect::<Vec<_>>();
     assert_eq!(
         names(by_word.get(&shown, "red").expect("its function was given").collect()),

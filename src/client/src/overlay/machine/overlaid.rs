@@ -5,15 +5,14 @@
 //! 2. What was laid over is named: nothing that the watch has not brought passes for something that it has.
 //! 3. The versions of the sources are those of the cache.
 //!
-//! Read next: `../snapshot.rs`.
+//! Read next: `informer_core::snapshot`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use super::entry::State;
-use crate::index::AnyIndex;
-use crate::meta::{Object, ObjectKey};
-use crate::snapshot::Snapshot;
+use informer_core::index::AnyIndex;
+use informer_core::meta::{Object, ObjectKey};
+use informer_core::snapshot::Snapshot;
 
 /// A state of one key, and where it comes from.
 #[derive(Debug)]
@@ -55,25 +54,35 @@ impl<S> Deref for Shown<S> {
 pub struct Overlaid<S> {
     shown: Snapshot<S>,
     cache: Snapshot<S>,
-    written: BTreeSet<ObjectKey>,
-    hidden: BTreeSet<ObjectKey>,
+    laid: BTreeMap<ObjectKey, Option<Object<S>>>,
 }
 
 impl<S> Overlaid<S> {
+    /// Lays over a cache what the machine gives. An index function that fails leaves its object out of that index, as in
+    /// the store; the store reports it when the watch brings the object.
+    pub(crate) fn new(
+        cache: Snapshot<S>,
+        laid: BTreeMap<ObjectKey, Option<Object<S>>>,
+        indices: &[AnyIndex<S>],
+    ) -> Self {
+        let shown = if laid.is_empty() { cache.clone() } else { cache.with_states(&laid, indices) };
+        Self { shown, cache, laid }
+    }
+
     /// Whether the object of this key is an answer that the cache does not have yet.
     pub fn is_written(&self, key: &ObjectKey) -> bool {
-        self.written.contains(key)
+        self.laid.get(key).is_some_and(Option::is_some)
     }
 
     /// The objects that are answers which the cache does not have yet, in key order.
     pub fn written(&self) -> impl Iterator<Item = &Object<S>> {
-        self.written.iter().filter_map(|key| self.shown.get(key))
+        self.laid.values().flatten()
     }
 
     /// The keys whose objects are hidden, because we have deleted them or have changed them so that the informer does not
     /// select them; in order.
     pub fn hidden(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.hidden.iter()
+        self.laid.iter().filter(|(_, written)| written.is_none()).map(|(key, _)| key)
     }
 
     /// The cache below.
@@ -90,39 +99,6 @@ impl<S> Deref for Overlaid<S> {
     }
 }
 
-crate::clone_of!([S] Overlaid<S> { shown, cache, written, hidden });
+informer_core::clone_of!([S] Overlaid<S> { shown, cache, laid });
 
-crate::debug_as!([S] Overlaid<S>, self, cache = self.cache, written = self.written, hidden = self.hidden);
-
-/// Lays states over a cache. An index function that fails leaves its object out of that index, as in the store; the store
-/// reports it when the watch brings the object.
-pub(super) fn lay_over<S>(
-    cache: &Snapshot<S>,
-    states: BTreeMap<ObjectKey, State<S>>,
-    indices: &[AnyIndex<S>],
-) -> Overlaid<S> {
-    let (mut written, mut hidden) = (BTreeSet::new(), BTreeSet::new());
-    if states.is_empty() {
-        return Overlaid { shown: cache.clone(), cache: cache.clone(), written, hidden };
-    }
-    let mut frame = cache.frame().clone();
-    let known = |name: &str| indices.iter().find(|index| &**index.name() == name);
-    let mut tables = std::mem::take(frame.indices_mut());
-    tables.retain(|table| known(table.name()).is_some());
-    for (key, state) in states {
-        if let State::Written(object) = state {
-            for table in &mut tables {
-                let name = table.name().clone();
-                let _failed = known(&name).map(|index| index.update(table, &object));
-            }
-            frame.insert(object);
-            written.insert(key);
-        } else {
-            tables.iter_mut().for_each(|table| table.forget(&key));
-            frame.remove(&key);
-            hidden.insert(key);
-        }
-    }
-    *frame.indices_mut() = tables;
-    Overlaid { shown: cache.with(frame), cache: cache.clone(), written, hidden }
-}
+informer_core::debug_as!([S] Overlaid<S>, self, cache = self.cache, laid = self.laid.keys());

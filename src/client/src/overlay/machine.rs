@@ -10,15 +10,13 @@
 //! 4. When as many entries are held as allowed, a further one is refused: an earlier write never vanishes for a later one.
 //! 5. An entry ends after its time, and when its source was rewound or removed. Each end is counted by its reason.
 //!
-//! Read next: `overlay/entry.rs`, the decision for one key; `overlay/overlaid.rs`, what readers get.
+//! Read next: `machine/entry.rs`, the decision for one key; `machine/overlaid.rs`, what readers get.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
-use crate::index::AnyIndex;
-use crate::meta::{Meta, Object, ObjectKey, SourceId};
-use crate::snapshot::Snapshot;
+use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
+use informer_core::snapshot::Snapshot;
 
 pub use overlaid::{Overlaid, Shown};
 
@@ -113,32 +111,7 @@ pub struct OverlayFull {
 }
 
 /// The answers that wait for the watch. It knows no clock: each call is told the time, in any unit that grows.
-///
-/// ```
-/// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
-/// # use informer_core::overlay::{Laid, Overlay, OverlayLimits};
-/// # use informer_core::snapshot::Snapshot;
-/// use std::time::Duration;
-///
-/// let key = ObjectKey::namespaced("shop", "prices");
-/// let object = |version, body: &str| {
-///     let version = ResourceVersion::from_number(version).expect("not zero");
-///     Object::new(Meta::new(key.clone(), version, SourceId::default()), body.to_owned())
-/// };
-/// let cache = Snapshot::of([object(4, "old")], []);
-/// let mut overlay = Overlay::new(OverlayLimits::default());
-/// assert_eq!(overlay.handle_written(&cache, object(5, "ours"), &[SourceId::default()], Duration::ZERO), Ok(Laid::Shown));
-///
-/// let seen = overlay.over(&cache, &[], Duration::ZERO);
-/// assert_eq!(seen.get(&key).map(|object| object.body().as_str()), Some("ours"));
-/// assert!(seen.is_written(&key));
-///
-/// let newer = Snapshot::of([object(6, "theirs")], []);
-/// let seen = overlay.over(&newer, &[], Duration::ZERO);
-/// assert_eq!(seen.get(&key).map(|object| object.body().as_str()), Some("theirs"));
-/// assert!(!seen.is_written(&key) && overlay.is_empty());
-/// ```
-pub struct Overlay<S> {
+pub(crate) struct Overlay<S> {
     entries: BTreeMap<ObjectKey, Entry<S>>,
     limits: OverlayLimits,
     counters: OverlayCounters,
@@ -148,7 +121,7 @@ pub struct Overlay<S> {
 
 impl<S> Overlay<S> {
     /// Nothing is laid over yet.
-    pub fn new(limits: OverlayLimits) -> Self {
+    pub(crate) fn new(limits: OverlayLimits) -> Self {
         Self { entries: BTreeMap::new(), limits, counters: OverlayCounters::default(), ended: Vec::new() }
     }
 
@@ -156,7 +129,7 @@ impl<S> Overlay<S> {
     ///
     /// # Errors
     /// [`OverlayFull`] when as many other keys are shown as allowed. Then readers see the cache alone.
-    pub fn handle_written(
+    pub(crate) fn handle_written(
         &mut self,
         cache: &Snapshot<S>,
         object: Object<S>,
@@ -172,7 +145,7 @@ impl<S> Overlay<S> {
     ///
     /// # Errors
     /// As [`Self::handle_written`].
-    pub fn handle_left(
+    pub(crate) fn handle_left(
         &mut self,
         cache: &Snapshot<S>,
         object: &Meta,
@@ -188,7 +161,7 @@ impl<S> Overlay<S> {
     ///
     /// # Errors
     /// As [`Self::handle_written`].
-    pub fn handle_deleted(
+    pub(crate) fn handle_deleted(
         &mut self,
         cache: &Snapshot<S>,
         last: &Meta,
@@ -234,7 +207,7 @@ impl<S> Overlay<S> {
     }
 
     /// Ends the entries that the cache has reached, and those whose time is over. O(entries x log of the cache).
-    pub fn end_entries(&mut self, cache: &Snapshot<S>, now: Duration) {
+    fn end_entries(&mut self, cache: &Snapshot<S>, now: Duration) {
         self.ended.clear();
         let counters = &mut self.counters;
         let ended = self.entries.extract_if(.., |key, entry| !counters.holds(key, entry, cache, now));
@@ -243,12 +216,12 @@ impl<S> Overlay<S> {
 
     /// What the last call has given up, to be dropped by the caller: the drop of an object may run code of its type.
     /// What is not taken is dropped by the next call.
-    pub fn take_ended(&mut self) -> Ended<S> {
-        Ended(std::mem::take(&mut self.ended))
+    pub(crate) fn take_ended(&mut self) -> Vec<State<S>> {
+        std::mem::take(&mut self.ended)
     }
 
     /// The state of one key: what was written, or else what the cache has. O(log of the cache).
-    pub fn get(&mut self, cache: &Snapshot<S>, key: &ObjectKey, now: Duration) -> Option<Shown<S>> {
+    pub(crate) fn get(&mut self, cache: &Snapshot<S>, key: &ObjectKey, now: Duration) -> Option<Shown<S>> {
         self.ended.clear();
         let cached = || cache.get(key).cloned().map(Shown::Cached);
         let Some(entry) = self.entries.get_mut(key) else { return cached() };
@@ -256,74 +229,25 @@ impl<S> Overlay<S> {
             self.ended.extend(self.entries.remove(key).map(Entry::into_state));
             return cached();
         }
-        match entry.state() {
-            State::Written(object) => Some(Shown::Written(object.clone())),
-            State::Left(..) | State::Deleted(..) => None,
-        }
+        entry.written().cloned().map(Shown::Written)
     }
 
-    /// The cache with the answers laid over it, as one snapshot that also says what was laid over. Ends the entries that
-    /// are due. `indices` are the functions of the cache's indices: they are called for each object that is shown.
-    ///
-    /// O(entries x log of the cache) and one call of each index function for each entry. For code that must not call
-    /// foreign code here there are [`Self::end_entries`] and [`Self::copied`].
-    pub fn over(&mut self, cache: &Snapshot<S>, indices: &[AnyIndex<S>], now: Duration) -> Overlaid<S> {
+    /// The keys whose answers are shown, each with what was written; `None` if nothing is to be seen of it. O(entries).
+    pub(crate) fn laid(
+        &mut self,
+        cache: &Snapshot<S>,
+        now: Duration,
+    ) -> BTreeMap<ObjectKey, Option<Object<S>>> {
         self.end_entries(cache, now);
-        self.copied().over(cache, indices)
-    }
-
-    /// The answers that are shown, to be laid over a cache elsewhere. O(entries).
-    pub fn copied(&self) -> LaidOver<S> {
-        LaidOver(self.entries.iter().map(|(key, entry)| (key.clone(), entry.state().clone())).collect())
-    }
-
-    /// How many keys are laid over.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether no key is.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.iter().map(|(key, entry)| (key.clone(), entry.written().cloned())).collect()
     }
 
     /// What became of all answers so far.
-    pub fn counters(&self) -> OverlayCounters {
+    pub(crate) fn counters(&mut self, cache: &Snapshot<S>, now: Duration) -> OverlayCounters {
+        self.end_entries(cache, now);
         self.counters
     }
-
-    /// The limits.
-    pub fn limits(&self) -> OverlayLimits {
-        self.limits
-    }
 }
-
-/// Answers that are not shown any more, to be dropped.
-pub struct Ended<S>(Vec<State<S>>);
-
-crate::debug_as!([S] Ended<S>, self, answers = self.0.len());
-
-/// Answers that are shown, copied out of an [`Overlay`].
-pub struct LaidOver<S>(BTreeMap<ObjectKey, State<S>>);
-
-impl<S> LaidOver<S> {
-    /// The cache with these answers laid over it: [`Overlay::over`].
-    pub fn over(self, cache: &Snapshot<S>, indices: &[AnyIndex<S>]) -> Overlaid<S> {
-        overlaid::lay_over(cache, self.0, indices)
-    }
-}
-
-impl<S> fmt::Debug for LaidOver<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-crate::debug_as!([S] Overlay<S>, self,
-    entries = self.entries.len(),
-    limits = self.limits,
-    counters = self.counters
-);
 
 #[cfg(test)]
 mod tests;
