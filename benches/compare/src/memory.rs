@@ -1,7 +1,7 @@
 //! Measures how memory grows while the objects of a cache change, under the system's allocator or mimalloc.
 //!
 //! Answers "does a program that follows many changes need more memory than after its first list?" for typed, dynamic and
-//! metadata informers and for kube-rs's reflector, each in a process of its own: once with changes as fast as they
+//! metadata informers, for kube-rs's reflector and client-go's informer, each in a process of its own: once with changes as fast as they
 //! are read, once at a steady rate. Invariants:
 //! 1. Memory is what the system counts (`VmRSS`), read after the first list and after the changes; `VmHWM` is the most
 //!    between the two.
@@ -71,6 +71,8 @@ pub(crate) enum Kept {
     Metadata,
     /// kube-rs's reflector, typed.
     Kube,
+    /// client-go's informer, typed, if `INFORMER_GO_CLIENTS` names the program.
+    Go,
 }
 
 /// What one client reports.
@@ -96,10 +98,15 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
         "CPU us/change",
         "wall s"
     );
+    let go = std::env::var("INFORMER_GO_CLIENTS").ok();
+    if go.is_none() {
+        println!("go: INFORMER_GO_CLIENTS names no program: eval \"$(tests/control-plane/build.sh)\"");
+    }
+    let is_there = |client: &Kept| *client != Kept::Go || go.is_some();
     let mut grown = Vec::new();
     for (changes, rate) in [(plan.changes, 0), (plan.paced, plan.rate)] {
-        for &client in plan.clients.iter().filter(|_| changes > 0) {
-            let report = measured(plan, client, changes, rate).with_context(|| format!("{client}"))?;
+        for &client in plan.clients.iter().filter(|client| changes > 0 && is_there(client)) {
+            let report = measured((plan.pods, go.as_deref()), client, changes, rate).with_context(|| format!("{client}"))?;
             let pace = if rate == 0 { "at full speed".to_owned() } else { format!("at {rate}/s") };
             let what = format!("{client}, {changes} {pace}");
             let growth = report.changed_kib as f64 / report.listed_kib as f64;
@@ -112,7 +119,7 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
                 report.changes.wall
             );
             let most = memory_bar::most(report.listed_kib, plan.pods as u64);
-            if client != Kept::Kube && report.changed_kib as f64 > most {
+            if !matches!(client, Kept::Kube | Kept::Go) && report.changed_kib as f64 > most {
                 grown.push(what);
             }
         }
@@ -121,10 +128,23 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measured(plan: &Plan, client: Kept, changes: u64, rate: u64) -> anyhow::Result<Report> {
-    let (_serving, server) = Serving::start(&Served::of(plan.pods, changes))?;
-    let output = Command::new(std::env::current_exe()?)
-        .args(["memory-client", "--server", server.url(), "--client", &client.to_string()])
+fn measured(
+    (pods, go): (usize, Option<&str>),
+    client: Kept,
+    changes: u64,
+    rate: u64,
+) -> anyhow::Result<Report> {
+    let (_serving, server) = Serving::start(&Served::of(pods, changes))?;
+    let mut command = match (client, go) {
+        (Kept::Go, Some(go)) => Command::new(go),
+        _ => Command::new(std::env::current_exe()?),
+    };
+    match client {
+        Kept::Go => command.arg("memory-bench"),
+        _ => command.args(["memory-client", "--client", &client.to_string()]),
+    };
+    let output = command
+        .args(["--server", server.url()])
         .args(["--changes", &changes.to_string(), "--rate", &rate.to_string()])
         .stderr(Stdio::inherit())
         .output()?;
@@ -139,6 +159,7 @@ pub(crate) fn client(url: &str, kept: Kept, changes: u64, rate: u64) -> anyhow::
     let report = runtime.block_on(async {
         match kept {
             Kept::Kube => kube(&server, changes, rate).await,
+            Kept::Go => bail!("client-go is a program of its own"),
             Kept::Typed => {
                 ours(&server, changes, rate, |client, runtime| {
                     Ok(client.resource::<Pod>().informer(runtime)?.start()?)

@@ -6,7 +6,7 @@
 //  2. It stays in its namespace, which must exist.
 //
 // Usage: go-clients KUBECONFIG NAMESPACE SCENARIO [json|protobuf], or go-clients COMMAND ... with one of: proxies
-// (proxies.go), trust (trust.go), factory (factory.go), controller-bench (bench.go)
+// (proxies.go), trust (trust.go), factory (factory.go), controller-bench (bench.go), memory-bench (memory.go)
 package main
 
 import (
@@ -49,6 +49,7 @@ var commands = map[string]func([]string) error{
 	"trust":            trust,
 	"factory":          factory,
 	"controller-bench": controllerBench,
+	"memory-bench":     memoryBench,
 }
 
 func main() {
