@@ -87,6 +87,8 @@ fn e10_lists_and_maps_have_sizes_and_keys() {
             json!({"ports": [{"name": "a"}, {"name": "a"}]}),
             json!({"ports": [{"n": 1}]}),
             json!({"ports": [{"name": "a"}, null]}),
+            json!({"ports": ["x"]}),
+            json!({"tags": ["a", "a", "b", "a", "b"]}),
             json!({"m": {"a": "b"}}),
             json!({"m": {}}),
             json!({"m": {"a": 1, "b": 2, "c": 3}}),
@@ -125,6 +127,12 @@ fn e10_nulls_defaults_and_unknown_fields() {
             json!({"emb": {"x": 1}}),
             json!({"emb": {"apiVersion": "v1", "kind": "Foo", "x": 1, "metadata": {"name": "a", "x": 1}}}),
             json!({"emb": {"apiVersion": "v1", "kind": "Foo", "x": 1, "metadata": {"name": "a"}}}),
+            json!({"emb": {"apiVersion": "", "kind": "Foo"}}),
+            json!({"emb": {"apiVersion": "a/b/c", "kind": "Foo"}}),
+            json!({"emb": {"apiVersion": "v1", "kind": ""}}),
+            json!({"emb": {"apiVersion": "v1", "kind": "1_x"}}),
+            json!({"emb": {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "A_b:c"}}}),
+            json!({"emb": {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "a/b"}}}),
         ] {
             post(s, &spec);
         }

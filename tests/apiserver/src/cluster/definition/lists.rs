@@ -1,12 +1,13 @@
 //! Lists that are sets or maps: no item, and no key, may be there twice. And embedded objects.
 //!
-//! Answers: which items are duplicates, and which embedded objects lack a type or a valid name?
+//! Answers: which items are duplicates, and which embedded objects lack a valid type or name?
 //! 1. Neither asks what was stored before; `version.rs` does.
 //! 2. A third item that is the same is not told.
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::refuse_label;
 use super::validate::below;
 use crate::cluster::names::{self, NameRule};
 use crate::cluster::schema::source::{Others, Source};
@@ -83,15 +84,30 @@ fn repeated(source: &Source, path: &str, items: &[Value]) -> Vec<Cause> {
 
 fn embedded_in(path: &str, members: &Map<String, Value>, causes: &mut Vec<Cause>) {
     for name in ["apiVersion", "kind"] {
-        if members.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
-            causes.push(Cause::required(&below(path, name), ""));
-        }
+        let at = below(path, name);
+        let Some(value) = members.get(name) else {
+            causes.push(Cause::required(&at, ""));
+            continue;
+        };
+        let text = value.as_str().unwrap_or_default();
+        let why = match name {
+            _ if !value.is_string() => Some("must be a string".to_owned()),
+            _ if text.is_empty() => Some("must not be empty".to_owned()),
+            "kind" => refuse_label(&text.to_lowercase())
+                .map(|why| format!("may have mixed case, but should otherwise match: {why}")),
+            _ if text.matches('/').count() > 1 => Some(format!("unexpected GroupVersion string: {text}")),
+            _ => None,
+        };
+        let cause = |why| Cause {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {value}: {why}"),
+            field: at,
+        };
+        causes.extend(why.map(cause));
     }
     let name = members.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
     let name = name.unwrap_or_default();
-    if !name.is_empty() {
-        let faults = names::faults(name, NameRule::Subdomain);
-        let at = format!("{path}.metadata.name");
-        causes.extend(faults.iter().map(|why| Cause::invalid(&at, name, why)));
-    }
+    let faults = names::faults(name, NameRule::PathSegment);
+    let at = format!("{path}.metadata.name");
+    causes.extend(faults.iter().map(|why| Cause::invalid(&at, name, why)));
 }
