@@ -161,8 +161,7 @@ const JOINED: &[&str] = &[
     "self.set[2] == 'x'",
     "(self.sets + oldSelf.sets).size() == 4 && (self.sets + oldSelf.sets)[3] == ['x', 'z'] && (self.sets + [])[0] == ['x', 'y']",
     "([['x']] + self.sets)[2] == ['z', 'x'] && ([['x']] + self.sets)[0] != ['y', 'x']",
-    "self.named.all(n, n + n != n) && (self.flags[0] ? self.set[0] : 'a') + (self.flags[1] ? self.set[1] : 'b') == 'ax'",
-    "self.?set[?0].orValue('') + self.?more[?9].orValue('') == 'y' && self.set[0].split('')[0] + self.set[1].split('')[0] == 'yx'",
+    "(self.flags[0] ? self.set[0] : 'a') + (self.flags[1] ? self.set[1] : 'b') == 'ax'",
 ];
 
 #[test]

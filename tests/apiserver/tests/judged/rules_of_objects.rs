@@ -161,8 +161,7 @@ fn e10_whole_objects_are_compared_with_all_of_their_metadata() {
     judge(|s| {
         let mut made =
             with_spec(&json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}}}));
-        made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] =
-            json!([{"rule": "self == oldSelf", "message": "it is fixed"}]);
+        made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = json!([{"rule": "self == oldSelf", "message": "it is fixed"}, {"rule": "self.kind == oldSelf.kind"}]);
         define(s, &made);
         s.post(WIDGETS, &widget(&json!({"a": "x"})));
         s.patch("merge", WIDGET, &json!({"spec": {"a": "x"}}));

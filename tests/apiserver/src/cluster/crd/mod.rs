@@ -65,8 +65,13 @@ pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>, status: 
         return check::causes(body, old);
     }
     let Some(definition) = &kind.definition else { return Vec::new() };
-    // A schema may require them, and the stored state does not have them.
+    // A schema may require them, rules read them, and the stored state does not have them.
     set_type(body, &kind.api_version(), &kind.kind);
+    let mut old = old.cloned();
+    if let Some(old) = &mut old {
+        set_type(old, &kind.api_version(), &kind.kind);
+    }
+    let old = old.as_ref();
     if status { definition.judge_status(body, old) } else { definition.judge(body, old) }
 }
 

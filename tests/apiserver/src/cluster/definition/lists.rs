@@ -13,7 +13,7 @@ use crate::cluster::names::{self, NameRule};
 use crate::cluster::schema::source::{Others, Source};
 use crate::cluster::status::Cause;
 
-/// The items that are there twice, in the order of the object.
+/// The items that are there twice, in the order of the object, and the first without keys of a list that is a map.
 pub(super) fn duplicates(source: &Source, value: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     each(source, "", value, &mut |source, path, value| {
@@ -70,6 +70,13 @@ fn repeated(source: &Source, path: &str, items: &[Value]) -> Vec<Cause> {
         }
         _ => None,
     };
+    let mut odd = items.iter().enumerate().filter(|(_, item)| !item.is_object() && !item.is_null());
+    if source.list_type.as_deref() == Some("map")
+        && let Some((index, item)) = odd.next()
+    {
+        let message = format!("Invalid value: {item}: must be an object for an array of list-type map");
+        return vec![Cause { reason: "FieldValueInvalid", message, field: format!("{path}[{index}]") }];
+    }
     let mut times = HashMap::new();
     let repeated = items.iter().enumerate().filter_map(|(index, item)| {
         let key = key(item)?;

@@ -34,12 +34,17 @@ fn combinations_check_what_did_not_change() {
 #[test]
 fn an_object_with_a_duplicate_may_have_others() {
     let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
-    let fields = json!({"one": set, "named": {"type": "object", "additionalProperties": set}});
+    let mut map = set.clone();
+    map["x-kubernetes-list-type"] = json!("map");
+    map["x-kubernetes-list-map-keys"] = json!(["k"]);
+    map["items"] = json!({"type": "object"});
+    let fields = json!({"one": set, "map": map, "named": {"type": "object", "additionalProperties": set}});
     let sound = json!({"one": ["a"]});
     let twice = json!({"one": ["a", "a"]});
     for (new, old, causes) in [
         (json!({"one": ["a", "b", "a", "a"]}), &sound, vec!["one[2]"]),
         (json!({"named": {"k": ["p", "p"]}}), &sound, vec!["named[k][1]"]),
+        (json!({"map": [{"k": 1}, "x", "x"]}), &sound, vec!["map[1]", "map[2]", "map[1]"]),
         (json!({"one": ["b", "b"]}), &twice, vec![]),
         (json!({"named": {"k": ["p", "p"]}}), &twice, vec![]),
     ] {
@@ -71,6 +76,18 @@ fn an_old_null_is_no_old_value() {
     let (null, some) = (json!({"fixed": null, "first": null}), json!({"fixed": "a", "first": "a"}));
     assert!(refused(&fields, &some, &null).is_empty());
     assert_eq!(refused(&fields, &json!({"fixed": "b", "first": "b"}), &some), ["first", "fixed"]);
+}
+
+#[cfg(feature = "cel")]
+#[test]
+fn a_whole_object_is_equal_if_its_metadata_is_but_for_its_version_and_owners() {
+    let rules = json!([{"rule": "self == oldSelf"}]);
+    let kept = Definition::new(&json!({"type": "object", "x-kubernetes-validations": rules})).unwrap();
+    let old = json!({"metadata": {"name": "w", "resourceVersion": "1", "managedFields": []}});
+    let same = json!({"metadata": {"name": "w"}});
+    let labelled = json!({"metadata": {"name": "w", "labels": {"l": "1"}}});
+    assert_eq!(kept.judge(&same, Some(&old)).len(), 0, "it is the same");
+    assert_eq!(kept.judge(&labelled, Some(&old)).len(), 1, "it has a label");
 }
 
 #[cfg(feature = "cel")]

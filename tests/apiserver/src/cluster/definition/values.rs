@@ -41,7 +41,10 @@ fn members_seen(source: &Source, members: &Map<String, Value>, whole: bool) -> C
         _ => None,
     };
     let (mut fields, mut hidden, mut scalars) = (Vec::new(), Map::new(), Map::new());
-    for (name, value) in members {
+    // Who owns a field, and its version, are not yet those of the new object.
+    let later =
+        |name: &str| std::ptr::eq(source, &*METADATA) && matches!(name, "managedFields" | "resourceVersion");
+    for (name, value) in members.iter().filter(|(name, _)| !later(name)) {
         let known = of_all.or_else(|| field_of(source, name, whole));
         let Some(of) = known.filter(|_| of_all.is_some() || !value.is_null()) else {
             hidden.insert(name.clone(), value.clone());
