@@ -56,11 +56,15 @@ fn e10_later_defaults_are_filled_in_and_fields_pruned_on_reading() {
     });
 }
 
-/// Stores a widget, then makes the definition narrower, and waits until another one that breaks it is refused.
+/// Stores a widget, then gives its spec narrower fields, and waits until another one that breaks them is refused.
 fn narrowed(s: &mut Session, wide: &Value, narrow: &Value, stored: &Value) {
-    define(s, &defined(json!([version("v1", true, wide)])));
+    narrowed_to(s, &version("v1", true, wide), &version("v1", true, narrow), stored);
+}
+
+fn narrowed_to(s: &mut Session, wide: &Value, narrow: &Value, stored: &Value) {
+    define(s, &defined(json!([wide])));
     s.post(WIDGETS, &widget("v1", "a", stored.clone()));
-    let body = json!({"spec": {"versions": [version("v1", true, narrow)]}}).to_string();
+    let body = json!({"spec": {"versions": [narrow]}}).to_string();
     s.prepare(Request::new("PATCH", DEFINITION).body("application/merge-patch+json", body));
     let other = widget("v1", "other", stored.clone());
     let post = Request::new("POST", format!("{WIDGETS}?dryRun=All")).json(&other);
@@ -142,6 +146,19 @@ fn e10_only_the_status_is_checked_where_it_is_written() {
         {
             s.patch("merge", format!("{WIDGETS}/a/status"), &json!({"status": status}));
         }
+    });
+}
+
+#[test]
+fn e10_the_type_of_an_object_is_checked_in_every_update() {
+    judge(|s| {
+        let wide = version("v1", true, &json!({"n": {"type": "integer"}}));
+        let mut narrow = wide.clone();
+        narrow["schema"]["openAPIV3Schema"]["properties"]["kind"] =
+            json!({"type": "string", "x-kubernetes-validations": [{"rule": "self == 'Other'"}]});
+        narrowed_to(s, &wide, &narrow, &json!({"n": 1}));
+        s.patch("merge", format!("{WIDGETS}/a"), &json!({"spec": {"n": 2}}));
+        s.patch("merge", format!("{WIDGETS}/a/status"), &json!({"status": {"seen": 1}}));
     });
 }
 

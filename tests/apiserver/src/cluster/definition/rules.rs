@@ -12,7 +12,7 @@ use cel::{Context, Value as Cel};
 use serde_json::Value;
 
 use super::field_path;
-use super::validate::{Stored, below, same};
+use super::validate::{Stored, below, is_type, same};
 use super::values::seen;
 use crate::cluster::cel::{Expression, apart, is_seen, optional, variables};
 use crate::cluster::schema::source::{Others, Rule, Source};
@@ -130,7 +130,8 @@ impl Judge {
         if place.value.is_null() {
             return;
         }
-        let unchanged = place.old.map_or(place.unchanged, |old| same(source, old, place.value));
+        let same = |old| !is_type(place.path) && same(source, old, place.value);
+        let unchanged = place.old.map_or(place.unchanged, same);
         let place = Place { unchanged, ..place };
         self.own(source, rules, place);
         match place.value {

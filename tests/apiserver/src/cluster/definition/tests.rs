@@ -90,6 +90,18 @@ fn a_whole_object_is_equal_if_its_metadata_is_but_for_its_version_and_owners() {
     assert_eq!(kept.judge(&labelled, Some(&old)).len(), 1, "it has a label");
 }
 
+#[test]
+fn the_type_of_an_object_is_always_checked() {
+    let stored = json!({"apiVersion": "v1", "kind": "Widget", "other": "Widget"});
+    let other = json!({"type": "string", "enum": ["Other"]});
+    assert_eq!(refused(&json!({"kind": other, "other": other}), &stored, &stored), ["kind"]);
+    #[cfg(feature = "cel")]
+    {
+        let other = json!({"type": "string", "x-kubernetes-validations": [{"rule": "self == 'Other'"}]});
+        assert_eq!(refused(&json!({"kind": other, "other": other}), &stored, &stored), ["kind"]);
+    }
+}
+
 #[cfg(feature = "cel")]
 #[test]
 fn rules_below_names_that_rules_cannot_write_are_checked() {

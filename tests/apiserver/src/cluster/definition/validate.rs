@@ -36,6 +36,11 @@ pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
+/// The type of an object is always checked: it does not tell what was stored.
+pub(super) fn is_type(path: &str) -> bool {
+    matches!(path, "apiVersion" | "kind")
+}
+
 impl<'a> Check<'a> {
     pub(crate) fn new(patterns: &'a Patterns) -> Self {
         Self { patterns, causes: Vec::new() }
@@ -217,8 +222,9 @@ impl<'a> Check<'a> {
                 (None, _) => None,
             };
             if let Some(of) = of {
-                let old = at.old.and_then(|old| old.get(name));
-                self.at(of, At { path: &below(at.path, name), value, old });
+                let path = below(at.path, name);
+                let old = at.old.filter(|_| !is_type(&path)).and_then(|old| old.get(name));
+                self.at(of, At { path: &path, value, old });
             }
         }
     }
