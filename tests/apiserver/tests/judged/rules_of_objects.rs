@@ -92,7 +92,8 @@ fn e10_a_null_field_is_absent_and_a_null_of_a_map_is_there() {
 fn e10_an_old_null_is_no_old_value() {
     judge(|s| {
         let fixed = json!([{"rule": "self == oldSelf", "message": "it is fixed"}]);
-        let first = json!([{"rule": "!oldSelf.hasValue() || self == 'x'", "optionalOldSelf": true}]);
+        let first =
+            json!([{"rule": "!oldSelf.hasValue() || self == oldSelf.value()", "optionalOldSelf": true}]);
         let field = |rules: &Value| json!({"type": "string", "maxLength": 5, "nullable": true, "x-kubernetes-validations": rules});
         let inner = json!({"type": "object", "nullable": true, "properties": {"deep": field(&fixed)},
             "x-kubernetes-validations": [{"rule": "self.deep == oldSelf.deep"}]});
