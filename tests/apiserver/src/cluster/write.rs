@@ -106,7 +106,7 @@ impl Cluster {
             self.label(kind, &mut body);
         }
         causes.extend(self.faults_of(kind, &body, None));
-        causes.extend(crd::judge(kind, &mut body, None));
+        causes.extend(crd::judge(kind, &mut body, None, false));
         if !causes.is_empty() {
             return Err(ApiError::invalid(kind.named_kind(&name), &causes));
         }
@@ -214,7 +214,7 @@ impl Cluster {
             };
         }
         let mut causes = if call.status { Vec::new() } else { self.faults_of(kind, &body, Some(&before)) };
-        causes.extend(crd::judge(kind, &mut body, Some(&before)));
+        causes.extend(crd::judge(kind, &mut body, Some(&before), call.status));
         if !causes.is_empty() {
             return Err(ApiError::invalid(kind.named_kind(call.name), &causes));
         }

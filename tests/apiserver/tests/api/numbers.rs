@@ -149,15 +149,26 @@ fn every_behaviour_was_compared_with_a_real_server() {
     assert!(unasked.is_empty(), "no script in tests/judged carries these numbers: {unasked:?}");
 }
 
+/// The calls that set and lift faults.
+fn faults() -> BTreeSet<String> {
+    let mut calls = BTreeSet::new();
+    for file in ["src/faults.rs", "src/faults/names.rs", "src/outages.rs"] {
+        let text = fs::read_to_string(Path::new(ROOT).join(file)).expect("the source of the faults");
+        let declared = text.lines().filter_map(|line| line.trim().strip_prefix("pub fn "));
+        calls.extend(declared.map(|call| call.split('(').next().unwrap_or_default().to_owned()));
+    }
+    calls.retain(|call| !matches!(&**call, "of" | "try_of" | "counts" | "total_count" | "clear_counts"));
+    calls
+}
+
 #[test]
 fn every_fault_has_a_test_that_shows_it() {
-    let names = tests("tests/api");
+    let tests = tests("tests/api");
     let rows = rows_below(FAULTS);
-    let shown: BTreeMap<String, String> = rows
-        .iter()
-        .map(|row| (cells(row)[0].trim_matches('`').to_owned(), cells(row)[1].trim_matches('`').to_owned()))
-        .collect();
-    let without: Vec<_> = shown.iter().filter(|(_, test)| !names.contains(*test)).collect();
+    let bare = |cell: &str| cell.trim_matches('`').to_owned();
+    let named: BTreeSet<_> = rows.iter().flat_map(|row| cells(row)[0].split(", ").map(bare)).collect();
+    assert_eq!(named, faults(), "the calls in the README, and those there are");
+    let without: Vec<_> = rows.iter().filter(|row| !tests.contains(&bare(cells(row)[1]))).collect();
     assert!(without.is_empty(), "no such tests: {without:#?}");
 }
 

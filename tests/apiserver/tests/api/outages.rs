@@ -51,7 +51,7 @@ fn compaction_and_the_end_of_watches_can_be_of_one_resource_only() {
     assert_eq!(maps.next_event().1, "a");
     let mut secrets = watch(&server, &format!("/api/v1/secrets?watch=1&resourceVersion={before}"));
     assert_eq!(secrets.event().unwrap().unwrap()["object"]["code"], 410);
-    server.faults().of("secrets").end_watches();
+    server.faults().end_watches_of("secrets");
     server.faults().of("secrets").reset_watches();
     server.create(config_map("b", "x")).unwrap();
     assert_eq!(maps.next_event().1, "b");

@@ -25,6 +25,24 @@ pub(crate) fn definition() -> Value {
     })
 }
 
+/// A definition of one version, whose objects have a `spec` of this schema.
+pub(crate) fn with_spec(spec: &Value) -> Value {
+    let mut made = definition();
+    made["spec"]["versions"] = json!([{"name": "v1", "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}]);
+    made
+}
+
+/// Defines widgets of these fields and rules; the field `n` of a widget selects the rule.
+pub(crate) fn define_rules(s: &mut Session, mut fields: Value, rules: &[&str]) {
+    fields["n"] = json!({"type": "integer"});
+    let guarded =
+        rules.iter().enumerate().map(|(n, rule)| json!({"rule": format!("self.n != {n} || ({rule})")}));
+    let guarded: Vec<Value> = guarded.collect();
+    let spec = json!({"type": "object", "required": ["n"], "properties": fields, "x-kubernetes-validations": guarded});
+    define(s, &with_spec(&spec));
+}
+
 /// Creates the definition and waits until it is served, with requests that both servers support.
 pub(crate) fn define(s: &mut Session, definition: &Value) {
     s.prepare(Request::new("POST", DEFINITIONS).json(definition));
@@ -36,7 +54,8 @@ pub(crate) fn widgets(s: &mut Session) {
     define(s, &definition());
 }
 
-fn widget(spec: &Value) -> Value {
+/// A widget named `w`.
+pub(crate) fn widget(spec: &Value) -> Value {
     json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec})
 }
 

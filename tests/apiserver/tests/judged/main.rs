@@ -35,6 +35,7 @@ mod representations;
 mod reviews;
 mod rules;
 mod rules_of_lists;
+mod rules_of_objects;
 mod rules_refused;
 mod schemas;
 mod selectors;

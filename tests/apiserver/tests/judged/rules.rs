@@ -7,7 +7,7 @@
 //! Next: `rules_refused.rs` has rules that no definition may carry.
 use serde_json::{Value, json};
 
-use crate::definitions::{define, definition};
+use crate::definitions::{define_rules, widget};
 use crate::harness::{Request, Session, judge};
 
 const WIDGETS: &str = "/apis/{group}/v1/namespaces/{ns}/widgets?dryRun=All";
@@ -47,19 +47,9 @@ pub(crate) fn fields() -> Value {
 }
 
 fn table(s: &mut Session, rules: &[&str]) {
-    let guarded: Vec<Value> = rules
-        .iter()
-        .enumerate()
-        .map(|(n, rule)| json!({"rule": format!("self.n != {n} || ({rule})")}))
-        .collect();
-    let mut made = definition();
-    made["spec"]["versions"] = json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-        {"type": "object", "properties": {"spec": {"type": "object", "required": ["n"], "properties": fields(),
-            "x-kubernetes-validations": guarded}}}}}]);
-    define(s, &made);
+    define_rules(s, fields(), rules);
     for n in 0..rules.len() {
-        let body = json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"n": n}});
-        s.send(Request::new("POST", WIDGETS).json(&body));
+        s.send(Request::new("POST", WIDGETS).json(&widget(&json!({"n": n}))));
     }
 }
 

@@ -5,7 +5,7 @@
 //! 2. A list whose rule says `self == oldSelf` stands alone.
 use serde_json::{Value, json};
 
-use crate::definitions::{define, definition};
+use crate::definitions::{define, define_rules, widget, with_spec};
 use crate::harness::{Request, Session, judge};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
@@ -32,6 +32,7 @@ fn fields() -> Value {
         "ints": set(&json!({"type": "integer"})), "numbers": set(&json!({"type": "number"})),
         "whole": set(&json!({"type": "number"})), "flags": set(&json!({"type": "boolean"})),
         "whens": set(&json!({"type": "string", "format": "date-time"})),
+        "moments": list(&json!({"type": "string", "format": "date-time"})),
         "either": set(&json!({"x-kubernetes-int-or-string": true})),
     })
 }
@@ -63,19 +64,8 @@ fn turned() -> Value {
 }
 
 fn table(s: &mut Session, rules: &[&str]) {
-    let guarded: Vec<Value> = rules
-        .iter()
-        .enumerate()
-        .map(|(n, rule)| json!({"rule": format!("self.n != {n} || ({rule})")}))
-        .collect();
-    let mut made = definition();
-    made["spec"]["versions"] = json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-        {"type": "object", "properties": {"spec": {"type": "object", "required": ["n"], "properties": fields(),
-            "x-kubernetes-validations": guarded}}}}}]);
-    define(s, &made);
-    let widget =
-        json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": stored()});
-    s.post(WIDGETS, &widget);
+    define_rules(s, fields(), rules);
+    s.post(WIDGETS, &widget(&stored()));
     for n in 0..rules.len() {
         let mut changed = turned();
         changed["n"] = json!(n);
@@ -169,6 +159,9 @@ const JOINED: &[&str] = &[
     "[self.set].flatten() == ['y', 'x'] && self.set.first().orValue('') == 'y' && self.sets.flatten() == ['y', 'x', 'x', 'z']",
     "type(self.set) == list && size(self.set) == 2 && self.set[?5].orValue('n') == 'n' && self.set[1] == 'x'",
     "self.set[2] == 'x'",
+    "(self.sets + oldSelf.sets).size() == 4 && (self.sets + oldSelf.sets)[3] == ['x', 'z'] && (self.sets + [])[0] == ['x', 'y']",
+    "([['x']] + self.sets)[2] == ['z', 'x'] && ([['x']] + self.sets)[0] != ['y', 'x']",
+    "(self.flags[0] ? self.set[0] : 'a') + (self.flags[1] ? self.set[1] : 'b') == 'ax'",
 ];
 
 #[test]
@@ -187,21 +180,9 @@ fn e10_rules_compare_sets_of_objects_with_an_error() {
             "(self.objects + oldSelf.objects).size() == 2",
             "oldSelf.objects[0] in self.objects",
         ];
-        let rules: Vec<Value> = rules
-            .iter()
-            .enumerate()
-            .map(|(n, rule)| json!({"rule": format!("self.n != {n} || ({rule})")}))
-            .collect();
-        let mut made = definition();
-        made["spec"]["versions"] = json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-            {"type": "object", "properties": {"spec": {"type": "object", "required": ["n"], "x-kubernetes-validations": rules,
-                "properties": {"n": {"type": "integer"}, "objects": {"type": "array", "maxItems": 4, "x-kubernetes-list-type": "set", "items": of}}}}}}}]);
-        define(s, &made);
-        let spec = json!({"n": -1, "objects": [{"k": "a"}, {"k": "b"}]});
-        s.post(
-            WIDGETS,
-            &json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}),
-        );
+        let objects = json!({"type": "array", "maxItems": 4, "x-kubernetes-list-type": "set", "items": of});
+        define_rules(s, json!({"objects": objects}), &rules);
+        s.post(WIDGETS, &widget(&json!({"n": -1, "objects": [{"k": "a"}, {"k": "b"}]})));
         for n in 0..rules.len() {
             s.patch("merge", WIDGET, &json!({"spec": {"n": n, "objects": [{"k": "b"}, {"k": "a"}]}}));
         }
@@ -209,13 +190,13 @@ fn e10_rules_compare_sets_of_objects_with_an_error() {
 }
 
 #[test]
-fn e10_rules_that_join_lists_of_sets_are_refused_here() {
+fn e10_sums_that_a_real_server_reads_anew_are_refused_here() {
     judge(|s| {
-        let mut made = definition();
-        made["spec"]["versions"] = json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-            {"type": "object", "properties": {"spec": {"type": "object", "properties": fields(),
-                "x-kubernetes-validations": [{"rule": "(self.sets + self.sets).size() == 4"}]}}}}}]);
-        s.send(Request::new("POST", DEFINITIONS).json(&made));
+        for rule in ["(self.sets + [['x']]).size() == 3", "(self.moments + self.moments).size() == 2"] {
+            let rules = json!([{"rule": rule}]);
+            let spec = json!({"type": "object", "properties": fields(), "x-kubernetes-validations": rules});
+            s.send(Request::new("POST", DEFINITIONS).json(&with_spec(&spec)));
+        }
     });
 }
 
@@ -223,17 +204,14 @@ fn e10_rules_that_join_lists_of_sets_are_refused_here() {
 fn e10_a_list_that_may_not_change_may_change_its_order_if_it_is_no_plain_list() {
     judge(|s| {
         let mut all = fields();
-        for name in ["plain", "set", "list", "within", "sets", "named"] {
+        let names = ["plain", "set", "list", "within", "sets", "named"];
+        for name in names {
             all[name]["x-kubernetes-validations"] =
                 json!([{"rule": "self == oldSelf", "message": "it is fixed"}]);
         }
-        let mut made = definition();
-        made["spec"]["versions"] = json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-            {"type": "object", "properties": {"spec": {"type": "object", "properties": all}}}}}]);
-        define(s, &made);
-        let widget = json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": stored()});
-        s.post(WIDGETS, &widget);
-        for name in ["plain", "set", "list", "within", "sets", "named"] {
+        define(s, &with_spec(&json!({"type": "object", "properties": all})));
+        s.post(WIDGETS, &widget(&stored()));
+        for name in names {
             s.patch("merge", WIDGET, &json!({"spec": {name: turned()[name]}}));
         }
         for (name, other) in [
@@ -250,7 +228,7 @@ fn e10_a_list_that_may_not_change_may_change_its_order_if_it_is_no_plain_list() 
 
 /// A definition that is made narrower: a rule for `within` and one for `loose`, and fewer elements of `list`.
 fn narrow(s: &mut Session, spec: &Value) {
-    let version = |narrow: bool| {
+    let made = |narrow: bool| {
         let mut all = json!({"within": fields()["within"], "set": fields()["set"], "list": fields()["list"],
             "bad": {"type": "object", "properties": {"n": {"type": "integer"}}}, "loose": {"type": "object",
             "properties": {"n": {"type": "integer"}, "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}});
@@ -262,16 +240,12 @@ fn narrow(s: &mut Session, spec: &Value) {
             all["list"]["maxItems"] = json!(1);
             all["bad"]["x-kubernetes-validations"] = json!([{"rule": "1 / (self.n - 1) > 0"}]);
         }
-        json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-            {"type": "object", "properties": {"spec": {"type": "object", "properties": all}}}}}])
+        with_spec(&json!({"type": "object", "properties": all}))
     };
-    let mut made = definition();
-    made["spec"]["versions"] = version(false);
-    define(s, &made);
-    let mut widget =
-        json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec});
+    define(s, &made(false));
+    let mut widget = widget(spec);
     s.post(WIDGETS, &widget);
-    let narrower = json!({"spec": {"versions": version(true)}}).to_string();
+    let narrower = json!({"spec": {"versions": made(true)["spec"]["versions"]}}).to_string();
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}";
     s.prepare(Request::new("PATCH", path).body("application/merge-patch+json", narrower));
     widget["metadata"]["name"] = json!("other");

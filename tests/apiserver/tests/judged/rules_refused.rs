@@ -5,17 +5,14 @@
 //! 1. One rule each, because several would be reported together.
 use serde_json::{Value, json};
 
-use crate::definitions::definition;
+use crate::definitions::with_spec;
 use crate::harness::{Request, Session, judge};
 use crate::rules::fields;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
 
 fn post(s: &mut Session, spec: &Value) {
-    let mut made = definition();
-    made["spec"]["versions"] = json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-        {"type": "object", "properties": {"spec": spec}}}}]);
-    s.send(Request::new("POST", DEFINITIONS).json(&made));
+    s.send(Request::new("POST", DEFINITIONS).json(&with_spec(spec)));
 }
 
 fn each(s: &mut Session, rules: &[Value]) {

@@ -4,21 +4,17 @@
 //! one fault, because a real server reports the faults of several members in random order.
 use serde_json::{Value, json};
 
-use crate::definitions::{define, definition};
+use crate::definitions::{define, widget, with_spec};
 use crate::harness::{Request, Session, judge};
 
 const WIDGETS: &str = "/apis/{group}/v1/namespaces/{ns}/widgets";
 
-fn define_spec(s: &mut Session, spec: Value) {
-    let mut made = definition();
-    made["spec"]["versions"] = json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-        {"type": "object", "properties": {"spec": spec}}}}]);
-    define(s, &made);
+fn define_spec(s: &mut Session, spec: &Value) {
+    define(s, &with_spec(spec));
 }
 
 fn post(s: &mut Session, spec: &Value) {
-    let body = json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec});
-    s.send(Request::new("POST", format!("{WIDGETS}?dryRun=All&fieldValidation=Strict")).json(&body));
+    s.send(Request::new("POST", format!("{WIDGETS}?dryRun=All&fieldValidation=Strict")).json(&widget(spec)));
 }
 
 #[test]
@@ -26,7 +22,7 @@ fn e10_scalars_have_types_bounds_and_formats() {
     judge(|s| {
         define_spec(
             s,
-            json!({"type": "object", "required": ["size"], "properties": {
+            &json!({"type": "object", "required": ["size"], "properties": {
                 "size": {"type": "integer", "minimum": 1, "maximum": 10, "format": "int32"},
                 "big": {"type": "integer"},
                 "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
@@ -73,7 +69,7 @@ fn e10_lists_and_maps_have_sizes_and_keys() {
     judge(|s| {
         define_spec(
             s,
-            json!({"type": "object", "properties": {
+            &json!({"type": "object", "properties": {
                 "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}, "maxItems": 3, "minItems": 1},
                 "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
                     "type": "object", "required": ["name"], "properties": {
@@ -91,6 +87,8 @@ fn e10_lists_and_maps_have_sizes_and_keys() {
             json!({"ports": [{"name": "a"}, {"name": "a"}]}),
             json!({"ports": [{"n": 1}]}),
             json!({"ports": [{"name": "a"}, null]}),
+            json!({"ports": ["x"]}),
+            json!({"tags": ["a", "a", "b", "a", "b"]}),
             json!({"m": {"a": "b"}}),
             json!({"m": {}}),
             json!({"m": {"a": 1, "b": 2, "c": 3}}),
@@ -105,7 +103,7 @@ fn e10_nulls_defaults_and_unknown_fields() {
     judge(|s| {
         define_spec(
             s,
-            json!({"type": "object", "properties": {
+            &json!({"type": "object", "properties": {
                 "nul": {"type": "string", "nullable": true},
                 "nuld": {"type": "string", "nullable": true, "default": "x"},
                 "nnd": {"type": "string", "default": "y"},
@@ -129,6 +127,12 @@ fn e10_nulls_defaults_and_unknown_fields() {
             json!({"emb": {"x": 1}}),
             json!({"emb": {"apiVersion": "v1", "kind": "Foo", "x": 1, "metadata": {"name": "a", "x": 1}}}),
             json!({"emb": {"apiVersion": "v1", "kind": "Foo", "x": 1, "metadata": {"name": "a"}}}),
+            json!({"emb": {"apiVersion": "", "kind": "Foo"}}),
+            json!({"emb": {"apiVersion": "a/b/c", "kind": "Foo"}}),
+            json!({"emb": {"apiVersion": "v1", "kind": ""}}),
+            json!({"emb": {"apiVersion": "v1", "kind": "1_x"}}),
+            json!({"emb": {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "A_b:c"}}}),
+            json!({"emb": {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "a/b"}}}),
         ] {
             post(s, &spec);
         }
@@ -141,7 +145,7 @@ fn e10_schemas_are_combined() {
         let both = json!({"a": {"type": "string"}, "b": {"type": "string"}});
         define_spec(
             s,
-            json!({"type": "object", "properties": {
+            &json!({"type": "object", "properties": {
                 "one": {"type": "object", "properties": both, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
                 "some": {"type": "object", "properties": both, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
                 "no": {"type": "string", "not": {"enum": ["bad"]}},
@@ -168,7 +172,7 @@ fn e10_rules_report_where_and_why_they_fail() {
     judge(|s| {
         define_spec(
             s,
-            json!({"type": "object",
+            &json!({"type": "object",
             "x-kubernetes-validations": [
                 {"rule": "!has(self.min) || !has(self.max) || self.min <= self.max",
                     "messageExpression": "self.min > 0 ? 'min above max' : 'odd'"},

@@ -5,7 +5,7 @@
 //! 1. Every error names the path to its value, as `.spec.ports: duplicate entries for key [port=80]`.
 //! 2. After the first undeclared field of an object the rest of that object is not checked.
 //!
-//! Next: `apply.rs` calls this first.
+//! Next: `mod.rs` calls this first.
 use std::collections::BTreeSet;
 
 use serde_json::Value;

@@ -6,7 +6,7 @@
 //! 2. A field in no set stays, unless it lies below a removed item.
 //! 3. A map or list that loses its last member stays, empty, unless it is removed itself.
 //!
-//! Next: `apply.rs` calls it between merging and comparing.
+//! Next: `mod.rs` calls it between merging and comparing.
 use serde_json::Value;
 
 use super::compare;

@@ -33,7 +33,7 @@ pub(super) fn check(
     let mut check = Check {
         info: program.source_info(),
         scope,
-        lists_of_sets: has_lists_of_sets(source),
+        read_anew: has_lists_read_anew(source),
         used: BTreeSet::new(),
         issues: Vec::new(),
         depth: 0,
@@ -86,20 +86,38 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether it is a list that is a set or a map, or holds such lists.
-    fn holds_sets(self) -> bool {
-        match self {
-            Self::Of(source, _) if matches!(source.list_type.as_deref(), Some("set" | "map")) => true,
-            Self::Unknown => false,
-            _ => self.element().holds_sets(),
-        }
+    fn is_list(self) -> bool {
+        matches!(self, Self::Of(Source { items: Some(_), .. }, _))
+    }
+
+    fn is_map(self) -> bool {
+        matches!(self, Self::Of(Source { additional_properties: Some(Others::Typed(_)), .. }, false))
+    }
+
+    /// Whether it is a time, a duration or bytes, which are texts in the object.
+    fn is_formed(self) -> bool {
+        matches!(self, Self::Of(of, _) if of.kind == "string" && self.type_name().is_none())
+    }
+
+    /// Whether it is the same value in any list. A real server reads what was added to a list once more, by that list's
+    /// schema: it cannot read a time, and a list may become a set.
+    fn stays(self) -> bool {
+        !matches!(self, Self::Unknown) && !self.is_list() && !self.is_map() && !self.is_formed()
+    }
+
+    /// Whether another value of this type is a set, or a map, where this one is.
+    fn has_kinds_of(self, other: Self) -> bool {
+        let (Self::Of(own, _), Self::Of(of, _)) = (self, other) else { return true };
+        let kind = |of: &'a Source| of.list_type.as_deref().filter(|kind| *kind != "atomic");
+        kind(own) == kind(of) && self.element().has_kinds_of(other.element())
     }
 }
 
 struct Check<'a> {
     info: &'a SourceInfo,
     scope: Vec<(&'a str, Shape<'a>)>,
-    lists_of_sets: bool,
+    /// Whether the object has lists that `+` may not join here.
+    read_anew: bool,
     used: BTreeSet<String>,
     issues: Vec<(u64, String)>,
     depth: usize,
@@ -201,19 +219,25 @@ impl<'a> Check<'a> {
     }
 
     fn call(&mut self, id: u64, call: &'a CallExpr) -> Shape<'a> {
-        if let (operators::OPT_SELECT, [operand, name]) = (&*call.func_name, &*call.args)
-            && let Expr::Literal(LiteralValue::String(name)) = &name.expr
-        {
-            let operand = self.visit(operand);
-            self.field(id, operand, name.inner());
-            return Shape::Unknown;
-        }
-        if let (operators::INDEX, [of, at]) = (&*call.func_name, &*call.args) {
-            self.visit(at);
-            return self.visit(of).element();
-        }
-        if let (operators::ADD, [left, right]) = (&*call.func_name, &*call.args) {
-            return self.sum(id, left, right);
+        match (&*call.func_name, call.target.as_deref(), &*call.args) {
+            (operators::OPT_SELECT, _, [operand, name]) => {
+                if let Expr::Literal(LiteralValue::String(name)) = &name.expr {
+                    let operand = self.visit(operand);
+                    return self.field(id, operand, name.inner());
+                }
+            }
+            (operators::INDEX, _, [of, at]) => {
+                self.visit(at);
+                return self.visit(of).element();
+            }
+            (operators::ADD, _, [left, right]) => return self.sum(id, left, right),
+            (operators::CONDITIONAL, _, [condition, yes, no]) => {
+                self.visit(condition);
+                return self.either(yes, no);
+            }
+            ("or" | "orValue", Some(target), [other]) => return self.either(target, other),
+            ("value", Some(target), []) => return self.visit(target),
+            _ => {}
         }
         let name = match call.target.as_deref() {
             Some(IdedExpr { expr: Expr::Ident(prefix), .. }) if library::is_namespace(prefix) => {
@@ -233,29 +257,36 @@ impl<'a> Check<'a> {
         self.all(&call.args)
     }
 
-    /// A real server gives the elements of the right list the kind of those of the left, which this one does not.
+    /// Two values of one type: what is known of one of them.
+    fn either(&mut self, one: &'a IdedExpr, other: &'a IdedExpr) -> Shape<'a> {
+        match (self.visit(one), self.visit(other)) {
+            (Shape::Unknown, other) => other,
+            (one, _) => one,
+        }
+    }
+
     fn sum(&mut self, id: u64, left: &'a IdedExpr, right: &'a IdedExpr) -> Shape<'a> {
-        let parts = [(left, self.visit(left)), (right, self.visit(right))];
-        let scalar = parts.iter().any(|(_, shape)| shape.type_name().is_some());
-        let may_hold_sets = |(tree, shape): &(&IdedExpr, Shape<'_>)| match shape {
-            Shape::Unknown => may_be_of_the_object(tree),
-            list => list.element().holds_sets(),
+        let (own, other) = (self.visit(left), self.visit(right));
+        let of_lists = |shape: Shape<'_>| shape.is_list() || matches!(shape, Shape::Unknown);
+        let (of, added) = (own.element(), other.element());
+        let joined = match own {
+            _ if !of_lists(own) || !of_lists(other) || is_empty(right) => true,
+            Shape::Unknown => added.stays() || !may_be_of_the_object(left),
+            _ => of.stays() || !of.is_formed() && other.is_list() && of.has_kinds_of(added),
         };
-        if self.lists_of_sets && !scalar && parts.iter().any(may_hold_sets) {
-            self.absent(id, "'+' of lists of sets");
+        if self.read_anew && !joined {
+            self.absent(id, "'+' of lists of lists, maps or times");
         }
-        match parts[0].1 {
-            list @ Shape::Of(Source { items: Some(_), .. }, _) => list,
-            _ => Shape::Unknown,
-        }
+        own
     }
 
     fn comprehension(&mut self, of: &'a ComprehensionExpr) -> Shape<'a> {
         let range = self.visit(&of.iter_range);
         let start = self.visit(&of.accu_init);
-        // Keys of a map are texts, whatever its values are.
         let item = match range {
             Shape::Of(Source { items: Some(_), .. }, _) => range.element(),
+            // Keys of a map are texts, whatever its values are.
+            Shape::Of(Source { additional_properties: Some(_), .. }, _) => Shape::Scalar("string"),
             _ => Shape::Unknown,
         };
         let depth = self.scope.len();
@@ -273,29 +304,31 @@ impl<'a> Check<'a> {
 
 /// Whether a part of an unknown schema may be a list of the object, and not one that the rule made.
 fn may_be_of_the_object(tree: &IdedExpr) -> bool {
+    let parts =
+        |call: &CallExpr| call.target.as_deref().into_iter().chain(&call.args).any(may_be_of_the_object);
     match &tree.expr {
         // The loops of `map` and `filter` add to it.
         Expr::Ident(name) => !name.starts_with('@'),
-        Expr::Select(select) => !select.test,
-        Expr::Call(call) => matches!(
-            &*call.func_name,
-            operators::CONDITIONAL
-                | operators::INDEX
-                | operators::OPT_INDEX
-                | operators::OPT_SELECT
-                | "value"
-                | "or"
-                | "orValue"
-                | "dyn"
-        ),
+        Expr::Select(select) => !select.test && may_be_of_the_object(&select.operand),
+        Expr::Call(call) => match &*call.func_name {
+            operators::CONDITIONAL | "value" | "or" | "orValue" | "dyn" => parts(call),
+            operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => {
+                call.args.first().is_some_and(may_be_of_the_object)
+            }
+            _ => false,
+        },
         _ => false,
     }
 }
 
-/// Whether it has lists of lists that are sets or maps.
-fn has_lists_of_sets(source: &Source) -> bool {
+fn is_empty(tree: &IdedExpr) -> bool {
+    matches!(&tree.expr, Expr::List(list) if list.elements.is_empty())
+}
+
+/// Whether it has lists that a sum with them may change.
+fn has_lists_read_anew(source: &Source) -> bool {
     let mut any = false;
-    source.each(&mut |source| any |= source.items.as_deref().is_some_and(|of| Shape::of(of).holds_sets()));
+    source.each(&mut |source| any |= source.items.as_deref().is_some_and(|of| !Shape::of(of).stays()));
     any
 }
 

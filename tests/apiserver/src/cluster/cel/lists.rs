@@ -3,20 +3,23 @@
 //! Answers: when are two such lists equal, and what is their sum? The kind of the left list decides, at each depth.
 //! 1. A set is equal in any order; its sum appends what it does not hold yet.
 //! 2. A list that is a map is equal if the elements of each key are; its sum puts elements of known keys in their places.
+//!    Keys are compared as they are written: one time in two forms is two keys.
 //! 3. As on a real server, elements of a set are compared as JSON has them with the values of the other list. So a time is
 //!    in no set, nor is `1` in a set of numbers. Elements without a hash in Go (objects, lists, bytes) end the rule.
 //! 4. To the crate they are its own lists (`as_builtin`): all its functions take them, also on the right of an operator.
 use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cel::ExecutionError;
 use cel::common::traits::{Adder, Container, Indexer, Iterable, Sizer, Zeroer};
-use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelString, Kind, LIST_TYPE, Type};
+use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelString, Kind, LIST_TYPE, Type};
 use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
 use serde_json::Value as Json;
 
 use super::Cel;
 use super::names::escape;
+use super::object::Object;
 use crate::cluster::schema::source::Source;
 
 #[cfg(test)]
@@ -28,10 +31,9 @@ pub(crate) fn list(source: &Source, written: &[Json], items: Vec<Cel>) -> Cel {
     let manner = match source.list_type.as_deref() {
         Some("set") => Manner::Set(written.iter().map(Mark::written).collect()),
         Some("map") => {
-            // A real server looks for an escaped name in the unescaped object, and finds nothing.
-            let names =
-                source.list_map_keys.iter().filter(|name| escape(name).is_none_or(|seen| *seen == ***name));
-            Manner::Map(names.cloned().collect())
+            let names = source.list_map_keys.iter();
+            // A real server looks for the escaped name in the unescaped object, and finds nothing.
+            Manner::Map(names.map(|name| escape(name).map_or_else(|| name.clone(), Into::into)).collect())
         }
         _ => Manner::Plain,
     };
@@ -56,12 +58,10 @@ enum Manner {
 }
 
 /// What tells an element of a set from others, as Go compares them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Mark {
-    Bool(bool),
-    Int(i64),
-    Double(f64),
-    Text(String),
+    /// A scalar as JSON has it.
+    Scalar(Json),
     /// It equals no element. If it has no hash, its type in Go.
     Unequal(&'static str),
 }
@@ -70,35 +70,32 @@ impl Mark {
     fn written(value: &Json) -> Self {
         match value {
             Json::Null => Self::Unequal(""),
-            Json::Bool(value) => Self::Bool(*value),
-            Json::Number(number) => {
-                number.as_i64().map_or_else(|| Self::Double(number.as_f64().unwrap_or_default()), Self::Int)
-            }
-            Json::String(text) => Self::Text(text.clone()),
             Json::Array(_) => Self::Unequal("[]interface {}"),
             Json::Object(_) => Self::Unequal("map[string]interface {}"),
+            scalar => Self::Scalar(scalar.clone()),
         }
     }
 
     fn of(value: &dyn Val) -> Self {
         if let Some(text) = value.downcast_ref::<CelString<'_>>() {
-            return Self::Text(text.inner().to_owned());
+            return Self::Scalar(text.inner().into());
         }
-        let number = value.downcast_ref::<CelInt>().map(|number| Self::Int(*number.inner()));
-        let double = || value.downcast_ref::<CelDouble>().map(|number| Self::Double(*number.inner()));
-        let truth = || value.downcast_ref::<CelBool>().map(|truth| Self::Bool(*truth.inner()));
-        number.or_else(double).or_else(truth).unwrap_or_else(|| {
-            Self::Unequal(match value.get_type().kind() {
+        let number = value.downcast_ref::<CelInt>().map(|number| Json::from(*number.inner()));
+        let double = || value.downcast_ref::<CelDouble>().map(|number| Json::from(*number.inner()));
+        let truth = || value.downcast_ref::<CelBool>().map(|truth| Json::from(*truth.inner()));
+        match number.or_else(double).or_else(truth) {
+            Some(scalar) => Self::written(&scalar),
+            None => Self::Unequal(match value.get_type().kind() {
                 Kind::List => "[]interface {}",
                 Kind::Map => "map[string]interface {}",
                 Kind::Bytes => "[]uint8",
                 _ => "",
-            })
-        })
+            }),
+        }
     }
 
-    fn is_in(&self, marks: &[Self]) -> bool {
-        !matches!(self, Self::Unequal(_)) && marks.contains(self)
+    fn is_in(&self, marks: &HashSet<Self>) -> bool {
+        matches!(self, Self::Scalar(_)) && marks.contains(self)
     }
 
     /// Looks into the hash, as Go does before it compares.
@@ -110,6 +107,11 @@ impl Mark {
             FAULT.set(Some(of));
         }
     }
+}
+
+/// The hashes of a set's elements.
+fn hashes(marks: &[Mark]) -> HashSet<Mark> {
+    marks.iter().inspect(|mark| mark.hash()).cloned().collect()
 }
 
 thread_local! {
@@ -126,22 +128,16 @@ pub(super) fn hashed<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, St
         .map_or(result, |of| Err(format!("internal error: runtime error: hash of unhashable type {of}")))
 }
 
-/// The keys of an element; none if it is no object.
-type Key<'b, 'v> = Option<Vec<Option<CowVal<'b, 'v>>>>;
-
-fn key<'b, 'v>(names: &[Box<str>], element: &'b (dyn Val + 'v)) -> Key<'b, 'v> {
-    let element = element.downcast_ref::<CelMap<'_>>()?;
-    Some(names.iter().map(|name| element.get(&CelString::from(&**name)).ok()).collect())
+/// The keys of an element as they are written; none if it is no object of the object.
+fn key<'b>(names: &[Box<str>], element: &'b dyn Val) -> Option<Vec<&'b Json>> {
+    let element = element.downcast_ref::<Object>()?;
+    Some(names.iter().map(|name| element.written(name)).collect())
 }
 
-fn keys<'b, 'v>(names: &[Box<str>], items: &'b CelList<'v>) -> Vec<Key<'b, 'v>> {
-    items.inner().iter().map(|item| key(names, &**item)).collect()
-}
-
-/// Where the element of a key is.
-fn position(keys: &[Key<'_, '_>], wanted: &Key<'_, '_>) -> Option<usize> {
-    wanted.as_ref()?;
-    keys.iter().rposition(|key| key == wanted)
+/// Where the element of each key is.
+fn places<'b>(names: &[Box<str>], items: &'b CelList<'_>) -> HashMap<Vec<&'b Json>, usize> {
+    let keys = items.inner().iter().enumerate();
+    keys.filter_map(|(at, item)| Some((key(names, &**item)?, at))).collect()
 }
 
 /// The sum of a list without a kind.
@@ -152,14 +148,14 @@ fn appended<'w>(own: &CelList<'w>, other: &CelList<'w>) -> Listed<'w> {
 
 /// The sum of two sets.
 fn joined<'w>(own: &CelList<'w>, marks: &[Mark], other: &CelList<'w>) -> Listed<'w> {
-    marks.iter().for_each(Mark::hash);
     let mut items: Vec<_> = own.inner().iter().map(|item| item.clone_as_boxed()).collect();
-    let mut marks = marks.to_vec();
+    let (mut known, mut marks) = (hashes(marks), marks.to_vec());
     for item in other.inner() {
         let mark = Mark::of(&**item);
         mark.hash();
-        if !mark.is_in(&marks) {
+        if !mark.is_in(&known) {
             items.push(item.clone_as_boxed());
+            known.insert(mark.clone());
             marks.push(mark);
         }
     }
@@ -169,10 +165,10 @@ fn joined<'w>(own: &CelList<'w>, marks: &[Mark], other: &CelList<'w>) -> Listed<
 /// The sum of two lists that are maps.
 fn merged<'w>(own: &CelList<'w>, names: &Arc<[Box<str>]>, other: &CelList<'w>) -> Listed<'w> {
     let mut items: Vec<_> = own.inner().iter().map(|item| item.clone_as_boxed()).collect();
-    let keys = keys(names, own);
+    let places = places(names, own);
     for item in other.inner().iter() {
-        match position(&keys, &key(names, &**item)) {
-            Some(at) => items[at] = item.clone_as_boxed(),
+        match key(names, &**item).and_then(|key| places.get(&key)) {
+            Some(at) => items[*at] = item.clone_as_boxed(),
             None => items.push(item.clone_as_boxed()),
         }
     }
@@ -236,17 +232,17 @@ impl Val for Listed<'_> {
         match &self.manner {
             Manner::Plain => self.items.equals(other),
             Manner::Set(marks) => {
-                marks.iter().for_each(Mark::hash);
+                let marks = hashes(marks);
                 other.inner().iter().map(|item| Mark::of(&**item)).all(|mark| {
                     mark.hash();
-                    mark.is_in(marks)
+                    mark.is_in(&marks)
                 })
             }
             Manner::Map(names) => {
-                let keys = keys(names, &self.items);
+                let places = places(names, &self.items);
                 other.inner().iter().all(|item| {
-                    let own = position(&keys, &key(names, &**item));
-                    own.is_some_and(|at| self.items[at].equals(&**item))
+                    let own = key(names, &**item).and_then(|key| places.get(&key));
+                    own.is_some_and(|at| self.items[*at].equals(&**item))
                 })
             }
         }

@@ -9,7 +9,7 @@
 //!    its line and a mark under its place.
 //!
 //! Next: `check.rs` looks for what is not there; `library.rs`, `net.rs` and `quantity.rs` have the functions; `lists.rs` has
-//! lists that are sets or maps, `search.rs` searches them.
+//! lists that are sets or maps, `object.rs` has objects, `search.rs` searches in both.
 
 mod check;
 mod functions;
@@ -17,6 +17,7 @@ mod library;
 mod lists;
 mod names;
 mod net;
+mod object;
 mod quantity;
 mod search;
 mod url;
@@ -37,6 +38,7 @@ use crate::cluster::schema::source::Source;
 
 pub(crate) use lists::list;
 pub(crate) use names::{escape, is_seen};
+pub(crate) use object::object;
 
 /// How many characters an expression may have, as on a real server.
 const LONGEST: usize = 100_000;
@@ -79,9 +81,7 @@ impl Expression {
             let program = library::LANGUAGE.compile(text).map_err(|errors| of_syntax(text, &errors))?;
             let (variables, result) = check::check(&program, source, whole)?;
             let mut tree = program.expression().clone();
-            if has_kinds(source) {
-                search::replace(&mut tree);
-            }
+            search::replace(&mut tree);
             Ok(Self { tree, variables, result })
         })
     }
@@ -97,13 +97,6 @@ impl Expression {
     pub(crate) fn run(&self, variables: &Context<'_, 'static>) -> Result<Value, String> {
         lists::hashed(|| Value::resolve(&self.tree, variables).map_err(words))
     }
-}
-
-/// Whether it has lists that are sets or maps.
-fn has_kinds(source: &Source) -> bool {
-    let mut any = false;
-    source.each(&mut |source| any |= matches!(source.list_type.as_deref(), Some("set" | "map")));
-    any
 }
 
 /// The variables of a rule: the value of its place, and the one before.

@@ -75,3 +75,37 @@ fn a_deep_rule_is_evaluated_or_refused_and_ends_no_thread() {
         assert!(told(&rule).is_err());
     }
 }
+
+#[test]
+fn what_rules_cannot_read_of_objects_takes_part_in_their_equality() {
+    let text = json!({"type": "string"});
+    let element = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+        "k": text, "1a": text, "n": {"type": "integer", "nullable": true},
+        "o": {"type": "object", "nullable": true, "properties": {"x": {"type": "integer"}}},
+        "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        "any": {"x-kubernetes-preserve-unknown-fields": true}}});
+    let schema = json!({"type": "array", "items": element});
+    for (one, other, equal) in [
+        (json!({"k": "x", "u": 1}), json!({"k": "x", "u": 1}), true),
+        (json!({"k": "x", "u": 1}), json!({"k": "x", "u": 2}), false),
+        (json!({"k": "x", "u": 1}), json!({"k": "x", "v": 2}), true),
+        (json!({"k": "x", "u": 1}), json!({"k": "x"}), false),
+        (json!({"u": 1}), json!({"k": "x"}), true),
+        (json!({"k": "x"}), json!({"u": 1}), false),
+        (json!({"n": null}), json!({}), false),
+        (json!({"n": null}), json!({"n": 1}), false),
+        (json!({"n": 1}), json!({"n": null}), false),
+        (json!({"n": null}), json!({"o": null}), true),
+        (json!({"o": null}), json!({"o": {"x": 1}}), false),
+        (json!({"1a": "p"}), json!({"1a": "q"}), false),
+        (json!({"open": {"x": 1}}), json!({"open": {"x": 2}}), false),
+        (json!({"any": {"x": 1}}), json!({"any": {"y": 1}}), false),
+    ] {
+        let given = json!([one, other]);
+        assert_eq!(run("self[0] == self[1]", &schema, &given), Ok(equal.into()), "{given}");
+        assert_eq!(run("self[0] in [self[1]]", &schema, &given), Ok(equal.into()), "{given}");
+    }
+    let null = json!([{"n": null, "k": "x"}]);
+    assert_eq!(run("has(self[0].n) || self[0].?n.hasValue()", &schema, &null), Ok(false.into()));
+    assert_eq!(run("self[0].n == 1", &schema, &null), Err("no such key: n".to_owned()));
+}

@@ -54,8 +54,9 @@ pub(crate) fn complete(kind: &Kind, body: &mut Value) {
 
 /// What is wrong with a definition or a custom object that is about to be stored.
 ///
-/// `old` is the stored state it replaces; what did not change since is not checked again.
-pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<Cause> {
+/// `old` is the stored state it replaces; what did not change since is not checked again. Of a `status` that is written
+/// alone, only that is checked.
+pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>, status: bool) -> Vec<Cause> {
     if kind.is_definition() {
         match old {
             None => body["status"] = first_status(body),
@@ -64,9 +65,14 @@ pub(crate) fn judge(kind: &Kind, body: &mut Value, old: Option<&Value>) -> Vec<C
         return check::causes(body, old);
     }
     let Some(definition) = &kind.definition else { return Vec::new() };
-    // A schema may require them, and the stored state does not have them.
+    // A schema may require them, rules read them, and the stored state does not have them.
     set_type(body, &kind.api_version(), &kind.kind);
-    definition.judge(body, old)
+    let mut old = old.cloned();
+    if let Some(old) = &mut old {
+        set_type(old, &kind.api_version(), &kind.kind);
+    }
+    let old = old.as_ref();
+    if status { definition.judge_status(body, old) } else { definition.judge(body, old) }
 }
 
 /// The kinds that a definition adds once its names are accepted, the stored version first.

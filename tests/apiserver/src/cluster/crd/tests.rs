@@ -1,6 +1,6 @@
 //! Definitions: the checks of their schemas, on the core.
 //!
-//! They answer the questions of `check.rs` and what it calls; `tests/judged/definitions_refused.rs` compares the texts
+//! They answer the questions of `definition/check.rs` and what it calls; `tests/judged/definitions_refused.rs` compares the texts
 //! with a real server.
 use serde_json::{Value, json};
 

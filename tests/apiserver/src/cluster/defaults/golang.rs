@@ -7,7 +7,7 @@
 //!    missing members.
 //! 2. `write` adds members that are written although they are zero. Writing an object that was read and written
 //!    changes nothing.
-//! 3. Times are written in UTC, without (Time) or with six (MicroTime) digits; amounts as in `quantity.rs`.
+//! 3. Times are written in UTC, without (Time) or with six (MicroTime) digits; amounts as in `schema/quantity.rs`.
 //!
 //! Next: `mod.rs` calls both.
 use serde_json::{Map, Value};

@@ -1,54 +1,64 @@
 //! Lists that are sets or maps: no item, and no key, may be there twice. And embedded objects.
 //!
-//! Answers: which items are duplicates, and which embedded objects lack a type or a valid name?
-//! 1. A list that did not change is not checked again.
-use std::collections::BTreeSet;
+//! Answers: which items are duplicates, and which embedded objects lack a valid type or name?
+//! 1. Neither asks what was stored before; `version.rs` does.
+//! 2. A third item that is the same is not told.
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::validate::{below, same_item};
+use super::refuse_label;
+use super::validate::below;
 use crate::cluster::names::{self, NameRule};
 use crate::cluster::schema::source::{Others, Source};
 use crate::cluster::status::Cause;
 
-/// The causes below `path`, in the order of the object.
-pub(super) fn check(
-    source: &Source,
-    path: &str,
-    value: &Value,
-    old: Option<&Value>,
-    causes: &mut Vec<Cause>,
-) {
-    if old == Some(value) {
-        return;
-    }
+/// The items that are there twice, in the order of the object, and the first without keys of a list that is a map.
+pub(super) fn duplicates(source: &Source, value: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    each(source, "", value, &mut |source, path, value| {
+        if let Value::Array(items) = value {
+            causes.extend(repeated(source, path, items));
+        }
+    });
+    causes
+}
+
+/// What is wrong with embedded objects, in the order of the object.
+pub(super) fn embedded(source: &Source, value: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    each(source, "", value, &mut |source, path, value| {
+        if let (true, Value::Object(members)) = (source.embedded, value) {
+            embedded_in(path, members, &mut causes);
+        }
+    });
+    causes
+}
+
+/// Calls `visit` with a value and all values of a schema below it.
+fn each(source: &Source, path: &str, value: &Value, visit: &mut impl FnMut(&Source, &str, &Value)) {
+    visit(source, path, value);
     match value {
         Value::Array(items) => {
-            duplicates(source, path, items, causes);
             let Some(of) = &source.items else { return };
             for (index, item) in items.iter().enumerate() {
-                let old = same_item(source, old, index, item);
-                check(of, &format!("{path}[{index}]"), item, old, causes);
+                each(of, &format!("{path}[{index}]"), item, visit);
             }
         }
         Value::Object(members) => {
-            if source.embedded {
-                embedded(path, members, causes);
-            }
             for (name, value) in members {
-                let of = match (source.properties.get(name.as_str()), &source.additional_properties) {
-                    (Some(of), _) => of,
-                    (None, Some(Others::Typed(of))) => of,
-                    (None, _) => continue,
-                };
-                check(of, &below(path, name), value, old.and_then(|old| old.get(name)), causes);
+                match (source.properties.get(name.as_str()), &source.additional_properties) {
+                    (Some(of), _) => each(of, &below(path, name), value, visit),
+                    (None, Some(Others::Typed(of))) => each(of, &format!("{path}[{name}]"), value, visit),
+                    (None, _) => {}
+                }
             }
         }
         _ => {}
     }
 }
 
-fn duplicates(source: &Source, path: &str, items: &[Value], causes: &mut Vec<Cause>) {
+fn repeated(source: &Source, path: &str, items: &[Value]) -> Vec<Cause> {
     let key = |item: &Value| match source.list_type.as_deref() {
         Some("set") => Some(item.clone()),
         Some("map") => {
@@ -60,27 +70,51 @@ fn duplicates(source: &Source, path: &str, items: &[Value], causes: &mut Vec<Cau
         }
         _ => None,
     };
-    let mut seen = BTreeSet::new();
-    for (index, item) in items.iter().enumerate() {
-        let Some(key) = key(item) else { return };
-        if !seen.insert(key.to_string()) {
-            let message = format!("Duplicate value: {key}");
-            causes.push(Cause { reason: "FieldValueDuplicate", message, field: format!("{path}[{index}]") });
-        }
+    let mut odd = items.iter().enumerate().filter(|(_, item)| !item.is_object() && !item.is_null());
+    if source.list_type.as_deref() == Some("map")
+        && let Some((index, item)) = odd.next()
+    {
+        let message = format!("Invalid value: {item}: must be an object for an array of list-type map");
+        return vec![Cause { reason: "FieldValueInvalid", message, field: format!("{path}[{index}]") }];
     }
+    let mut times = HashMap::new();
+    let repeated = items.iter().enumerate().filter_map(|(index, item)| {
+        let key = key(item)?;
+        let message = format!("Duplicate value: {key}");
+        let before = times.entry(key).or_insert(0);
+        *before += 1;
+        let field = format!("{path}[{index}]");
+        (*before == 2).then_some(Cause { reason: "FieldValueDuplicate", message, field })
+    });
+    repeated.collect()
 }
 
-fn embedded(path: &str, members: &Map<String, Value>, causes: &mut Vec<Cause>) {
+fn embedded_in(path: &str, members: &Map<String, Value>, causes: &mut Vec<Cause>) {
     for name in ["apiVersion", "kind"] {
-        if members.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
-            causes.push(Cause::required(&below(path, name), ""));
-        }
+        let at = below(path, name);
+        let Some(value) = members.get(name) else {
+            causes.push(Cause::required(&at, ""));
+            continue;
+        };
+        let text = value.as_str().unwrap_or_default();
+        let why = match name {
+            _ if !value.is_string() => Some("must be a string".to_owned()),
+            _ if text.is_empty() => Some("must not be empty".to_owned()),
+            "kind" => refuse_label(&text.to_lowercase())
+                .map(|why| format!("may have mixed case, but should otherwise match: {why}")),
+            _ if text.matches('/').count() > 1 => Some(format!("unexpected GroupVersion string: {text}")),
+            _ => None,
+        };
+        let cause = |why| Cause {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {value}: {why}"),
+            field: at,
+        };
+        causes.extend(why.map(cause));
     }
     let name = members.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
     let name = name.unwrap_or_default();
-    if !name.is_empty() {
-        let faults = names::faults(name, NameRule::Subdomain);
-        let at = format!("{path}.metadata.name");
-        causes.extend(faults.iter().map(|why| Cause::invalid(&at, name, why)));
-    }
+    let faults = names::faults(name, NameRule::PathSegment);
+    let at = format!("{path}.metadata.name");
+    causes.extend(faults.iter().map(|why| Cause::invalid(&at, name, why)));
 }

@@ -16,6 +16,8 @@ mod rule_checks;
 mod rules;
 mod schema_checks;
 mod structural;
+#[cfg(test)]
+mod tests;
 mod validate;
 #[cfg(feature = "cel")]
 mod values;

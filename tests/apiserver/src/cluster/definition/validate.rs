@@ -2,9 +2,9 @@
 //!
 //! Answers: which fields of this object break the schema, with the texts of the API? `lists.rs` checks lists that are
 //! sets or maps, `rules.rs` evaluates rules.
-//! 1. A value that did not change since the stored object is not checked again (ratcheting).
+//! 1. A value that did not change since the stored object is not checked again (ratcheting), except by combinations.
 //! 2. Members are checked in alphabetical order (a real server's order differs from request to request).
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
@@ -34,6 +34,11 @@ struct At<'a> {
 /// `spec.name`, `spec.items[0]`.
 pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// The type of an object is always checked: it does not tell what was stored.
+pub(super) fn is_type(path: &str) -> bool {
+    matches!(path, "apiVersion" | "kind")
 }
 
 impl<'a> Check<'a> {
@@ -176,8 +181,9 @@ impl<'a> Check<'a> {
 
     fn list(&mut self, source: &Source, at: At<'_>, items: &[Value]) {
         if let Some(of) = &source.items {
+            let stored = Stored::new(source, at.old);
             for (index, value) in items.iter().enumerate() {
-                let old = same_item(source, at.old, index, value);
+                let old = stored.get(value);
                 self.at(of, At { path: &format!("{}[{index}]", at.path), value, old });
             }
         }
@@ -216,8 +222,9 @@ impl<'a> Check<'a> {
                 (None, _) => None,
             };
             if let Some(of) = of {
-                let old = at.old.and_then(|old| old.get(name));
-                self.at(of, At { path: &below(at.path, name), value, old });
+                let path = below(at.path, name);
+                let old = at.old.filter(|_| !is_type(&path)).and_then(|old| old.get(name));
+                self.at(of, At { path: &path, value, old });
             }
         }
     }
@@ -230,6 +237,8 @@ impl<'a> Check<'a> {
     }
 
     fn combinations(&mut self, source: &Source, at: At<'_>) {
+        // What a combination says of a value that did not change is checked again.
+        let at = At { old: None, ..at };
         // An `int-or-string` has its two types in an anyOf.
         let any: &[Source] = if source.int_or_string { &[] } else { &source.any_of };
         if !any.is_empty() {
@@ -269,21 +278,36 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The stored item that is the same as this one: by its keys in a list that is a map, else none.
-pub(super) fn same_item<'a>(
-    source: &Source,
-    old: Option<&'a Value>,
-    _index: usize,
-    item: &Value,
-) -> Option<&'a Value> {
-    let old = old.and_then(Value::as_array)?;
-    match source.list_type.as_deref() {
-        Some("map") => {
-            let keys = &source.list_map_keys;
-            old.iter().find(|old| keys.iter().all(|key| old.get(&**key) == item.get(&**key)))
+/// The elements of a stored list by their keys; none unless it is a map.
+pub(super) struct Stored<'a> {
+    keys: &'a [Box<str>],
+    items: HashMap<Vec<&'a Value>, &'a Value>,
+}
+
+impl<'a> Stored<'a> {
+    pub(super) fn new(source: &'a Source, old: Option<&'a Value>) -> Self {
+        let map = source.list_type.as_deref() == Some("map");
+        let keys = if map { &*source.list_map_keys } else { &[] };
+        let mut items = HashMap::new();
+        for item in old.and_then(Value::as_array).into_iter().flatten() {
+            if let Some(key) = key(keys, item) {
+                items.entry(key).or_insert(item);
+            }
         }
-        _ => None,
+        Self { keys, items }
     }
+
+    /// The first with the keys of this one.
+    pub(super) fn get(&self, item: &Value) -> Option<&'a Value> {
+        self.items.get(&key(self.keys, item)?).copied()
+    }
+}
+
+/// None if one is missing.
+fn key<'v>(keys: &[Box<str>], item: &'v Value) -> Option<Vec<&'v Value>> {
+    let scalar = |value: &&Value| value.is_string() || value.is_number() || value.is_boolean();
+    let key: Option<Vec<_>> = keys.iter().map(|key| item.get(&**key).filter(scalar)).collect();
+    key.filter(|_| !keys.is_empty())
 }
 
 /// Whether a value did not change: elements of a list that is a map may change their places. A field that the schema does
@@ -291,11 +315,12 @@ pub(super) fn same_item<'a>(
 pub(super) fn same(source: &Source, old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Array(olds), Value::Array(news)) if source.list_type.as_deref() == Some("map") => {
-            let same = |(index, item)| {
-                let known = same_item(source, Some(old), index, item).zip(source.items.as_deref());
+            let stored = Stored::new(source, Some(old));
+            let same = |item| {
+                let known = stored.get(item).zip(source.items.as_deref());
                 known.is_some_and(|(old, of)| same(of, old, item))
             };
-            olds.len() == news.len() && news.iter().enumerate().all(same)
+            olds.len() == news.len() && news.iter().all(same)
         }
         (Value::Object(olds), Value::Object(news)) => {
             let same = |(name, value): (&String, &Value)| {

@@ -1,15 +1,16 @@
 //! Custom objects as rules see them.
 //!
-//! Answers: which value does an expression find under `self`? It sees only fields that the schema names, with names
-//! that the language can read.
+//! Answers: which value does an expression find under `self`? It reads only fields that the schema names and that have a
+//! value; the others only take part in `==` (`cel/object.rs`).
 //! 1. Texts of the formats of times, durations and bytes are such values, not texts.
-use std::collections::HashMap;
+//! 2. What has no schema at all has the value that its text has in JSON.
+use std::sync::LazyLock;
 
 use base64::Engine;
-use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelMap, CelMapKey, CelNull, CelString};
+use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelNull, CelString};
 use serde_json::{Map, Value};
 
-use crate::cluster::cel::{Cel, converted, escape, list};
+use crate::cluster::cel::{Cel, converted, escape, list, object};
 use crate::cluster::schema::source::{Others, Source};
 
 /// The value an expression sees; `whole` objects have a type and a name whatever their schema says.
@@ -25,48 +26,61 @@ pub(crate) fn seen(source: &Source, value: &Value, whole: bool) -> Cel {
             text_seen(source, text).unwrap_or_else(|| Box::new(CelString::from(text.clone())))
         }
         Value::Array(items) => {
-            let anything = Source::default();
-            let of = source.items.as_deref().unwrap_or(&anything);
+            let of = source.items.as_deref().unwrap_or(&ANYTHING);
             list(source, items, items.iter().map(|item| seen(of, item, of.embedded)).collect())
         }
-        Value::Object(members) => {
-            let members = match &source.additional_properties {
-                Some(Others::Typed(of)) if source.properties.is_empty() => {
-                    let member =
-                        |(name, value): (&String, &Value)| (name.clone(), seen(of, value, of.embedded));
-                    members.iter().map(member).collect()
-                }
-                _ => fields_seen(source, members, whole),
-            };
-            let members = members.into_iter().map(|(name, value)| (CelMapKey::from(name), value));
-            Box::new(CelMap::from(members.collect::<HashMap<_, _>>()))
-        }
+        Value::Object(members) => members_seen(source, members, whole),
     }
 }
 
-fn fields_seen(source: &Source, members: &Map<String, Value>, whole: bool) -> Vec<(String, Cel)> {
-    let anything = Source::default();
-    let field = |(name, value): (&String, &Value)| {
-        let given = match source.properties.get(name.as_str()) {
-            _ if whole && matches!(name.as_str(), "apiVersion" | "kind") => seen(&anything, value, false),
-            // Of the metadata, expressions see only the names.
-            _ if whole && name == "metadata" => {
-                let mut names = value.as_object().cloned().unwrap_or_default();
-                names.retain(|name, _| matches!(name.as_str(), "name" | "generateName"));
-                seen(&anything, &Value::Object(names), false)
-            }
-            Some(of) => seen(of, value, of.embedded),
-            None if source.kind.is_empty() && source.properties.is_empty() => seen(&anything, value, false),
-            None => return None,
-        };
-        Some((escape(name)?, given))
+fn members_seen(source: &Source, members: &Map<String, Value>, whole: bool) -> Cel {
+    // Of a map rules read every member, also one that is null.
+    let of_all = match &source.additional_properties {
+        Some(Others::Typed(of)) if source.properties.is_empty() => Some(&**of),
+        _ if source.kind.is_empty() && !whole => Some(&*ANYTHING),
+        _ => None,
     };
-    members.iter().filter_map(field).collect()
+    let (mut fields, mut hidden, mut scalars) = (Vec::new(), Map::new(), Map::new());
+    // Who owns a field, and its version, are not yet those of the new object.
+    let later =
+        |name: &str| std::ptr::eq(source, &*METADATA) && matches!(name, "managedFields" | "resourceVersion");
+    for (name, value) in members.iter().filter(|(name, _)| !later(name)) {
+        let known = of_all.or_else(|| field_of(source, name, whole));
+        let Some(of) = known.filter(|_| of_all.is_some() || !value.is_null()) else {
+            hidden.insert(name.clone(), value.clone());
+            continue;
+        };
+        let read = if of_all.is_some() { None } else { escape(name) };
+        fields.push((read.unwrap_or_else(|| name.clone()), seen(of, value, of.embedded)));
+        if !value.is_array() && !value.is_object() {
+            scalars.insert(name.clone(), value.clone());
+        }
+    }
+    object(fields, hidden, scalars)
 }
+
+fn field_of<'a>(source: &'a Source, name: &str, whole: bool) -> Option<&'a Source> {
+    match name {
+        "apiVersion" | "kind" if whole => Some(&TEXT),
+        "metadata" if whole => Some(&METADATA),
+        _ => source.properties.get(name),
+    }
+}
+
+static ANYTHING: LazyLock<Source> = LazyLock::new(Source::default);
+
+/// A text, whatever a whole object's schema says of its type.
+static TEXT: LazyLock<Source> = LazyLock::new(|| Source { kind: "string".to_owned(), ..Source::default() });
+
+/// Of the metadata, expressions see only the names.
+static METADATA: LazyLock<Source> = LazyLock::new(|| {
+    let names = ["name", "generateName"].map(|name| (name.into(), TEXT.clone()));
+    Source { kind: "object".to_owned(), properties: names.into(), ..Source::default() }
+});
 
 fn text_seen(source: &Source, text: &str) -> Option<Cel> {
     match source.format.as_str() {
-        _ if source.int_or_string => None,
+        _ if source.kind != "string" => None,
         "date-time" => converted("timestamp", text),
         "date" => converted("timestamp", &format!("{text}T00:00:00Z")),
         "duration" => converted("duration", text),

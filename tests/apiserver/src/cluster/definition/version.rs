@@ -73,9 +73,34 @@ impl Definition {
         let mut check = Check::new(&self.patterns);
         check.value(&self.source, value, old);
         let mut causes = check.causes;
-        lists::check(&self.source, "", value, old, &mut causes);
+        causes.extend(lists::embedded(&self.source, value));
+        self.judge_items(value, old, &mut causes);
         self.judge_rules(value, old, &mut causes);
         causes
+    }
+
+    /// What is wrong with an object whose status was written: of the rest only items and rules are checked.
+    pub(crate) fn judge_status(&self, value: &Value, old: Option<&Value>) -> Vec<Cause> {
+        let mut check = Check::new(&self.patterns);
+        if let (Some(of), Some(status)) = (self.source.properties.get("status"), value.get("status")) {
+            check.value(of, status, old.and_then(|old| old.get("status")));
+        }
+        let mut causes = check.causes;
+        for cause in &mut causes {
+            let below = if cause.field == "<nil>" { "" } else { &cause.field };
+            cause.field = format!("status.{below}").trim_end_matches('.').to_owned();
+        }
+        self.judge_items(value, old, &mut causes);
+        self.judge_rules(value, old, &mut causes);
+        causes
+    }
+
+    /// An object that had an item twice may have others, too.
+    fn judge_items(&self, value: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
+        let repeated = lists::duplicates(&self.source, value);
+        if !repeated.is_empty() && old.is_none_or(|old| lists::duplicates(&self.source, old).is_empty()) {
+            causes.extend(repeated);
+        }
     }
 
     /// What is wrong with a default; whether its items are unique is not checked.
@@ -83,9 +108,7 @@ impl Definition {
         let mut check = Check::new(&self.patterns);
         check.value(&self.source, value, None);
         let mut causes = check.causes;
-        let mut of_lists = Vec::new();
-        lists::check(&self.source, "", value, None, &mut of_lists);
-        causes.extend(of_lists.into_iter().filter(|cause| cause.reason != "FieldValueDuplicate"));
+        causes.extend(lists::embedded(&self.source, value));
         self.judge_rules(value, None, &mut causes);
         causes
     }

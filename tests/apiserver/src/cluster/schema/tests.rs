@@ -1,7 +1,7 @@
 //! The schema model, tested with small documents and with the data of the real server.
 //!
-//! Answers: is each type found at its place in the document, with its lists, keys and defaults? Decoding and
-//! validation by these types are tested beside `decode.rs` and in `definition/`.
+//! Answers: is each type found at its place in the document, with its lists, keys and defaults? Decoding by these
+//! types is compared with a real server in `tests/judged/fields.rs`.
 use serde_json::json;
 
 use super::{Format, ListMerge, Scalar, Schema, Shape, load};
