@@ -106,7 +106,8 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let mut grown = Vec::new();
     for (changes, rate) in [(plan.changes, 0), (plan.paced, plan.rate)] {
         for &client in plan.clients.iter().filter(|client| changes > 0 && is_there(client)) {
-            let report = measured((plan.pods, go.as_deref()), client, changes, rate).with_context(|| format!("{client}"))?;
+            let report = measured((plan.pods, go.as_deref()), client, changes, rate)
+                .with_context(|| format!("{client}"))?;
             let pace = if rate == 0 { "at full speed".to_owned() } else { format!("at {rate}/s") };
             let what = format!("{client}, {changes} {pace}");
             let growth = report.changed_kib as f64 / report.listed_kib as f64;

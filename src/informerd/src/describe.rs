@@ -20,6 +20,8 @@ use super::config::InformerConfig;
 mod dynamic;
 mod pod;
 
+pub(super) use pod::ShownPod;
+
 /// At most this many characters of a value are shown: annotations can be whole documents.
 const MAX_VALUE_CHARS: usize = 60;
 /// The annotation in which `kubectl apply` keeps a copy of the object, also of a Secret. Other tools use the same name

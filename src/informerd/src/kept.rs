@@ -1,4 +1,4 @@
-//! The body of informerd's caches: a pod as its Rust type, any kind as a JSON tree, or only the metadata.
+//! The body of informerd's caches: what is shown of a pod, any kind as a JSON tree, or only the metadata.
 //!
 //! Answers "what does informerd keep of an object?" with one type for every kind. The informer's actors are generic over
 //! the body and are compiled once for each body: three bodies would be compiled three times; one body costs a pointer for
@@ -10,13 +10,12 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Pod;
 use kube_core::discovery::{ApiResource, Scope};
 use kube_core::metadata::PartialObjectMeta;
 use kube_core::{DynamicObject, TypeMeta};
 
 use super::config::{InformerConfig, Kept};
-use super::describe::{Describe, Values};
+use super::describe::{Describe, ShownPod, Values};
 use actix_informer::client::{Client, ResourceSource};
 use actix_informer::representation::{
     DecodeError, Dynamic, Encoded, MetadataOnly, Prune, Representation, RequestedContent, Typed,
@@ -34,7 +33,7 @@ pub(super) struct KeepAs {
 
 #[derive(Debug, Clone)]
 enum Form {
-    Pod(Typed<Pod>),
+    Pod(Typed<ShownPod>),
     Dynamic(Dynamic),
     Metadata(MetadataOnly<DynamicObject>),
 }
@@ -42,7 +41,7 @@ enum Form {
 /// What is kept of one object.
 #[derive(Debug)]
 pub(super) enum KeptBody {
-    Pod(Box<Pod>),
+    Pod(Box<ShownPod>),
     Dynamic(Box<DynamicObject>),
     Metadata(Box<PartialObjectMeta<DynamicObject>>),
 }

@@ -8,9 +8,10 @@
 //!
 //! Read next: `discovered.rs`, which asks the server.
 
-use k8s_openapi::api::core::v1::Pod;
 use kube_core::discovery::ApiResource;
 use kube_core::gvk::GroupVersionKind;
+
+use super::describe::ShownPod;
 
 /// Group, version, kind, plural, whether in a namespace.
 const BUILT_IN: &[(&str, &str, &str, &str, bool)] = &[
@@ -125,9 +126,9 @@ impl WatchedKind {
         self.namespaced == Some(false)
     }
 
-    /// Whether informerd has a Rust type for it: group, version, kind and plural must be those of the type.
+    /// Whether informerd has a type of its own for it: group, version, kind and plural must be those of the type.
     pub(super) fn has_type(&self) -> bool {
-        self.resource == Some(ApiResource::erase::<Pod>(&()))
+        self.resource == Some(ApiResource::erase::<ShownPod>(&()))
     }
 
     /// Whether its objects hold secret values: Secrets, in any group.

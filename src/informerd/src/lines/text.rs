@@ -224,7 +224,8 @@ fn red() -> Paint {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Pod;
+    use crate::describe::ShownPod;
+    use kube_core::Resource as _;
 
     use super::*;
     use crate::run::{CauseCounts, EventCounts};
@@ -233,12 +234,12 @@ mod tests {
 
     const HOSTILE: &str = "k\n12:00:00 forged\u{1b}[2J\u{9b}1m\u{202e}";
 
-    fn pod(number: u64) -> Object<Pod> {
-        let mut pod = Pod::default();
+    fn pod(number: u64) -> Object<ShownPod> {
+        let mut pod = ShownPod::default();
         let texts =
             [(format!("{HOSTILE}{number}"), HOSTILE.to_owned()), ("same".to_owned(), format!("{number}\n"))];
-        pod.metadata.labels = Some(texts.clone().into());
-        pod.metadata.annotations = Some(texts.into());
+        pod.meta_mut().labels = Some(texts.clone().into());
+        pod.meta_mut().annotations = Some(texts.into());
         let version = ResourceVersion::from_number(number).unwrap();
         let key = ObjectKey::namespaced(HOSTILE, HOSTILE);
         Object::new(Meta::new(key, version, SourceId::default()), pod)
