@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Recipient, WeakAddr, WeakRecipient};
-use futures_util::TryFutureExt;
 use informer_core::listener::Notifications;
 use informer_core::listener::machine::WINDOW;
 
@@ -301,7 +300,7 @@ impl<S: Body> Subscriber<S> {
             Delivery::Send(Box::new(move |listener, window, ctx| {
                 let (window, here) = (events(window), listener.spec().shared.runtime.callback_arbiter());
                 let called = closure.run(move |host| host.handle(window, here));
-                listener.await_handled(called.map_err(|Closed| EndReason::SubscriberGone), ctx);
+                listener.await_handled(called, |Closed| EndReason::SubscriberGone, ctx);
             }))
         })
     }
@@ -314,11 +313,11 @@ impl<S: Body> Subscriber<S> {
             Delivery::Send(Box::new(move |listener, window, ctx| {
                 let window = events(window);
                 let called = closure.run(move |host| host.handle(window));
-                // If the runtime has ended, the informer has with it.
-                let called = called.map_err(|Closed| EndReason::InformerStopped);
                 let (state, runtime) =
                     (listener.spec().state.clone(), listener.spec().shared.runtime.clone());
-                listener.await_handled(watched(called, state, runtime), ctx);
+                let called = watched(called, state, runtime);
+                // If the runtime has ended, the informer has with it.
+                listener.await_handled(called, |Closed| EndReason::InformerStopped, ctx);
             }))
         })
     }

@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, Message, Recipient, WrapFuture};
-use futures_util::TryFutureExt;
 use informer_core::listener::Notifications;
 
 use super::{Feed, Listener};
@@ -92,18 +91,19 @@ impl<S: Body> Listener<S> {
     {
         let Some(fence) = window.pop() else { return };
         window.into_iter().for_each(|message| recipient.do_send(message));
-        self.await_handled(recipient.send(fence).map_err(|_| EndReason::SubscriberGone), ctx);
+        self.await_handled(recipient.send(fence), |_| EndReason::SubscriberGone, ctx);
     }
 
-    /// Goes on when this says that the window was handled, or ends for this reason.
-    pub(crate) fn await_handled(
+    /// Goes on when this says that the window was handled; if it fails, ends for the reason that this gives.
+    pub(crate) fn await_handled<E: 'static>(
         &self,
-        handled: impl Future<Output = Result<(), EndReason>> + 'static,
+        handled: impl Future<Output = Result<(), E>> + 'static,
+        reason: impl FnOnce(E) -> EndReason + 'static,
         ctx: &mut Context<Self>,
     ) {
         ctx.spawn(in_a_later_turn(handled).into_actor(self).map(|handled, this, ctx| match handled {
             Ok(()) => this.handled(ctx),
-            Err(reason) => this.end(reason, ctx),
+            Err(error) => this.end(reason(error), ctx),
         }));
     }
 }
