@@ -190,8 +190,8 @@ impl<S: Body> Subscriber<S> {
         })
     }
 
-    /// An async closure: called for each event, one at a time, on the callbacks' arbiter. It must not block the thread. A
-    /// panic skips that event, is counted and logged. It names the type of its event if it looks into the object.
+    /// An async closure: called for each event, one at a time, on the callbacks' arbiter. It must not block the thread. If it
+    /// looks into the object, it has to name the type of its event. A panic skips that event, is counted and logged.
     /// [`Informer::for_each`](crate::informer::Informer::for_each) is short for a subscription of it without options.
     ///
     /// After the subscription's end no further call begins. A call that has begun may go on for
