@@ -2,7 +2,7 @@
 //!
 //! Shows that any actix actor with a `Handler<Notify<Pod>>` is a subscriber, that causes separate the initial list
 //! from live events and from deletions that are found later, and what "synced" means for one subscriber. The
-//! subscription keeps its actor here; an actor that keeps its own subscription subscribes itself with `subscribe_weak`.
+//! subscription keeps its actor here; an actor that keeps its own subscription subscribes itself by a weak address.
 //! Needs no cluster:
 //!
 //! ```sh

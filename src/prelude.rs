@@ -16,8 +16,8 @@ pub use crate::source::{
 };
 pub use crate::status::{InformerStatus, Reporting, SourceState};
 pub use crate::subscription::{
-    Cause, ChangeFilter, Events, Notify, Policy, ShutdownError, SubscribeOptions, Subscription, Touched,
-    WhenFull,
+    Cause, ChangeFilter, Events, Notify, Policy, ShutdownError, SubscribeOptions, Subscriber, Subscription,
+    Touched, WhenFull,
 };
 pub use crate::work_queue::{Enqueue, Priority, WorkItem, WorkQueue};
 

@@ -5,7 +5,8 @@
 
 pub use informer_actors::subscription::{
     Batch, CALL_GRACE, ChangeFilter, EndReason, Events, Marked, MarkedEvents, Notify, Policy, ShutdownError,
-    SubscribeError, SubscribeOptions, Subscription, SubscriptionStatus, Touched, Unfinished, WhenFull,
+    SubscribeError, SubscribeOptions, Subscriber, Subscription, SubscriptionStatus, Touched, Unfinished,
+    WhenFull,
 };
 pub use informer_core::delta::Cause;
 

@@ -17,10 +17,12 @@ use std::task::{Context, Poll, ready};
 use futures_util::Stream;
 
 use crate::informer::Informer;
-use crate::pipeline::listener::{Delivery, Polls};
+use crate::pipeline::listener::Polls;
 use crate::pipeline::messages::{Body, Notify, Take, Taken};
 use crate::runtime::mailbox::{Asked, Closed, ask_with};
-use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
+use crate::subscribe_options::SubscribeOptions;
+use crate::subscriber::Subscriber;
+use crate::subscription::{SubscribeError, Subscription};
 
 /// A subscription as a stream. It ends when the subscription does; dropping it unsubscribes.
 ///
@@ -76,7 +78,7 @@ impl<S: Body> Informer<S> {
     pub fn events_with(&self, options: SubscribeOptions<S>) -> Result<Events<S>, SubscribeError> {
         let polls = Polls::default();
         let counted = polls.clone();
-        let subscription = self.start_listener(options, "stream", |_| Delivery::Pull(counted))?;
+        let subscription = self.start_listener(options, Subscriber::stream(counted))?;
         Ok(Events { subscription, taken: VecDeque::new(), asking: None, polls, is_marked: false })
     }
 }

@@ -25,7 +25,8 @@ pub mod source {
 
 pub mod subscription {
     pub use crate::subscription::{
-        Batch, ChangeFilter, Marked, Notify, SubscribeOptions, Subscription, Touched,
+        Batch, ChangeFilter, Marked, Notify, SubscribeError, SubscribeOptions, Subscriber, Subscription,
+        Touched,
     };
     pub use informer_core::delta::Cause;
 }

@@ -13,10 +13,11 @@ use informer_core::reflector::SourceState;
 
 use crate::informer::Informer;
 use crate::lister::Below;
-use crate::pipeline::listener::{Delivery, Feed};
+use crate::pipeline::listener::Feed;
 use crate::pipeline::messages::Body;
 use crate::pipeline::sources::Selected;
 use crate::pipeline::status::SourceStatus;
+use crate::subscriber::Subscriber;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
 /// An informer as the controllers that follow it see it.
@@ -94,7 +95,7 @@ impl<S: Body> Followed<S> for Informer<S> {
         options: SubscribeOptions<S>,
         feed: Arc<Feed<S>>,
     ) -> Result<Subscription<S>, SubscribeError> {
-        self.start_listener(options, "controller", |_| Delivery::Feed(feed))
+        self.start_listener(options, Subscriber::feed(feed))
     }
 
     #[cfg(any(test, feature = "testing"))]

@@ -23,11 +23,9 @@
 #[cfg(panic = "abort")]
 compile_error!("supervision restarts actors after panics: build with panic = \"unwind\"");
 
-mod actor_subscriber;
 mod all_informers;
 mod any_informer;
 mod builder;
-mod callback;
 mod event_stream;
 #[doc(hidden)]
 pub mod face;
@@ -43,6 +41,7 @@ pub mod runtime;
 mod snapshots;
 mod source_failures;
 mod subscribe_options;
+mod subscriber;
 pub mod subscription;
 mod supervision;
 #[cfg(any(test, feature = "testing"))]
@@ -58,11 +57,11 @@ pub use pipeline::status;
 /// What the other crates of `actix-informer` use, and no program: nothing here is promised.
 #[doc(hidden)]
 pub mod inner {
-    pub use crate::actor_subscriber::Fed;
     pub use crate::followed::Followed;
     pub use crate::lister::Below;
     pub use crate::pipeline::ending::informer_reports;
     pub use crate::pipeline::listener::feed::Feed;
+    pub use crate::pipeline::notifications::Fed;
     pub use crate::pipeline::signal::Signal;
     pub use crate::pipeline::sources::Selected;
     pub use crate::runtime::arbiter::{ArbiterHandle, OwnArbiter};

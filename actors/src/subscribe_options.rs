@@ -28,7 +28,7 @@ use informer_core::meta::Object;
 /// ```
 ///
 /// [`SubscriptionStatus::filter_panics`]: crate::subscription::SubscriptionStatus::filter_panics
-#[must_use = "options do nothing until they are given to `subscribe`"]
+#[must_use = "options do nothing until they are given to `subscribe_with`"]
 pub struct SubscribeOptions<S> {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) resync: Option<Duration>,

@@ -10,15 +10,15 @@
 //! 4. With a filter of objects "everything" is the objects that pass; with one of changes, without the updates that it
 //!    drops.
 //!
-//! Read next: `subscribe_options.rs`, what a subscriber chooses; `actor_subscriber.rs`, `callback.rs` and `event_stream.rs`, the four kinds of subscribers;
+//! Read next: `subscribe_options.rs`, what a subscriber chooses; `subscriber.rs` and `event_stream.rs`, who can be one;
 //! `listener.rs`, the actor behind each.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix::Addr;
 use actix::dev::channel::AddressReceiver;
-use actix::{Addr, Recipient};
 pub use informer_core::listener::{ChangeFilter, Policy, WhenFull};
 use informer_core::processor::ListenerId;
 use informer_core::restart::Verdict;
@@ -27,7 +27,7 @@ pub use crate::event_stream::{Events, Marked, MarkedEvents};
 use crate::informer::{Informer, WaitError};
 use crate::pipeline::board::SyncState;
 use crate::pipeline::callback_host::{count_filter_panic, is_inside};
-use crate::pipeline::listener::{Delivery, Listener, ListenerSpec, WINDOW};
+use crate::pipeline::listener::{Listener, ListenerSpec, WINDOW};
 use crate::pipeline::messages::{Body, Detach, Drain};
 pub use crate::pipeline::messages::{Notify, Touched};
 pub use crate::pipeline::notifications::Batch;
@@ -40,6 +40,7 @@ use crate::running::{LEAST_PATIENCE, Running};
 use crate::runtime::mailbox::ask;
 use crate::runtime::{Label, within};
 pub use crate::subscribe_options::SubscribeOptions;
+pub use crate::subscriber::Subscriber;
 use crate::supervision::owner::Mailbox;
 use crate::supervision::parent::{ChildContext, StopOn};
 use crate::wait_error::{Looked, wait};
@@ -66,40 +67,102 @@ pub enum SubscribeError {
 /// async one for [`CALL_GRACE`]. [`Self::shutdown`] waits for it.
 #[must_use = "a subscription that is dropped unsubscribes, and `let _ = ..` drops it at once: keep it, as in `let _subscription = ..`"]
 pub struct Subscription<S: Body> {
-    id: ListenerId,
     state: SubscriptionState,
     listener: Arc<Addr<Listener<S>>>,
     informer: Informer<S>,
 }
 
 impl<S: Body> Informer<S> {
-    /// Starts a Listener that delivers keys and no objects.
-    pub(crate) fn start_key_listener(
+    /// Subscribes an actor by its address, or any other [`Subscriber`]: a closure, or one that wants keys or batches.
+    /// Returns at once.
+    ///
+    /// An object that is created and deleted at once is delivered, too: both events to a subscriber that keeps up, and
+    /// the last such pair of each key to one that is behind. An object that is created and deleted while the watch is
+    /// interrupted is not delivered: the list that closes the gap shows only what is there. So a subscriber that creates
+    /// objects and relies on their deletions must also look from time to time whether they are there, for example at
+    /// each resync.
+    ///
+    /// ```
+    /// # use informer_actors::face as actix_informer;
+    /// use actix::{Actor, Context, Handler};
+    /// use actix_informer::subscription::Notify;
+    ///
+    /// struct Print;
+    ///
+    /// impl Actor for Print {
+    ///     type Context = Context<Self>;
+    /// }
+    ///
+    /// impl Handler<Notify<String>> for Print {
+    ///     type Result = ();
+    ///
+    ///     fn handle(&mut self, notify: Notify<String>, _ctx: &mut Context<Self>) {
+    ///         println!("{} ({})", notify.key(), notify.cause());
+    ///     }
+    /// }
+    /// # #[cfg(feature = "testing")]
+    /// # actix_informer::runtime::Runtime::simulated(1).run(|runtime| async move {
+    /// # let server = actix_informer::testing::Server::<String>::new();
+    /// # server.apply("default/one", "1".to_owned());
+    /// # let texts = actix_informer::informer::Informer::builder(&runtime, "texts");
+    /// # let texts = texts.source(move || server.clone()).start().expect("the spec is sound");
+    ///
+    /// let subscription = texts.subscribe(Print.start())?; // nothing else keeps this actor
+    /// subscription.synced().await?; // it has handled the first list
+    /// drop(subscription); // now the actor ends
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).expect("it is delivered");
+    /// ```
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn subscribe(&self, subscriber: impl Into<Subscriber<S>>) -> Result<Subscription<S>, SubscribeError> {
+        self.subscribe_with(SubscribeOptions::new(), subscriber)
+    }
+
+    /// As [`Self::subscribe`], with a name, a resync period, filters, another policy, a window or a limit of calls.
+    ///
+    /// # Errors
+    /// When the informer has stopped, or the options ask for every event and the subscriber for keys: those coalesce.
+    pub fn subscribe_with(
         &self,
         options: SubscribeOptions<S>,
-        kind: &str,
-        recipient: Recipient<Touched>,
+        subscriber: impl Into<Subscriber<S>>,
     ) -> Result<Subscription<S>, SubscribeError> {
-        if matches!(options.policy, Some(Policy::Every { .. })) {
-            return Err(SubscribeError::EveryKey { informer: Arc::clone(&self.0.pipeline.parent.name) });
-        }
-        let options = SubscribeOptions { policy: Some(Policy::Keys), ..options };
-        self.start_listener(options, kind, |_| Delivery::Keys(recipient))
+        self.start_listener(options, subscriber.into())
+    }
+
+    /// Subscribes an async closure, without options: [`Subscriber::each`], which says where it is called. What is
+    /// delivered is as for [`Self::subscribe`].
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    pub fn for_each<F, Fut>(&self, closure: F) -> Result<Subscription<S>, SubscribeError>
+    where
+        F: FnMut(Notify<S>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + 'static,
+    {
+        self.subscribe(Subscriber::each(closure))
     }
 
     pub(crate) fn start_listener(
         &self,
         options: SubscribeOptions<S>,
-        kind: &str,
-        deliver: impl FnOnce(&SubscriptionState) -> Delivery<S>,
+        subscriber: Subscriber<S>,
     ) -> Result<Subscription<S>, SubscribeError> {
         let running = &self.0;
         if running.pipeline.parent.stop.is_cancelled() {
             return Err(SubscribeError::Stopped { informer: Arc::clone(&running.pipeline.parent.name) });
         }
-        let policy = options.policy_or(running.pipeline.shared.policy);
+        let policy = match options.policy {
+            Some(Policy::Every { .. }) if subscriber.is_of_keys => {
+                return Err(SubscribeError::EveryKey { informer: Arc::clone(&running.pipeline.parent.name) });
+            }
+            _ if subscriber.is_of_keys => Policy::Keys,
+            _ => options.policy_or(running.pipeline.shared.policy),
+        };
         let id = ListenerId::new(running.next_number());
-        let name = options.name.unwrap_or_else(|| format!("{kind}-{}", id.number()).into());
+        let name = options.name.unwrap_or_else(|| format!("{}-{}", subscriber.kind, id.number()).into());
         let owner = Arc::clone(&running.pipeline.parent.name);
         let label = Arc::new(Label { owner, kind: "listener ", name });
         let SubscribeOptions { resync, callback_limit, .. } = options;
@@ -112,12 +175,11 @@ impl<S: Body> Informer<S> {
         });
         let Mailbox(listener, inbox) = Mailbox::<Listener<S>>::with_room(WINDOW);
         let listener = Arc::new(listener);
-        let delivery = deliver(&state);
         let spec = ListenerSpec {
             shared: running.pipeline.shared.clone(),
             id,
-            window: options.window.unwrap_or(WINDOW).clamp(1, delivery.most_in_window()),
-            delivery,
+            window: options.window.unwrap_or(WINDOW).clamp(1, subscriber.most_in_window),
+            delivery: (subscriber.deliver)(&state, self.runtime()),
             filter,
             state: state.clone(),
             processor: Arc::clone(&running.pipeline.attach),
@@ -129,7 +191,7 @@ impl<S: Body> Informer<S> {
             // It has stopped meanwhile, and may have ended all subscriptions already.
             state.end_with(EndReason::InformerStopped);
         }
-        Ok(Subscription { id, state, listener, informer: self.clone() })
+        Ok(Subscription { state, listener, informer: self.clone() })
     }
 }
 
@@ -279,4 +341,4 @@ impl<S: Body> Drop for Subscription<S> {
     }
 }
 
-informer_core::debug_as!([S: Body] Subscription<S>, self, id = self.id, status = self.status());
+informer_core::debug_as!([S: Body] Subscription<S>, self, status = self.status());

@@ -47,9 +47,9 @@ use informer_client::LabelSelector;
 /// let options = SubscribeOptions::new()
 ///     .filter(labelled("app=shop".parse()?))                  // Deleted when the label goes
 ///     .changes(generation_changed().or(labels_changed()));    // no Updated for a status alone
-/// let subscription = deployments.for_each_with(options, |notify| async move {
+/// let subscription = deployments.subscribe_with(options, Subscriber::each(|notify| async move {
 ///     println!("{}", notify.key());
-/// })?;
+/// }))?;
 /// # Ok(()) }
 /// ```
 ///

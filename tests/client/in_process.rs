@@ -68,7 +68,7 @@ fn hour(seed: u64) -> (Vec<String>, u64) {
             record.lock().unwrap().push(line);
             async {}
         };
-        let subscription = maps.for_each_with(resynced, each).unwrap();
+        let subscription = maps.subscribe_with(resynced, Subscriber::each(each)).unwrap();
         for writer in 0..3 {
             actix_rt::spawn(write(client.clone(), seed, writer));
         }

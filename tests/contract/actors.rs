@@ -47,7 +47,7 @@ impl Actor for Own {
     fn started(&mut self, ctx: &mut Context<Self>) {
         let own = ctx.address();
         let subscription = match self.weak {
-            true => self.informer.subscribe_weak(own.downgrade()),
+            true => self.informer.subscribe(own.downgrade()),
             false => self.informer.subscribe(own),
         };
         self.subscription = Some(subscription.expect("it runs"));
@@ -118,7 +118,7 @@ fn lis_22_a_weak_subscription_of_an_actor_that_is_gone_ends_when_the_next_event_
     run(three, |world| async move {
         let (recorder, received) = Recorder::new();
         let address = recorder.start();
-        let subscription = world.informer.subscribe_weak(address.downgrade()).expect("it runs");
+        let subscription = world.informer.subscribe(address.downgrade()).expect("it runs");
         assert_eq!(&*subscription.status().name, "Recorder-0");
         subscription.synced_within(LONG).await.expect("it receives events as any other does");
         let other = world.watched();

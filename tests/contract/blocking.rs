@@ -13,7 +13,7 @@ use futures_util::future::poll_immediate;
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::Notify;
-use informer_actors::subscription::{ShutdownError, Subscription};
+use informer_actors::subscription::{ShutdownError, Subscriber, Subscription};
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
 use informer_core::meta::ResourceVersion;
 use tokio::sync::{oneshot, watch};
@@ -73,12 +73,12 @@ pub(crate) fn on_threads(scenario: impl Future<Output = ()>) {
 pub(crate) async fn stuck(informer: &Informer<String>, held: &Held) -> Subscription<String> {
     let (begun, begins) = oneshot::channel();
     let (held, mut begun) = (held.clone(), Some(begun));
-    let subscription = informer.for_each_blocking(move |_| {
+    let subscription = informer.subscribe(Subscriber::blocking(move |_| {
         if let Some(begun) = begun.take() {
             let _received = begun.send(());
         }
         held.wait();
-    });
+    }));
     begins.await.expect("it is called");
     subscription.expect("it runs")
 }
@@ -168,10 +168,10 @@ fn lis_14_as_many_blocking_closures_as_there_are_cores_that_never_return_delay_n
         let (saw, mut seen) = seen();
         let recorded = received.clone();
         let further = informer
-            .for_each_blocking(move |notify| {
+            .subscribe(Subscriber::blocking(move |notify| {
                 recorded.record(&notify);
                 note(&saw, &notify);
-            })
+            }))
             .expect("it runs");
         further.synced_within(LIMIT).await.expect("it syncs");
         let mut newest = server.version();
@@ -192,10 +192,10 @@ fn lis_14_a_blocking_closure_runs_on_the_callback_pool_and_holds_no_thread_while
         let informer = informer(&runtime, &server);
         let (saw, mut seen) = watch::channel(Vec::new());
         let threads = informer
-            .for_each_blocking(move |_| {
+            .subscribe(Subscriber::blocking(move |_| {
                 let name = std::thread::current().name().unwrap_or_default().to_owned();
                 saw.send_modify(|names| names.push(name));
-            })
+            }))
             .expect("it runs");
         for n in 1..=20_usize {
             server.apply("a/one", n.to_string());
@@ -228,10 +228,10 @@ fn inf_23_a_blocking_closure_that_panics_in_added_updated_or_deleted_loses_only_
         let recorded = received.clone();
         let subscription = world
             .informer
-            .for_each_blocking(move |notify| {
+            .subscribe(Subscriber::blocking(move |notify: Notify<String>| {
                 assert!(!notify.subject().body().contains("panics"), "panics on purpose");
                 recorded.record(&notify);
-            })
+            }))
             .expect("it runs");
         let other = world.watched();
         world.apply("a/one", "panics when added").await;
@@ -273,12 +273,12 @@ fn inf_25_dropping_a_subscription_whose_callback_is_blocked_returns_at_once_and_
         let (dropped, mut freed) = oneshot::channel();
         let (owned, calls) = (Owned(Some(dropped)), watch::Sender::new(0));
         let (mut begun, counted) = (Some(begun), calls.subscribe());
-        let subscription = informer.for_each_blocking(move |_| {
+        let subscription = informer.subscribe(Subscriber::blocking(move |_| {
             let _kept = &owned;
             begun.take().map(|begun| begun.send(()));
             held.wait();
             calls.send_modify(|calls| *calls += 1);
-        });
+        }));
         begins.await.expect("it is called");
         drop(subscription);
         let newest = server.apply("a/three", String::new());
@@ -314,7 +314,8 @@ fn inf_11_shutdown_returns_after_a_blocking_callback_has_returned_or_reports_at_
         drop(gate);
         let (dropped, mut freed) = oneshot::channel();
         let owned = Owned(Some(dropped));
-        let subscription = informer.for_each_blocking(move |_| assert!(owned.0.is_some())).expect("it runs");
+        let subscription =
+            informer.subscribe(Subscriber::blocking(move |_| assert!(owned.0.is_some()))).expect("it runs");
         subscription.synced_within(LIMIT).await.expect("it syncs");
         subscription.shutdown(LIMIT).await.expect("it comes back");
         assert_eq!(poll_immediate(&mut freed).await, Some(Ok(())), "what it owns is freed by then");
@@ -333,10 +334,10 @@ fn blocking_closures_run_in_place_in_simulation_so_that_a_seed_still_gives_one_t
             let received: RecorderHandle<String> = Recorder::new().1;
             let recorded = received.clone();
             let here = std::thread::current().id();
-            let subscription = informer.for_each_blocking(move |notify| {
+            let subscription = informer.subscribe(Subscriber::blocking(move |notify| {
                 assert_eq!(std::thread::current().id(), here);
                 recorded.record(&notify);
-            });
+            }));
             subscription.expect("it runs").shutdown(LONG).await.expect("it comes back");
             received.lines()
         })

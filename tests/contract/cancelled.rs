@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use informer_actors::informer::Informer;
-use informer_actors::subscription::{CALL_GRACE, ShutdownError, Subscription};
+use informer_actors::subscription::{CALL_GRACE, ShutdownError, Subscriber, Subscription};
 use informer_actors::testing::Server;
 use tokio::sync::watch;
 
@@ -194,7 +194,7 @@ fn lis_27_a_panic_in_dropping_a_cancelled_future_affects_nothing_else() {
 fn a_panic_whose_payload_panics_when_it_is_dropped_loses_only_that_event() {
     run(three, |world| async move {
         let awaiting = world.informer.for_each(|_| async { std::panic::panic_any(Bomb) });
-        let blocking = world.informer.for_each_blocking(|_| std::panic::panic_any(Bomb));
+        let blocking = world.informer.subscribe(Subscriber::blocking(|_| std::panic::panic_any(Bomb)));
         for subscription in [awaiting.expect("it runs"), blocking.expect("it runs")] {
             subscription.synced_within(LONG).await.expect("panics count as handled");
             assert_eq!((subscription.status().panics, subscription.ended()), (3, None));

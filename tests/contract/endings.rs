@@ -15,7 +15,7 @@ use informer_actors::informer::{AddIndexError, Informer, WaitError};
 use informer_actors::runtime::Runtime;
 use informer_actors::subscription::EndReason;
 use informer_actors::subscription::Notify;
-use informer_actors::subscription::{SubscribeError, SubscribeOptions, Subscription};
+use informer_actors::subscription::{SubscribeError, SubscribeOptions, Subscriber, Subscription};
 use informer_actors::testing::Site;
 use informer_actors::testing::{Server, kill_every};
 use informer_core::index::Index;
@@ -77,7 +77,7 @@ fn asked_afterwards(informer: &Informer<String>, kept: Subscription<String>) -> 
     };
     vec![
         refused(informer.for_each(|_| std::future::ready(())).map(drop)),
-        refused(informer.for_each_blocking(|_| ()).map(drop)),
+        refused(informer.subscribe(Subscriber::blocking(|_| ())).map(drop)),
         refused(informer.events().map(drop)),
         wait("Informer::add_index", async move { adding.add_index(index()).await }, |outcome| {
             matches!(outcome, Err(AddIndexError::Stopped { .. }))

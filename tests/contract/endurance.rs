@@ -15,8 +15,8 @@ use futures_util::{FutureExt, StreamExt};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
-use informer_actors::subscription::EndReason;
 use informer_actors::subscription::Notify;
+use informer_actors::subscription::{EndReason, Subscriber};
 use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Server, kill_at, kill_every};
 use informer_core::list_watch_error::ListWatchError;
@@ -284,9 +284,9 @@ fn inf_44_a_closure_whose_drop_panics_ends_only_its_own_subscription_and_its_shu
             let _kept = &a;
             std::future::ready(())
         });
-        let blocking = world.informer.for_each_blocking(move |_| {
+        let blocking = world.informer.subscribe(Subscriber::blocking(move |_| {
             let _kept = &b;
-        });
+        }));
         for subscription in [asynchronous, blocking] {
             let subscription = subscription.expect("it runs");
             subscription.synced().await.expect("it syncs");

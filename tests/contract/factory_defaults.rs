@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix_informer::factory::InformerFactory;
-use informer_actors::subscription::{Policy, SubscribeOptions, WhenFull};
+use informer_actors::subscription::{Policy, SubscribeOptions, Subscriber, WhenFull};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -35,7 +35,7 @@ fn fac_15_how_events_wait_is_said_for_all_kinds_for_one_kind_and_for_one_subscri
         let nodes = factory.informer::<Node>().expect("declared");
         let of_maps = |options| {
             let ready = |_| std::future::ready(());
-            maps.for_each_with(options, ready).expect("it runs").status().policy
+            maps.subscribe_with(options, Subscriber::each(ready)).expect("it runs").status().policy
         };
         assert_eq!(of_maps(SubscribeOptions::new()), every(1, WhenFull::Restate));
         assert_eq!(
@@ -62,10 +62,13 @@ fn fac_15_a_slow_subscriber_of_such_an_informer_receives_each_event() {
         let maps = factory(&cluster).informer::<ConfigMap>().expect("declared");
         let gate = Arc::new(Semaphore::new(0));
         let passed = Arc::clone(&gate);
-        let slow = maps.for_each_with(SubscribeOptions::new().one_at_a_time(), move |_| {
-            let passed = Arc::clone(&passed);
-            async move { passed.acquire().await.expect("it is not closed").forget() }
-        });
+        let slow = maps.subscribe_with(
+            SubscribeOptions::new().one_at_a_time(),
+            Subscriber::each(move |_| {
+                let passed = Arc::clone(&passed);
+                async move { passed.acquire().await.expect("it is not closed").forget() }
+            }),
+        );
         let slow = slow.expect("it runs");
         maps.begin();
         maps.synced_within(LONG).await.expect("it lists");

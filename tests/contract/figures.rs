@@ -9,7 +9,7 @@ use informer_actors::list_watch::SourceSpec;
 use informer_actors::runtime::Runtime;
 use informer_actors::status::InformerReport;
 use informer_actors::status::QueueStatus;
-use informer_actors::subscription::{SubscribeOptions, Subscription};
+use informer_actors::subscription::{SubscribeOptions, Subscriber, Subscription};
 use informer_actors::testing::Server;
 use informer_actors::testing::{Faults, Site};
 use informer_core::list_watch_error::ListWatchError;
@@ -24,7 +24,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Subscribes a closure that takes this long for each event.
 fn slow(world: &World, took: Duration) -> Subscription<String> {
     let options = SubscribeOptions::new().name("slow");
-    let subscription = world.informer.for_each_with(options, move |_| tokio::time::sleep(took));
+    let subscription =
+        world.informer.subscribe_with(options, Subscriber::each(move |_| tokio::time::sleep(took)));
     subscription.expect("the informer runs")
 }
 
@@ -46,8 +47,10 @@ fn inf_67_a_runtime_lists_its_threads_informers_sources_queues_and_subscriptions
         let numbers = Informer::builder(&runtime, "numbers").source(move || numbers.clone()).start();
         let numbers = numbers.expect("the spec is valid");
         let of = |name: &str| SubscribeOptions::new().name(name.to_owned());
-        let first = pods.for_each_with(of("first"), |_| std::future::ready(())).expect("it runs");
-        let second = pods.for_each_with(of("second"), |_| std::future::ready(())).expect("it runs");
+        let first =
+            pods.subscribe_with(of("first"), Subscriber::each(|_| std::future::ready(()))).expect("it runs");
+        let second =
+            pods.subscribe_with(of("second"), Subscriber::each(|_| std::future::ready(()))).expect("it runs");
         first.synced_within(LONG).await.expect("it has received everything");
         second.synced_within(LONG).await.expect("it has received everything");
         numbers.synced_within(LONG).await.expect("it lists");

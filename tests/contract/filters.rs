@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use actix::{Actor, Context, Handler};
 use informer_actors::informer::Lister;
-use informer_actors::subscription::{ChangeFilter, Notify, SubscribeOptions, Subscription, Touched};
+use informer_actors::subscription::{
+    ChangeFilter, Notify, SubscribeOptions, Subscriber, Subscription, Touched,
+};
 use informer_actors::testing::{Faults, Site, kill_at};
 use informer_core::meta::{Object, ObjectKey, ResourceVersion};
 
@@ -35,21 +37,24 @@ fn passing(world: &World) -> BTreeMap<ObjectKey, ResourceVersion> {
 fn closure(world: &World, takes: Duration) -> (Subscription<String>, Known) {
     let known = Known::default();
     let told = Arc::clone(&known);
-    let subscription = world.informer.for_each_with(even(), move |notify| {
-        let mut known = told.lock().expect("no panic");
-        let (key, subject) = (notify.key().clone(), notify.subject().version().clone());
-        let before = match &notify {
-            Notify::Deleted { .. } => known.remove(&key),
-            _ => known.insert(key, subject),
-        };
-        assert_eq!(
-            before.is_none(),
-            matches!(notify, Notify::Added { .. }),
-            "it follows what was told before"
-        );
-        assert!(matches!(notify, Notify::Deleted { .. }) || passes(notify.subject()));
-        tokio::time::sleep(takes)
-    });
+    let subscription = world.informer.subscribe_with(
+        even(),
+        Subscriber::each(move |notify: Notify<String>| {
+            let mut known = told.lock().expect("no panic");
+            let (key, subject) = (notify.key().clone(), notify.subject().version().clone());
+            let before = match &notify {
+                Notify::Deleted { .. } => known.remove(&key),
+                _ => known.insert(key, subject),
+            };
+            assert_eq!(
+                before.is_none(),
+                matches!(notify, Notify::Added { .. }),
+                "it follows what was told before"
+            );
+            assert!(matches!(notify, Notify::Deleted { .. }) || passes(notify.subject()));
+            tokio::time::sleep(takes)
+        }),
+    );
     (subscription.expect("the informer runs"), known)
 }
 
@@ -78,7 +83,10 @@ impl Handler<Touched> for Looks {
 fn keys(world: &World) -> (Subscription<String>, Known) {
     let known = Known::default();
     let looks = Looks { texts: world.informer.lister(), known: Arc::clone(&known) };
-    (world.informer.subscribe_keys_with(even(), looks.start()).expect("the informer runs"), known)
+    (
+        world.informer.subscribe_with(even(), Subscriber::keys(looks.start())).expect("the informer runs"),
+        known,
+    )
 }
 
 async fn agrees(world: &World, (subscription, known): &(Subscription<String>, Known)) {

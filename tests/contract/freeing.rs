@@ -11,6 +11,7 @@ use std::time::Duration;
 use actix::Actor;
 use futures_util::StreamExt;
 use informer_actors::runtime::Runtime;
+use informer_actors::subscription::Subscriber;
 use informer_actors::testing::Recorder;
 use informer_actors::testing::{Faults, Site};
 
@@ -38,7 +39,10 @@ async fn where_replaced_objects_are_dropped(has_subscribers: bool) -> Vec<String
     let fed = Fed::new(250, move || Dropped(received.clone()));
     let informer = fed.informer(&runtime, "freed");
     let subscribers = has_subscribers.then(|| {
-        [informer.for_each(|_| ready(())), informer.for_each_blocking(|_| std::thread::yield_now())]
+        [
+            informer.for_each(|_| ready(())),
+            informer.subscribe(Subscriber::blocking(|_| std::thread::yield_now())),
+        ]
     });
     fed.watched().await;
     for round in 1..=20 {
@@ -117,9 +121,9 @@ fn inf_10_when_a_shutdown_returns_no_actor_no_closure_and_no_request_of_the_info
                 let _kept = &a;
                 ready(())
             }),
-            informer.for_each_blocking(move |_| {
+            informer.subscribe(Subscriber::blocking(move |_| {
                 let _kept = &b;
-            }),
+            })),
             informer.subscribe(Recorder::new().0.start()),
         ];
         let subscriptions = subscriptions.map(|subscription| subscription.expect("it runs"));

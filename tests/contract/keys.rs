@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 use informer_actors::informer::Lister;
-use informer_actors::subscription::{SubscribeError, SubscribeOptions, Subscription, Touched, WhenFull};
+use informer_actors::subscription::{
+    SubscribeError, SubscribeOptions, Subscriber, Subscription, Touched, WhenFull,
+};
 use informer_actors::testing::{Faults, Site, kill_at};
 use informer_core::delta::Cause;
 use informer_core::meta::{ObjectKey, ResourceVersion};
@@ -75,7 +77,7 @@ fn reconciler(world: &World, takes: Duration) -> (Subscription<String>, KnownObj
     let known = KnownObjects::default();
     let actor = Reconciler { texts: world.informer.lister(), known: known.clone(), takes };
     let options = SubscribeOptions::new().one_at_a_time();
-    let subscription = world.informer.subscribe_keys_with(options, actor.start());
+    let subscription = world.informer.subscribe_with(options, Subscriber::keys(actor.start()));
     (subscription.expect("the informer runs"), known)
 }
 
@@ -165,11 +167,14 @@ fn lis_34_a_subscriber_of_keys_is_resynced_and_cannot_ask_for_every_event() {
             Reconciler { texts: world.informer.lister(), known: known.clone(), takes: Duration::ZERO };
         let recipient = actor.start().recipient();
         let every = SubscribeOptions::new().every(1 << 20, WhenFull::Restate);
-        let refused =
-            world.informer.subscribe_keys_with(every, recipient.clone()).expect_err("keys coalesce");
+        let refused = world
+            .informer
+            .subscribe_with(every, Subscriber::keys(recipient.clone()))
+            .expect_err("keys coalesce");
         assert!(matches!(refused, SubscribeError::EveryKey { .. }), "{refused}");
         let options = SubscribeOptions::new().resync_every(Duration::from_secs(60));
-        let subscription = world.informer.subscribe_keys_with(options, recipient).expect("the informer runs");
+        let subscription =
+            world.informer.subscribe_with(options, Subscriber::keys(recipient)).expect("the informer runs");
         subscription.synced_within(LONG).await.expect("it has looked at everything");
         pass(Duration::from_secs(90)).await;
         let resynced = known.lines().iter().filter(|line| line.ends_with("(Resync)")).count();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
-use informer_actors::subscription::{SubscribeOptions, WhenFull};
+use informer_actors::subscription::{SubscribeOptions, Subscriber, WhenFull};
 use informer_actors::testing::{Faults, Site};
 use informer_actors::testing::{Server, kill_at, kill_every};
 use informer_core::list_watch_error::ListWatchError;
@@ -226,8 +226,10 @@ fn inf_63_a_subscription_that_ends_is_logged_with_its_name_and_reason() {
         let named = |name: &str| world.watched_with(SubscribeOptions::new().name(name.to_owned()));
         let (dropped, kept) = (named("dropped"), named("kept"));
         let tight = SubscribeOptions::new().name("tight").every(100, WhenFull::Disconnect);
-        let overflowing =
-            world.informer.for_each_with(tight, |_| std::future::pending::<()>()).expect("the informer runs");
+        let overflowing = world
+            .informer
+            .subscribe_with(tight, Subscriber::each(|_| std::future::pending::<()>()))
+            .expect("the informer runs");
         kept.synced().await;
         drop(dropped);
         (0..100).for_each(|n| drop(world.server.apply("a/one", n.to_string())));
@@ -338,9 +340,12 @@ fn inf_23_a_callback_that_panics_is_logged_with_the_informer_the_subscription_an
     recorded(|log| {
         run(three, |world| async move {
             let options = SubscribeOptions::new().name("clumsy");
-            let clumsy = world.informer.for_each_with(options, |notify| async move {
-                assert!(notify.key().name() != "two", "two is too much");
-            });
+            let clumsy = world.informer.subscribe_with(
+                options,
+                Subscriber::each(|notify| async move {
+                    assert!(notify.key().name() != "two", "two is too much");
+                }),
+            );
             clumsy.expect("the informer runs").synced_within(LONG).await.expect("a panic is skipped");
             let errors = log.from(Level::ERROR);
             let [skipped] = errors.as_slice() else { panic!("{errors:#?}") };

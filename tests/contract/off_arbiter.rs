@@ -12,7 +12,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use informer_actors::informer::Informer;
 use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::Runtime;
-use informer_actors::subscription::{SubscribeOptions, WhenFull};
+use informer_actors::subscription::{SubscribeOptions, Subscriber, WhenFull};
 use informer_actors::testing::{Faults, Site};
 use informer_core::delta::{ListPart, Undecodable, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
@@ -272,7 +272,7 @@ fn inf_70_no_object_is_freed_on_the_arbiter_when_its_last_subscriber_and_its_inf
     on_threads(async {
         let (runtime, (source, drops)) = (start(), Written::new([Answer::List]));
         let informer = source.informer(&runtime, "subscribed");
-        let subscription = informer.for_each_blocking(|_| {}).expect("it runs");
+        let subscription = informer.subscribe(Subscriber::blocking(|_| {})).expect("it runs");
         subscription.synced_within(LIMIT).await.expect("it has received everything");
         drop((subscription, informer));
         let threads = threads_of(&drops, COUNT);
@@ -349,7 +349,8 @@ fn inf_70_replaced_objects_and_the_events_that_waited_for_a_subscriber_count_as_
         informer.lister().wait_for(&fed.update_all(OBJECTS), LIMIT).await.expect("it arrives");
         comes_true("what is replaced is to be freed", || runtime.bytes_to_free() == REPLACED).await;
         let options = SubscribeOptions::new().every(1 << 30, WhenFull::Disconnect);
-        let stalled = informer.for_each_with(options, |_| std::future::pending()).expect("it runs");
+        let stalled =
+            informer.subscribe_with(options, Subscriber::each(|_| std::future::pending())).expect("it runs");
         comes_true("it is called", || stalled.status().in_flight).await;
         informer.lister().wait_for(&fed.update_all(2 * OBJECTS), LIMIT).await.expect("it arrives");
         comes_true("it is replaced again", || runtime.bytes_to_free() == 2 * REPLACED).await;
@@ -370,7 +371,8 @@ async fn after_a_stalled_subscriber(bytes: usize, when_full: WhenFull) -> BTreeM
     let fed = Fed::new(OBJECTS, move || Noted(received.clone(), None));
     let informer = fed.informer(&runtime, "stalled");
     let options = SubscribeOptions::new().every(bytes, when_full);
-    let stalled = informer.for_each_with(options, |_| std::future::pending()).expect("it runs");
+    let stalled =
+        informer.subscribe_with(options, Subscriber::each(|_| std::future::pending())).expect("it runs");
     fed.watched().await;
     for round in 1..=10 {
         let newest = fed.update_all(round * OBJECTS);

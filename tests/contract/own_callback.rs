@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use informer_actors::subscription::EndReason;
-use informer_actors::subscription::{ShutdownError, Subscription};
+use informer_actors::subscription::{ShutdownError, Subscriber, Subscription};
 use informer_actors::testing::Server;
 use tokio::sync::watch;
 
@@ -50,12 +50,12 @@ fn inf_11_a_shutdown_inside_its_own_blocking_callback_is_an_error_at_once() {
         let (shelf, result) = (Shelf::default(), watch::Sender::new(None));
         let (own, mut received, ends) = (Arc::clone(&shelf), result.subscribe(), watch::Sender::new(None));
         let mut ended = ends.subscribe();
-        let subscription = informer.for_each_blocking(move |_| {
+        let subscription = informer.subscribe(Subscriber::blocking(move |_| {
             let Some(own) = take(&own) else { return };
             let shutdown = block_on(&mut tokio::runtime::Builder::new_current_thread(), own.shutdown(LIMIT));
             result.send_replace(Some(shutdown));
             ends.send_replace(Some(()));
-        });
+        }));
         *shelf.lock().expect("no panic") = Some(subscription.expect("it runs"));
         server.apply("a/one", String::new());
         let error = received.wait_for(Option::is_some);

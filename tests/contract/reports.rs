@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix::Actor;
 use futures_util::StreamExt;
 use informer_actors::informer::{Informer, ShutdownReport};
-use informer_actors::subscription::SubscribeOptions;
+use informer_actors::subscription::{SubscribeOptions, Subscriber};
 use informer_actors::testing::Server;
 use tokio::sync::watch;
 
@@ -70,10 +70,13 @@ fn lis_24_a_report_names_each_subscriber_that_has_not_handled_its_first_window_o
         });
         begins.wait_for(|begun| *begun).await.expect("it is called");
         let (begun, mut begins) = watch::channel(false);
-        let one = informer.for_each_with(SubscribeOptions::new().one_at_a_time(), move |_| {
-            begun.send_replace(true);
-            pending()
-        });
+        let one = informer.subscribe_with(
+            SubscribeOptions::new().one_at_a_time(),
+            Subscriber::each(move |_| {
+                begun.send_replace(true);
+                pending()
+            }),
+        );
         begins.wait_for(|begun| *begun).await.expect("it is called");
         let mut events = informer.events().expect("it runs");
         events.next().await.expect("the first of three");
@@ -116,7 +119,7 @@ fn lis_25_a_status_that_is_synced_shows_the_initial_events_as_delivered() {
         for round in 0..300 {
             let subscription = match round % 2 {
                 0 => informer.for_each(|_| std::future::ready(())),
-                _ => informer.for_each_blocking(|_| ()),
+                _ => informer.subscribe(Subscriber::blocking(|_| ())),
             };
             let subscription = subscription.expect("it runs");
             let status = loop {
@@ -194,12 +197,12 @@ fn lis_28_an_informers_shutdown_inside_its_own_blocking_closure_does_not_wait_fo
         let informer = informer(&runtime, &server);
         let (result, mut reported) = watch::channel(None);
         let mut own = Some(informer.clone());
-        let _subscription = informer.for_each_blocking(move |_| {
+        let _subscription = informer.subscribe(Subscriber::blocking(move |_| {
             let Some(own) = own.take() else { return };
             let shutdown = own.shutdown(LIMIT);
             let report = block_on(&mut tokio::runtime::Builder::new_current_thread(), shutdown);
             result.send_replace(Some(report));
-        });
+        }));
         let in_time = tokio::time::timeout(LIMIT / 2, reported.wait_for(Option::is_some)).await;
         in_time.expect("long before the limit").expect("it has the report");
         let report = reported.borrow().clone().expect("it is there");
@@ -234,7 +237,7 @@ fn lis_24_a_subscriber_that_is_shut_down_receives_no_further_resync_so_that_the_
         // A round of three events takes three seconds, and a resync is due every two seconds.
         let options = SubscribeOptions::new().resync_every(Duration::from_secs(2));
         let slow = |_| tokio::time::sleep(Duration::from_secs(1));
-        let subscription = world.informer.for_each_with(options, slow).expect("it runs");
+        let subscription = world.informer.subscribe_with(options, Subscriber::each(slow)).expect("it runs");
         tokio::time::sleep(Duration::from_secs(10)).await;
         assert!(subscription.status().delivered > 3, "it is resynced: {:?}", subscription.status());
         let ended = tokio::time::timeout(Duration::from_secs(60), subscription.shutdown(Duration::MAX));

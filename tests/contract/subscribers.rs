@@ -7,8 +7,8 @@ use std::time::Duration;
 use actix::{Actor, Context, Handler, ResponseFuture};
 use futures_util::StreamExt;
 use futures_util::future::poll_immediate;
-use informer_actors::subscription::Notify;
 use informer_actors::subscription::SubscribeOptions;
+use informer_actors::subscription::{Notify, Subscriber};
 use informer_actors::testing::Site;
 use informer_actors::testing::{Recorder, RecorderHandle, Server, kill_at};
 use tokio::sync::{Semaphore, oneshot};
@@ -148,12 +148,12 @@ fn inf_27_a_blocking_closure_is_synced_when_its_last_initial_call_has_returned_e
             let (gate, held) = Gate::new();
             let (begun, begins) = oneshot::channel();
             let mut begun = Some(begun);
-            let subscription = informer.for_each_blocking(move |notify| {
+            let subscription = informer.subscribe(Subscriber::blocking(move |notify| {
                 if notify.key().namespace() == Some("b") {
                     begun.take().map(|begun| begun.send(()));
                     held.wait();
                 }
-            });
+            }));
             let subscription = subscription.expect("it runs");
             begins.await.expect("the last one is called");
             informer.synced_within(LIMIT).await.expect("it syncs");
@@ -324,12 +324,12 @@ fn lis_14_a_blocking_closure_is_called_for_one_event_at_a_time_and_in_order() {
         informer.synced_within(LIMIT).await.expect("it syncs");
         let (running, received) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
         let (inside, keys) = (Arc::clone(&running), Arc::clone(&received));
-        let subscription = informer.for_each_blocking(move |notify| {
+        let subscription = informer.subscribe(Subscriber::blocking(move |notify| {
             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "one at a time");
             keys.lock().expect("no panic").push(notify.key().name().to_owned());
             std::thread::yield_now();
             inside.fetch_sub(1, Ordering::SeqCst);
-        });
+        }));
         let subscription = subscription.expect("it runs");
         subscription.synced_within(LIMIT).await.expect("it syncs");
         let expected: Vec<_> = (0..300).map(|n| format!("{n:03}")).collect();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
+use informer_actors::subscription::Subscriber;
 use informer_actors::testing::{Recorder, RecorderHandle, Server};
 
 /// A limit that a healthy wait never comes near.
@@ -81,9 +82,9 @@ fn inf_10_after_a_runtimes_shutdown_none_of_its_threads_remains() {
         server.apply("a/one", String::new());
         let (received, hears) = tokio::sync::oneshot::channel();
         let mut received = Some(received);
-        let blocking = informer.for_each_blocking(move |_| {
+        let blocking = informer.subscribe(Subscriber::blocking(move |_| {
             received.take().map(|received| received.send(()));
-        });
+        }));
         hears.await.expect("a thread of the callback pool runs");
         // Threads of other tests come and go, and a listing may then leave some out.
         let there = || threads().map_or(true, |count| count >= 2);

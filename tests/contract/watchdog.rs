@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use informer_actors::informer::Informer;
 use informer_actors::status::InformerStatus;
-use informer_actors::subscription::SubscribeOptions;
+use informer_actors::subscription::{SubscribeOptions, Subscriber};
 use informer_actors::testing::Server;
 
 use crate::blocking::{Gate, on_threads};
@@ -77,11 +77,17 @@ fn inf_47_an_async_closure_that_blocks_its_thread_is_named_in_the_status() {
         let informer = informer(&runtime, &server);
         let (gate, held) = Gate::new();
         let named = SubscribeOptions::new().name("careless");
-        let subscription = informer.for_each_with(named, move |_| {
-            held.wait();
-            std::future::ready(())
-        });
-        let quick = informer.for_each_with(SubscribeOptions::new().name("quick"), |_| std::future::ready(()));
+        let subscription = informer.subscribe_with(
+            named,
+            Subscriber::each(move |_| {
+                held.wait();
+                std::future::ready(())
+            }),
+        );
+        let quick = informer.subscribe_with(
+            SubscribeOptions::new().name("quick"),
+            Subscriber::each(|_| std::future::ready(())),
+        );
         let quick = quick.expect("it runs");
         assert_eq!(stuck_by(&informer, "texts/careless").await, "informer-calls");
         let why = quick.synced_within(Duration::ZERO).await.expect_err("its closure cannot run");
@@ -110,10 +116,13 @@ fn inf_47_a_stuck_arbiter_and_its_actor_are_named_in_the_log() {
         let informer = informer(&runtime, &server);
         let (gate, held) = Gate::new();
         let named = SubscribeOptions::new().name("stuck-and-logged");
-        let subscription = informer.for_each_with(named, move |_| {
-            held.wait();
-            std::future::ready(())
-        });
+        let subscription = informer.subscribe_with(
+            named,
+            Subscriber::each(move |_| {
+                held.wait();
+                std::future::ready(())
+            }),
+        );
         // It is logged before it is shown.
         stuck_by(&informer, "texts/stuck-and-logged").await;
         let actor = Some("texts/stuck-and-logged");
@@ -135,14 +144,17 @@ fn newcomer_11_the_log_of_a_blocked_arbiter_says_what_to_call_instead() {
         let informer = informer(&runtime, &server);
         let (gate, held) = Gate::new();
         let named = SubscribeOptions::new().name("blocks-and-is-advised");
-        let subscription = informer.for_each_with(named, move |_| {
-            held.wait();
-            std::future::ready(())
-        });
+        let subscription = informer.subscribe_with(
+            named,
+            Subscriber::each(move |_| {
+                held.wait();
+                std::future::ready(())
+            }),
+        );
         stuck_by(&informer, "texts/blocks-and-is-advised").await;
         let lines = log.with("texts/blocks-and-is-advised");
         let [line] = &lines[..] else { panic!("{lines:?}") };
-        assert!(line.message.contains("belongs in for_each_blocking"), "{}", line.message);
+        assert!(line.message.contains("belongs in Subscriber::blocking"), "{}", line.message);
         drop(gate);
         turns_again(&informer).await;
         subscription.expect("it runs").shutdown(LIMIT).await.expect("it comes back");
@@ -167,11 +179,14 @@ fn inf_47_a_shutdown_of_the_runtime_ends_at_its_limit_and_names_what_blocks_whic
         let (entered, inside) = tokio::sync::oneshot::channel::<()>();
         let mut entered = Some(entered);
         let named = SubscribeOptions::new().name("careless");
-        let subscription = informer.for_each_with(named, move |_| {
-            drop(entered.take());
-            held.wait();
-            std::future::ready(())
-        });
+        let subscription = informer.subscribe_with(
+            named,
+            Subscriber::each(move |_| {
+                drop(entered.take());
+                held.wait();
+                std::future::ready(())
+            }),
+        );
         drop(inside.await);
         let error = runtime.clone().shutdown(SHORT).await.expect_err("a callback blocks");
         let stuck: Vec<_> = error.stuck.iter().map(|one| (&*one.arbiter, one.actor.as_deref())).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 use futures_util::StreamExt;
-use informer_actors::subscription::{Batch, Marked, Notify, SubscribeOptions, Touched};
+use informer_actors::subscription::{Batch, Marked, Notify, SubscribeOptions, Subscriber, Touched};
 use informer_actors::testing::{Recorder, RecorderHandle, Server, Site, kill_at};
 use informer_core::delta::Cause;
 use informer_core::meta::ObjectKey;
@@ -75,11 +75,15 @@ fn lis_38_a_closure_and_an_actor_receive_all_that_waits_at_once_up_to_their_wind
         let (of_closure, of_actor) = (Sizes::new(), Sizes::new());
         let options = || SubscribeOptions::new().window(30);
         let noted = of_closure.clone();
-        let closure = world.informer.for_each_batch_with(options(), move |events| {
-            noted.note(&events);
-            tokio::time::sleep(Duration::from_secs(1))
-        });
-        let actor = world.informer.subscribe_batches(options(), Pages(of_actor.clone()).start());
+        let closure = world.informer.subscribe_with(
+            options(),
+            Subscriber::each_batch(move |events| {
+                noted.note(&events);
+                tokio::time::sleep(Duration::from_secs(1))
+            }),
+        );
+        let actor =
+            world.informer.subscribe_with(options(), Subscriber::batches(Pages(of_actor.clone()).start()));
         let both = [closure.expect("it runs"), actor.expect("it runs")];
         world.synced().await;
         assert!(!both[0].status().synced, "the first batches are under way");
@@ -98,15 +102,17 @@ fn lis_38_a_closure_that_blocks_receives_all_that_waits_at_once_and_a_panic_cost
         let sizes = Sizes::new();
         let noted = sizes.clone();
         let options = SubscribeOptions::new().window(30).callback_limit(LONG);
-        let closure = world.informer.for_each_blocking_batch_with(options, move |events| noted.note(&events));
+        let closure = world
+            .informer
+            .subscribe_with(options, Subscriber::blocking_batch(move |events| noted.note(&events)));
         let closure = closure.expect("it runs");
         closure.synced_within(LONG).await.expect("every batch was handled");
         world.changes_of(50).await;
         sizes.agree(&world).await;
         assert_eq!(closure.status().overran, 0);
-        let panics = world.informer.for_each_blocking_batch(|events: Vec<Notify<String>>| {
+        let panics = world.informer.subscribe(Subscriber::blocking_batch(|events: Vec<Notify<String>>| {
             assert!(events[0].cause() != Cause::InitialList, "on purpose");
-        });
+        }));
         let panics = panics.expect("it runs");
         panics.synced_within(LONG).await.expect("it syncs");
         let (before, batches) = (panics.status().delivered, panics.status().panics);
@@ -120,9 +126,10 @@ fn lis_38_a_closure_that_blocks_receives_all_that_waits_at_once_and_a_panic_cost
 #[test]
 fn lis_38_a_panic_costs_its_batch_alone() {
     run(three, |world| async move {
-        let subscription = world.informer.for_each_batch(|events: Vec<Notify<String>>| async move {
-            assert!(events[0].cause() != Cause::InitialList, "on purpose");
-        });
+        let subscription =
+            world.informer.subscribe(Subscriber::each_batch(|events: Vec<Notify<String>>| async move {
+                assert!(events[0].cause() != Cause::InitialList, "on purpose");
+            }));
         let subscription = subscription.expect("it runs");
         subscription.synced_within(LONG).await.expect("it syncs");
         world.apply("a/one", "after").await;
@@ -189,7 +196,8 @@ fn lis_40_no_more_than_a_window_is_out_of_the_backlog() {
     run(hundred, |world| async move {
         world.synced().await;
         let options = SubscribeOptions::new().window(7);
-        let stuck = world.informer.for_each_with(options, |_| std::future::pending::<()>());
+        let stuck =
+            world.informer.subscribe_with(options, Subscriber::each(|_| std::future::pending::<()>()));
         let stuck = stuck.expect("it runs");
         until(|| stuck.status().in_flight).await;
         assert_eq!(stuck.status().depth, 93);
@@ -206,16 +214,19 @@ fn lis_41_a_call_that_takes_longer_than_its_limit_is_cancelled_counted_and_logge
             let limit = SubscribeOptions::new().name("slow").callback_limit(Duration::from_secs(5));
             let (ended, dropped) = (Arc::new(Mutex::new(Vec::new())), Arc::new(()));
             let (noted, held) = (Arc::clone(&ended), Arc::clone(&dropped));
-            let slow = world.informer.for_each_with(limit, move |notify: Notify<String>| {
-                let (noted, held) = (Arc::clone(&noted), Arc::clone(&held));
-                async move {
-                    let is_stuck = notify.key().name() == "two";
-                    let takes = if is_stuck { Duration::MAX } else { Duration::from_secs(4) };
-                    tokio::time::sleep(takes).await;
-                    noted.lock().expect("no panic").push(notify.key().to_string());
-                    drop(held);
-                }
-            });
+            let slow = world.informer.subscribe_with(
+                limit,
+                Subscriber::each(move |notify: Notify<String>| {
+                    let (noted, held) = (Arc::clone(&noted), Arc::clone(&held));
+                    async move {
+                        let is_stuck = notify.key().name() == "two";
+                        let takes = if is_stuck { Duration::MAX } else { Duration::from_secs(4) };
+                        tokio::time::sleep(takes).await;
+                        noted.lock().expect("no panic").push(notify.key().to_string());
+                        drop(held);
+                    }
+                }),
+            );
             let slow = slow.expect("it runs");
             let began = world.runtime.now();
             slow.synced_within(LONG).await.expect("it syncs");
@@ -245,11 +256,14 @@ fn lis_41_a_blocking_call_that_takes_longer_is_reported_as_stuck_until_it_return
         let (gate, held) = Gate::new();
         let options = SubscribeOptions::new().callback_limit(Duration::from_millis(20));
         let mut is_first = true;
-        let subscription = informer.for_each_blocking_with(options, move |_| {
-            if std::mem::take(&mut is_first) {
-                held.wait();
-            }
-        });
+        let subscription = informer.subscribe_with(
+            options,
+            Subscriber::blocking(move |_| {
+                if std::mem::take(&mut is_first) {
+                    held.wait();
+                }
+            }),
+        );
         let subscription = subscription.expect("it runs");
         let is_stuck = async {
             while subscription.status().stuck_on.is_none() {
@@ -286,7 +300,8 @@ impl Handler<Touched> for Postpones {
 fn lis_42_a_work_queue_hands_a_key_out_once_it_is_quiet_and_others_at_their_time() {
     run(nothing, |world| async move {
         let queue = WorkQueue::of_objects(&world.runtime, "quiet").start();
-        let fed = world.informer.subscribe_keys(Postpones(queue.clone()).start()).expect("it runs");
+        let fed =
+            world.informer.subscribe(Subscriber::keys(Postpones(queue.clone()).start())).expect("it runs");
         fed.synced_within(LONG).await.expect("it syncs");
         let began = world.runtime.now();
         for n in 0..4 {

@@ -245,13 +245,16 @@ fn label(stage: &Stage) -> String {
 fn slow(informer: &Informer<Pod>, options: SubscribeOptions<Pod>) -> Watched<Pod> {
     let received = Recorder::new().1;
     let record = received.clone();
-    let subscription = informer.for_each_with(options, move |notify: Notify<Pod>| {
-        let record = record.clone();
-        async move {
-            // A slow subscriber, not a wait of the test.
-            sleep(SLOWNESS).await;
-            record.record(&notify);
-        }
-    });
+    let subscription = informer.subscribe_with(
+        options,
+        Subscriber::each(move |notify: Notify<Pod>| {
+            let record = record.clone();
+            async move {
+                // A slow subscriber, not a wait of the test.
+                sleep(SLOWNESS).await;
+                record.record(&notify);
+            }
+        }),
+    );
     Watched { subscription: subscription.expect("the informer runs"), received }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::{FutureExt, StreamExt};
 use informer_actors::informer::Informer;
 use informer_actors::runtime::Runtime;
+use informer_actors::subscription::Subscriber;
 use informer_actors::testing::Server;
 use informer_core::delta_fifo::Bounds;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -75,6 +76,13 @@ async fn an_idle_subscription_is_small(runtime: &Runtime) {
     });
     let closure = closure.await;
     assert!(closure < 2 << 10, "an idle closure subscription holds {closure} bytes");
+    let blocking = each_of_many(runtime, async |informer| {
+        let subscription = informer.subscribe(Subscriber::blocking(|_| ())).expect("it runs");
+        subscription.synced().await.expect("it has received everything");
+        subscription
+    });
+    let blocking = blocking.await;
+    assert!(blocking < 2 << 10, "an idle subscription of a blocking closure holds {blocking} bytes");
     let stream = each_of_many(runtime, async |informer| {
         let mut events = informer.events().expect("it runs");
         for _ in 0..10 {

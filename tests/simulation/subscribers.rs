@@ -8,6 +8,7 @@ use std::time::Duration;
 use actix::{Actor, Addr, AtomicResponse, Context, Handler, ResponseFuture, WrapFuture};
 use futures_util::StreamExt;
 use informer_actors::informer::Informer;
+use informer_actors::subscription;
 use informer_actors::subscription::Notify;
 use informer_actors::subscription::{EndReason, SubscriptionStatus};
 use informer_actors::subscription::{SubscribeError, SubscribeOptions, Subscription, WhenFull};
@@ -128,26 +129,35 @@ impl Subscriber {
                 let alive = Slow { received: recorded, pause: pause / 10 }.start();
                 let weak = alive.downgrade();
                 actor = Some(alive);
-                informer.subscribe_weak_with(options, weak)
+                informer.subscribe_with(options, weak)
             }
             2 => {
                 let ordered = Ordered { received: recorded, pause: pause / 100 }.start();
                 informer.subscribe_with(options.one_at_a_time(), ordered)
             }
-            3 => informer.for_each_blocking_with(options, move |notify| recorded.record(&notify)),
+            3 => informer.subscribe_with(
+                options,
+                subscription::Subscriber::blocking(move |notify| recorded.record(&notify)),
+            ),
             4 => {
                 let handle = Handle::Polled(poll(informer, options, recorded, pause / 100)?);
                 return Ok(Self { received, handle, actor, abandoned: false });
             }
-            5 => informer.for_each_with(options, move |notify| {
-                recorded.record(&notify);
-                let unlucky = notify.subject().body().ends_with('7');
-                async move { assert!(!unlucky, "{UNLUCKY}") }
-            }),
-            _ => informer.for_each_with(options, move |notify| {
-                recorded.record(&notify);
-                tokio::task::yield_now()
-            }),
+            5 => informer.subscribe_with(
+                options,
+                subscription::Subscriber::each(move |notify: Notify<String>| {
+                    recorded.record(&notify);
+                    let unlucky = notify.subject().body().ends_with('7');
+                    async move { assert!(!unlucky, "{UNLUCKY}") }
+                }),
+            ),
+            _ => informer.subscribe_with(
+                options,
+                subscription::Subscriber::each(move |notify| {
+                    recorded.record(&notify);
+                    tokio::task::yield_now()
+                }),
+            ),
         };
         Ok(Self { received, handle: Handle::Held(held?), actor, abandoned: false })
     }

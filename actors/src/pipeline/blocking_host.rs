@@ -10,14 +10,15 @@
 //! Read next: `runtime/callbacks.rs`, the pool; `callback_host.rs`, async closures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::time::Duration;
 
 use informer_core::meta::ObjectKey;
 
 use crate::pipeline::callback_host::{count_call, count_panic, inside};
 use crate::pipeline::messages::{Body, Notify};
-use crate::pipeline::subscription_state::SubscriptionState;
-use crate::runtime::Clock;
+use crate::pipeline::subscription_state::{CallCheck, SubscriptionState};
+use crate::runtime::{Clock, Runtime, sleep_until};
 
 /// A closure and the state of its subscription. Its strand reports that the closure is dropped: a shutdown waits for
 /// that.
@@ -86,4 +87,32 @@ fn call(
         count_panic(state, key, panic);
     }
     ended
+}
+
+/// A blocking call is looked at once in such a time at most, however short its limit is.
+const LEAST_LOOK: Duration = Duration::from_millis(10);
+
+/// Waits for a blocking closure, and reports each call that takes longer than the subscription's limit.
+pub(crate) async fn watched<T>(
+    called: impl Future<Output = T>,
+    state: SubscriptionState,
+    runtime: Runtime,
+) -> T {
+    let mut called = pin!(called);
+    let Some(limit) = state.times().callback_limit else { return called.await };
+    loop {
+        let until = match state.check_call(limit, runtime.now()) {
+            CallCheck::DueAt(until) => until,
+            CallCheck::Overdue(key) => {
+                let (informer, subscription) = (&state.label().owner, state.name());
+                tracing::warn!(target: "actix_informer::informer", %informer, %subscription, %key, "a blocking callback of {subscription} takes longer than its limit of {limit:?} on {key}: it cannot be cancelled, and later events wait for it");
+                continue;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = &mut called => return done,
+            () = sleep_until(&runtime.0.clock, until.max(runtime.now() + LEAST_LOOK)) => {}
+        }
+    }
 }

@@ -10,7 +10,7 @@
 //!    of a stream, and those of drains.
 //!
 //! Mailbox: one Distribute in flight, one Start and one Reattach for each epoch, the handle's asks. If it fails, its
-//! subscription ends with a reason. Read next: `listener/delivery.rs`, how a window is sent.
+//! subscription ends with a reason. Read next: `listener/delivery.rs`, how a window leaves.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ use crate::supervision::owner::Child;
 mod delivery;
 pub(crate) mod feed;
 
-pub(crate) use delivery::{Delivery, Polls};
+pub(crate) use delivery::{Delivery, Polls, events};
 pub(crate) use feed::Feed;
 
 /// What a Listener is built from.
@@ -61,8 +61,8 @@ pub(crate) struct Listener<S: Body> {
     machine: ListenerMachine<S>,
     taker: Option<OneshotSender<Taken<S>>>,
     drains: Vec<ReplySlot<()>>,
-    /// Which sources the machine knows of.
-    seen_sources: Option<u64>,
+    /// Which sources the machine knows of, as `Sources::ids_since` numbers them.
+    seen_sources: u64,
 }
 
 impl<S: Body> Actor for Listener<S> {
@@ -93,7 +93,7 @@ impl<S: Body> Child for Listener<S> {
             seen: if let Delivery::Feed(feed) = &spec.delivery { feed.settled() } else { None },
         });
         let machine = machine.releasing_to(spec.shared.runtime.0.freeing.release());
-        Self { spec: spec.clone(), machine, taker: None, drains: Vec::new(), seen_sources: None }
+        Self { spec: spec.clone(), machine, taker: None, drains: Vec::new(), seen_sources: 0 }
     }
 }
 
@@ -142,7 +142,7 @@ impl<S: Body> Listener<S> {
             return;
         }
         self.machine.handle_start(snapshot, self.spec.shared.runtime.now());
-        self.seen_sources = None;
+        self.seen_sources = 0;
         self.follow_sources();
         self.drive(ctx);
     }
@@ -172,6 +172,11 @@ impl<S: Body> Listener<S> {
         self.machine.handle_sources(|| sources.ids_since(&mut self.seen_sources));
     }
 
+    /// What it was built from.
+    pub(crate) fn spec(&self) -> &ListenerSpec<S> {
+        &self.spec
+    }
+
     /// The subscriber has handled its window.
     fn handled(&mut self, ctx: &mut Context<Self>) {
         self.spec.shared.fail_point(Site::ListenerHandled);
@@ -180,7 +185,7 @@ impl<S: Body> Listener<S> {
         self.drive(ctx);
     }
 
-    fn end(&self, reason: EndReason, ctx: &mut Context<Self>) {
+    pub(crate) fn end(&self, reason: EndReason, ctx: &mut Context<Self>) {
         self.spec.state.end_with(reason);
         ctx.stop();
     }

@@ -3,9 +3,11 @@
 //! Answers "what does a subscriber learn?". `informer_core::listener` decides which event that is; `listener/delivery.rs`
 //! sends it. Read next: `messages.rs`, all other messages.
 
-use actix::Message;
+use actix::{Context, Handler, Message};
 use informer_core::delta::Cause;
 use informer_core::meta::{Object, ObjectKey};
+
+use crate::supervision::runner::{Run, Runner};
 
 /// What a body must be: shareable between threads, and nothing else.
 #[diagnostic::on_unimplemented(
@@ -127,6 +129,21 @@ pub struct Touched {
 
 impl Message for Touched {
     type Result = ();
+}
+
+/// What takes the keys of an informer by the actor that runs it.
+pub trait Fed: Run {
+    /// Something has happened to an object. The actor looks after that.
+    fn feed(&self, touched: Touched);
+}
+
+impl<R: Fed> Handler<Touched> for Runner<R> {
+    type Result = ();
+
+    fn handle(&mut self, touched: Touched, ctx: &mut Context<Self>) {
+        self.run.feed(touched);
+        self.look(ctx);
+    }
 }
 
 /// Several events at once, in order, at least one: what a subscriber of batches receives.

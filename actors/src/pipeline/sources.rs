@@ -193,10 +193,10 @@ impl Sources {
         staying.map(|(id, _)| id.clone()).collect()
     }
 
-    /// As [`Self::ids`], if any has come or gone since this was `seen`.
-    pub(crate) fn ids_since(&self, seen: &mut Option<u64>) -> Option<Vec<SourceId>> {
-        let changes = self.state().changes;
-        let is_news = seen.replace(changes) != Some(changes);
+    /// As [`Self::ids`], if any has come or gone since this was `seen`; 0 for a reader that has seen none.
+    pub(crate) fn ids_since(&self, seen: &mut u64) -> Option<Vec<SourceId>> {
+        let now = self.state().changes + 1;
+        let is_news = std::mem::replace(seen, now) != now;
         is_news.then(|| self.ids())
     }
 

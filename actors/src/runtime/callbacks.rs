@@ -13,7 +13,7 @@
 //!    joins that thread.
 //! 7. No job runs, no thread is started and nothing is logged under a lock.
 //!
-//! Read next: `callback.rs`, whose closures run here.
+//! Read next: `blocking_host.rs`, whose closures run here.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};

@@ -6,7 +6,7 @@
 //! 2. The value is used, and dropped, on its arbiter; elsewhere only if the arbiter has ended.
 //! 3. After a job that panicked the value is gone: the owner gets [`Closed`].
 //!
-//! Read next: `callbacks.rs`, the same for closures that block; `callback.rs`, which uses this.
+//! Read next: `callbacks.rs`, the same for closures that block; `callback_host.rs`, which is kept so.
 
 use std::fmt;
 use std::future::Future;

@@ -32,7 +32,7 @@ const LOG_EVERY: Duration = Duration::from_secs(600);
 
 /// What to do about a closure that blocks the thread of the async closures.
 const BLOCKING_CLOSURE: &str =
-    "a closure that blocks belongs in for_each_blocking, which gives it a thread of its own";
+    "a closure that blocks belongs in Subscriber::blocking, which gives it a thread of its own";
 
 /// What to do about what blocks a thread of informers.
 const BLOCKING_PIPELINE: &str = "what an informer calls itself (an index, a filter, a source) must not block";

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix_informer::subscription::Cause;
-use actix_informer::subscription::{EndReason, Notify};
+use actix_informer::subscription::{EndReason, Notify, Subscriber};
 use futures_util::future::BoxFuture;
 
 use super::Error;
@@ -102,14 +102,17 @@ pub(super) fn follow(
     let name = kind.to_owned();
     let printing = (printer.clone(), Arc::clone(&counts), Arc::<str>::from(kind), Arc::clone(&late));
     let subscription = informer
-        .for_each_with(options, move |notify| {
-            let (printer, counts, kind, late) = printing.clone();
-            async move {
-                let event = printer.style.event((late.name(&kind), late.values()), &notify);
-                printer.output.line(event).await;
-                counts.add(&notify);
-            }
-        })
+        .subscribe_with(
+            options,
+            Subscriber::each(move |notify| {
+                let (printer, counts, kind, late) = printing.clone();
+                async move {
+                    let event = printer.style.event((late.name(&kind), late.values()), &notify);
+                    printer.output.line(event).await;
+                    counts.add(&notify);
+                }
+            }),
+        )
         .expect("an informer that has just started has not stopped");
     let was_failing = OnceLock::new();
     Ok(Arc::new(RunningKind { name, late, informer, subscription, counts, was_failing }))

@@ -12,13 +12,13 @@ use super::WorkQueue;
 use super::content::Inside;
 use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::Fed;
-use informer_actors::subscription::{SubscribeError, Subscription, Touched};
+use informer_actors::subscription::{SubscribeError, Subscriber, Subscription, Touched};
 
 /// Feeds queues with the keys of an informer. In the prelude.
 pub trait Enqueue<S: Body> {
     /// Adds the key of each object to this queue when something happens to it, as long as the subscription is kept: with
     /// low priority for the first list and for resyncs, else with normal priority. What is delivered is that of
-    /// [`Informer::subscribe_keys`].
+    /// [`Subscriber::keys`].
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -27,7 +27,7 @@ pub trait Enqueue<S: Body> {
 
 impl<S: Body> Enqueue<S> for Informer<S> {
     fn enqueue(&self, queue: &WorkQueue<ObjectKey>) -> Result<Subscription<S>, SubscribeError> {
-        self.subscribe_keys(queue.shared.address.clone())
+        self.subscribe(Subscriber::keys(queue.shared.address.clone()))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The call of a blocking closure that is under way, for subscriptions that limit their calls.
 //!
-//! Answers "has this call taken too long, and is it reported?". The closure's host notes when a call begins and ends; the
-//! Listener looks at it when it is due. Invariants:
+//! Answers "has this call taken too long, and is it reported?". The closure's host notes when a call begins and ends; who
+//! waits for it looks at it when it is due. Invariants:
 //! 1. A call that takes too long is counted and reported once: while it is under way, or at its end if nobody has looked
 //!    before.
 //!
-//! Read next: `listener/delivery.rs`, which looks.
+//! Read next: `blocking_host.rs`, which looks.
 
 use std::time::Duration;
 
