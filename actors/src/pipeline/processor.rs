@@ -150,11 +150,12 @@ impl<S: Body> Processor<S> {
         let due = self.clock.next_due().filter(|_| !self.resyncing);
         let clock = self.spec.shared.runtime.0.clock.clone();
         let wait = |due| async move { sleep_until(&clock, due).await };
-        self.alarm.set(due, wait, ctx, |this| &mut this.alarm, Self::resync);
+        self.alarm.set(due, wait, ctx, Self::resync);
     }
 
     /// Puts a Resync into the queue; the next one waits until the queue has taken this one.
     fn resync(&mut self, ctx: &mut Context<Self>) {
+        self.alarm.rang();
         if self.spec.shared.stop_reading.is_cancelled() {
             return;
         }

@@ -90,7 +90,10 @@ impl<R: Run> Runner<R> {
             tokio::task::yield_now().await;
             sleep_until(&clock, due).await;
         };
-        self.alarm.set(due, wait, ctx, |runner| &mut runner.alarm, Self::look);
+        self.alarm.set(due, wait, ctx, |runner, ctx| {
+            runner.alarm.rang();
+            runner.look(ctx);
+        });
     }
 }
 
@@ -137,13 +140,12 @@ informer_core::debug_as!([R: Run] Runner<R>, self);
 pub struct Alarm(Option<(Duration, SpawnHandle)>);
 
 impl Alarm {
-    /// Calls `wake` when `wait` for this time has ended, and for no other time; never for `None`. `alarm` is this one.
+    /// Calls `wake`, which calls [`Self::rang`], when `wait` for this time has ended, and for no other time; never for `None`.
     pub fn set<A: Actor<Context = Context<A>>, W: Future<Output = ()> + 'static>(
         &mut self,
         due: Option<Duration>,
         wait: impl FnOnce(Duration) -> W,
         ctx: &mut Context<A>,
-        alarm: fn(&mut A) -> &mut Self,
         wake: fn(&mut A, &mut Context<A>),
     ) {
         if due == self.0.map(|(at, _)| at) {
@@ -153,10 +155,12 @@ impl Alarm {
             ctx.cancel_future(set);
         }
         let Some(due) = due else { return };
-        let woken = wrap_future::<_, A>(wait(due)).map(move |(), actor, ctx| {
-            alarm(actor).0 = None;
-            wake(actor, ctx);
-        });
+        let woken = wrap_future::<_, A>(wait(due)).map(move |(), actor, ctx| wake(actor, ctx));
         self.0 = Some((due, ctx.spawn(woken)));
+    }
+
+    /// It has woken its actor.
+    pub fn rang(&mut self) {
+        self.0 = None;
     }
 }

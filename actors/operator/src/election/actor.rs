@@ -253,7 +253,10 @@ impl ElectionActor {
         let (due, now) = (self.machine.poll_timeout(), self.spec.cell.now());
         // After a suspension the timer is late by it. Nothing may begin meanwhile, since that asks the clock.
         let wait = |due: Duration| sleep(due.saturating_sub(now));
-        self.alarm.set(due, wait, ctx, |actor| &mut actor.alarm, Self::drive);
+        self.alarm.set(due, wait, ctx, |actor, ctx| {
+            actor.alarm.rang();
+            actor.drive(ctx);
+        });
     }
 }
 
