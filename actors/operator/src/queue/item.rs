@@ -12,10 +12,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::queue::machine::{Priority, RateLimiter, Taken};
+use crate::queue::machine::{Priority, RateLimiter, Taken, WorkQueue};
 use actix::Message;
+use informer_core::reflector::Moment;
 
 use super::content::{Inside, Shared};
+use super::limiter::CaughtLimiter;
 use super::{QueueKey, QueueNote};
 use informer_actors::inner::drop_payload;
 
@@ -77,18 +79,21 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     }
 
     /// The key is in order, and is handed out again after this time, or earlier if it is added. Failures are forgotten.
-    pub fn retry_after(self, delay: Duration) {
-        self.retry_after_with(delay, P::default());
-    }
-
-    /// As [`Self::retry_after`], with a note that is handed out with the key then.
-    pub(crate) fn retry_after_with(mut self, delay: Duration, note: P) {
+    pub fn retry_after(mut self, delay: Duration) {
         self.back(|inside, key| {
             inside.with(|queue, limiter, moment| {
-                queue.retry_after_with(key, delay, note, moment.now);
+                queue.retry_after(key, delay, moment.now);
                 limiter.forget(key);
             });
         });
+    }
+
+    /// The key comes back, in this call.
+    pub(crate) fn end<R>(
+        mut self,
+        how: impl FnOnce(&mut WorkQueue<K, P>, &K, &mut CaughtLimiter<K>, Moment) -> R,
+    ) -> Option<R> {
+        self.back(|inside, key| inside.with(|queue, limiter, moment| how(queue, key, limiter, moment)))
     }
 
     fn taken(&self) -> &Taken<K, P> {
@@ -100,12 +105,10 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.taken.as_mut().map(|taken| std::mem::take(&mut taken.note)).unwrap_or_default()
     }
 
-    /// The work begins only now: what came since the key was handed out is part of it, and leads to nothing more. Returns what
-    /// was noted of the key, which is then not noted any more.
-    pub(crate) fn begin(&mut self) -> P {
-        let mut note = self.note();
-        note.merge(self.home.inside.with(|queue, _, _| queue.begin(self.key())));
-        note
+    /// The work begins only now, in this call, which is given what was noted of the key; nothing is from then on.
+    pub(crate) fn begin<R>(&mut self, how: impl FnOnce(&mut WorkQueue<K, P>, &K, P) -> R) -> R {
+        let note = self.note();
+        self.home.inside.with(|queue, _, _| how(queue, self.key(), note))
     }
 
     /// Nobody has worked on the key: it waits again, and no failure is counted.
@@ -127,19 +130,6 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// Nobody has worked on the key, or will here: it waits again, and no failure is counted.
     pub(crate) fn unused(mut self) {
         self.put_back();
-    }
-
-    /// The key is handed out once more when it comes back, for something that happened before: also while the queue is
-    /// being drained.
-    pub(crate) fn again(&self, note: P) {
-        let key = self.key();
-        let noted = (Priority::Normal, note);
-        self.home.inside.with(|queue, _, moment| queue.again(key, noted, moment.now));
-    }
-
-    /// As [`Self::retry`], with a note that is handed out with the key then.
-    pub(crate) fn retry_with(mut self, note: P) -> Option<Duration> {
-        self.fail(note)
     }
 
     fn fail(&mut self, note: P) -> Option<Duration> {

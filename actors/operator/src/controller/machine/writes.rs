@@ -7,7 +7,7 @@
 //!    life of it.
 //! 3. At most [`MOST_WRITES`] objects are waited for; further ones are counted.
 //!
-//! Read next: `ledger.rs`; the waits are in `controller/shared.rs`.
+//! Read next: `book.rs`; the waits are in `controller/shared.rs`.
 
 use std::collections::BTreeMap;
 
@@ -149,6 +149,7 @@ impl IntoIterator for Writes {
 /// An object: the number of its informer, and its key.
 pub(super) type Place = (usize, ObjectKey);
 
+#[derive(Clone)]
 pub(super) struct Answered {
     by_place: BTreeMap<Place, Answer>,
     /// Places by the number under which they came.
@@ -159,6 +160,7 @@ pub(super) struct Answered {
     pub(super) taken: u64,
 }
 
+#[derive(Clone)]
 pub(super) struct Answer {
     number: u64,
     owner: ObjectKey,

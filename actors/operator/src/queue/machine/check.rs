@@ -24,7 +24,9 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         let mut is_noted = true;
         for (id, slot) in self.slots.iter() {
             match slot.state {
-                State::Idle if slot.delay.is_none() => return Err("a slot of which nothing is known".into()),
+                State::Idle if slot.delay.is_none() && !slot.note.stays() => {
+                    return Err("a slot of which nothing is known".into());
+                }
                 State::Idle => {}
                 State::Waiting(_) => waiting += 1,
                 State::Processing(Processing { since, .. }) => {
@@ -71,13 +73,14 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     /// is lost, and none is handed out twice at once. This one stays as it is, also if the order or a clone panics.
     #[must_use]
     pub fn rebuilt(&self) -> Self {
-        let Self { slots, lines, cells, phase, budget: Budget { most, .. }, .. } = self;
+        let Self { slots, lines, cells, phase, tally, budget: Budget { most, .. }, .. } = self;
         let mut anew = Self { cells: *cells, phase: Phase::Open, ..Self::noting(lines.order(), *most) };
         let slots = slots.iter().map(|(_, slot)| slot.clone());
         let is_processing = |slot: &Slot<K, P>| matches!(slot.state, State::Processing(_));
         let (processing, others): (Vec<_>, Vec<_>) = slots.partition(is_processing);
-        for Slot { key, state, delay, note, delayed_note } in processing {
+        for Slot { key, state, delay, mut note, delayed_note } in processing {
             let id = anew.slot_of(key);
+            let told = anew.know(id, &mut note);
             let State::Processing(Processing { since, again, again_since, .. }) = state else { continue };
             if let Some(slot) = anew.slots.get_mut(id).filter(|slot| slot.state == State::Idle) {
                 slot.state = state;
@@ -85,23 +88,34 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
             }
             if let Some(priority) = again.or_else(|| delay.map(|delay| delay.priority)) {
                 anew.make_ready(id, priority, again_since);
-                anew.note(id, [note, delayed_note]);
+                anew.note(id, [told, delayed_note]);
             }
         }
-        for Slot { key, state, delay, note, delayed_note } in others {
+        for Slot { key, state, delay, mut note, delayed_note } in others {
+            let id = anew.slot_of(key);
+            let told = anew.know(id, &mut note);
             let (since, waited) = match state {
                 State::Waiting(waiting) => (waiting.since, Some(waiting.priority)),
                 _ => (delay.map_or(0, |delay| delay.due), None),
             };
             let priority = waited.max(delay.map(|delay| delay.priority)).unwrap_or_default();
-            let id = anew.slot_of(key);
             anew.make_ready(id, priority, since);
-            anew.note(id, [note, delayed_note]);
+            anew.note(id, [told, delayed_note]);
         }
+        anew.tally = tally.clone();
         anew.cells.adds = cells.adds;
         anew.phase = *phase;
         anew.offered = self.offered;
         anew
+    }
+
+    /// What is known of a key is in this new slot, too. Returns what is handed out of its note.
+    fn know(&mut self, id: u32, note: &mut P) -> P {
+        let told = note.hand_out();
+        if let Some(slot) = self.slots.get_mut(id).filter(|slot| slot.state == State::Idle) {
+            slot.note = std::mem::take(note);
+        }
+        told
     }
 
     fn note(&mut self, id: u32, notes: [P; 2]) {
