@@ -5,7 +5,6 @@
 //! - `book.rs`: the queue, whose slots carry what is known of a key; `kept.rs`: what that is: the last state of its object if
 //!   that is gone, whether it rests after a terminal error, what comes during its reconcile.
 //! - `causes.rs`: why a key is reconciled; a bounded number is kept.
-//! - `look.rs`: what a reconcile knows.
 //! - here: which failures are warnings, and which are repeats.
 //! - here: what becomes of a key after each result.
 //! - `writes.rs`: what the cache has to show before the key may be reconciled again.
@@ -18,16 +17,14 @@ use std::time::Duration;
 
 use informer_core::meta::ObjectKey;
 
-pub use book::{Arrived, Book, LedgerFigures};
+pub use book::{Arrived, Begun, Book, Concluded};
 pub use causes::{Arrival, Causes, EventKind, MOST_CAUSES, MOST_WITH_CAUSES, Reason, Why};
-pub use kept::{Kept, MOST_ANSWERED, MOST_DELETED, MOST_RESTING, Tally};
-pub use look::{Begun, Concluded, Ending, Look};
+pub use kept::{Kept, LedgerFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING, Tally};
 pub use writes::{Awaited, MOST_WRITES, Writes};
 
 mod book;
 mod causes;
 mod kept;
-mod look;
 
 // What becomes of a key when its reconcile has ended, however it ended.
 

@@ -92,23 +92,18 @@ fn leads(fence: &Fence) -> Option<u64> {
 }
 
 impl<S: Body> Shared<S> {
-    /// An event leads to this key.
-    pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, why: (Reason, Priority)) -> Added {
-        self.arrive_after(key, arrival, why, Duration::ZERO)
-    }
-
-    /// As [`Self::arrive`], when nothing more has come for this key in this time.
-    pub(super) fn arrive_after(
+    /// An event leads to this key: when nothing more has come for it in this time.
+    pub(super) fn arrive(
         &self,
         key: &ObjectKey,
         arrival: Arrival<'_, S>,
-        (reason, priority): (Reason, Priority),
-        quiet: Duration,
+        why: (Reason, Priority, Duration),
     ) -> Added {
         let is_unled = self.is_unled(key, &arrival);
         let Arrived { added, released, .. } = self.queue.change(|book, limiter, moment| {
-            let forgotten = if is_unled { book.handle_unled(key, &arrival, limiter) } else { None };
-            let why = (reason, priority, quiet);
+            // What is to be done for an object that has left may be up to the next leader.
+            let is_over = is_unled && (matches!(arrival, Arrival::Gone(_)) || !book.keeps_left(key));
+            let forgotten = is_over.then(|| book.handle_forgotten(key, limiter)).flatten();
             forgotten.unwrap_or_else(|| book.handle_arrival(key, arrival, why, moment.now))
         });
         let other = released.as_ref().map(Object::key).filter(|other| *other != key);
@@ -148,7 +143,7 @@ impl<S: Body> Shared<S> {
     /// Waits until this program may be the leader, or the controller takes nothing new. What was said of failures is forgotten:
     /// meanwhile another program reconciles.
     pub(super) async fn leading(&self) {
-        drop(self.queue.with(|book, _, _| book.forget_failing()));
+        drop(self.queue.with(|book, _, _| std::mem::take(&mut book.tally.failing)));
         while self.number().is_err() && !self.is_draining() {
             let wait = within(LEADER_POLL, self.no_intake.cancelled());
             if self.stop.run_until_cancelled(wait).await.is_none() {
@@ -211,7 +206,7 @@ impl<S: Body> Shared<S> {
         let stopped = stopped.map(|status| format!("informer {:?}: it has stopped", status.name));
         let (last_failure, longest_running, kept, queue) = self.queue.with(|book, _, moment| {
             let longest = book.longest_running(moment.now);
-            (book.last_failure().cloned(), longest, book.kept(), book.figures(moment.now))
+            (book.tally.last_failure.clone(), longest, book.tally.figures, book.figures(moment.now))
         });
         ControllerStatus {
             name: Arc::clone(&self.name),

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::controller::machine::{Causes, Concluded, Ended, Ending, Failure, Kept, Look, Next, Writes};
+use crate::controller::machine::{Begun, Concluded, Ended, Failure, Kept, Next, Writes};
 use futures_util::FutureExt;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::words::{Brief, QUOTED, one_line};
@@ -129,11 +129,10 @@ struct Run<S: Body> {
     /// None when it has come back.
     item: Option<WorkItem<ObjectKey, Kept<S>>>,
     key: ObjectKey,
-    look: Look<S>,
+    begun: Begun<S>,
     writes: Arc<WritesCell>,
     stopping: CancellationToken,
     span: tracing::Span,
-    causes: Causes,
     attempt: u32,
     began: Duration,
     /// How long the function has run, when it has ended.
@@ -152,15 +151,16 @@ impl<S: Body> Run<S> {
     ) -> Option<(Self, Request<S>)> {
         let key = item.key().clone();
         // Before the cache is read: what came until now is shown by it, and is part of this reconcile.
-        let begun = item.begin(|book, key, noted| book.handle_begin(key, noted));
+        let mut begun = item.begin(|book, key, noted| book.handle_begin(key, noted));
         let object = shared.primary.cached(&key);
-        let (causes, mut look) = begun.look(object.as_ref().map(Object::cached_meta));
-        if look.rests {
-            let ending = Ending { ended: Ended::Terminal, look: &look, why: None };
-            item.end(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
-            shared.free(look.release());
+        begun.look(object.as_ref().map(Object::cached_meta));
+        if begun.rests() {
+            let ending = (Ended::Terminal, &begun, None);
+            item.back(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
+            shared.free(begun.release());
             return None;
         }
+        let causes = begun.causes.clone();
         let id = shared.counters.reconciles.add(1) + 1;
         let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
         let controller = &*shared.name;
@@ -171,9 +171,9 @@ impl<S: Body> Run<S> {
             controller: Arc::clone(&shared.name),
             key: key.clone(),
             object,
-            deleted: look.deleted().cloned(),
-            left: look.left().cloned(),
-            causes: causes.clone(),
+            deleted: begun.deleted().cloned(),
+            left: begun.left().cloned(),
+            causes,
             attempt,
             fence,
             id,
@@ -185,21 +185,7 @@ impl<S: Body> Run<S> {
         };
         let (shared, item) = (Arc::clone(shared), Some(item));
         let (took, why, _task) = (OnceLock::new(), OnceLock::new(), task.clone());
-        let run = Self {
-            shared,
-            item,
-            key,
-            look,
-            writes,
-            stopping,
-            span,
-            causes,
-            attempt,
-            began,
-            took,
-            why,
-            _task,
-        };
+        let run = Self { shared, item, key, begun, writes, stopping, span, attempt, began, took, why, _task };
         Some((run, request))
     }
 
@@ -279,7 +265,7 @@ impl<S: Body> Run<S> {
     fn failed(&self, why: &str) {
         let why: Arc<str> = one_line(why, QUOTED).to_string().into();
         let failure = Failure { key: self.key.clone(), at: self.shared.runtime.now(), why: Arc::clone(&why) };
-        self.shared.queue.with(|book, _, _| book.handle_failure(failure));
+        self.shared.queue.with(|book, _, _| book.tally.last_failure = Some(failure));
         let _ = self.why.set(why);
     }
 
@@ -324,16 +310,16 @@ impl<S: Body> Run<S> {
     }
 
     fn give_back(&mut self, ended: Ended) {
-        let Some(item) = self.item.take() else { return };
+        let Some(mut item) = self.item.take() else { return };
         if ended == Ended::Cancelled {
             self.shared.counters.cancelled.add(1);
         }
-        let ending = Ending { ended, look: &self.look, why: self.why.get() };
-        let back = item.end(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
-        self.shared.free(self.look.release());
-        let Some(Concluded { next, retry, telling, released, .. }) = back else { return };
+        let ending = (ended, &self.begun, self.why.get());
+        let back = item.back(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
+        self.shared.free(self.begun.release());
+        let Some(Concluded { retry, telling, released, .. }) = back else { return };
         self.shared.free(released);
-        let then = match next {
+        let then = match ended.next() {
             Next::Done | Next::After(_) => Then::InOrder,
             Next::Rest => Then::Rests,
             Next::Backoff => Then::TriedAgain(retry),

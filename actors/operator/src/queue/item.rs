@@ -16,7 +16,7 @@ use crate::queue::machine::{Priority, RateLimiter, Taken, WorkQueue};
 use actix::Message;
 use informer_core::reflector::Moment;
 
-use super::content::{Inside, Shared};
+use super::content::Shared;
 use super::limiter::CaughtLimiter;
 use super::{QueueKey, QueueNote};
 use informer_actors::inner::drop_payload;
@@ -62,11 +62,9 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// The key is in order: its failures are forgotten, and it is not tried again for them. It is handed out again when it is
     /// added again, which may have happened already.
     pub fn done(mut self) {
-        self.back(|inside, key| {
-            inside.with(|queue, limiter, moment| {
-                queue.done(key, moment.now);
-                limiter.forget(key);
-            });
+        self.back(|queue, key, limiter, moment| {
+            queue.done(key, moment.now);
+            limiter.forget(key);
         });
     }
 
@@ -80,20 +78,10 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
 
     /// The key is in order, and is handed out again after this time, or earlier if it is added. Failures are forgotten.
     pub fn retry_after(mut self, delay: Duration) {
-        self.back(|inside, key| {
-            inside.with(|queue, limiter, moment| {
-                queue.retry_after(key, delay, moment.now);
-                limiter.forget(key);
-            });
+        self.back(|queue, key, limiter, moment| {
+            queue.retry_after(key, delay, moment.now);
+            limiter.forget(key);
         });
-    }
-
-    /// The key comes back, in this call.
-    pub(crate) fn end<R>(
-        mut self,
-        how: impl FnOnce(&mut WorkQueue<K, P>, &K, &mut CaughtLimiter<K>, Moment) -> R,
-    ) -> Option<R> {
-        self.back(|inside, key| inside.with(|queue, limiter, moment| how(queue, key, limiter, moment)))
     }
 
     fn taken(&self) -> &Taken<K, P> {
@@ -114,17 +102,13 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// Nobody has worked on the key: it waits again, and no failure is counted.
     fn put_back(&mut self) {
         let note = self.note();
-        self.back(|inside, key| {
-            inside.with(|queue, _, moment| queue.put_back(key, note, moment.now));
-        });
+        self.back(|queue, key, _, moment| queue.put_back(key, note, moment.now));
     }
 
     /// As [`Self::put_back`], for a key that was offered and not accepted.
     fn take_back(&mut self) {
         let note = self.note();
-        self.back(|inside, key| {
-            inside.with(|queue, _, moment| queue.take_back(key, note, moment.now));
-        });
+        self.back(|queue, key, _, moment| queue.take_back(key, note, moment.now));
     }
 
     /// Nobody has worked on the key, or will here: it waits again, and no failure is counted.
@@ -133,15 +117,17 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     }
 
     fn fail(&mut self, note: P) -> Option<Duration> {
-        let retry = |inside: &Inside<K, P>, key: &K| {
-            inside.with(|queue, limiter, moment| queue.retry_with(key, note, limiter, moment))
-        };
-        self.back(retry).flatten()
+        self.back(|queue, key, limiter, moment| queue.retry_with(key, note, limiter, moment)).flatten()
     }
 
-    fn back<R>(&mut self, how: impl FnOnce(&Inside<K, P>, &K) -> R) -> Option<R> {
+    /// The key comes back, in this call, unless it has.
+    pub(crate) fn back<R>(
+        &mut self,
+        how: impl FnOnce(&mut WorkQueue<K, P>, &K, &mut CaughtLimiter<K>, Moment) -> R,
+    ) -> Option<R> {
+        let key = &self.taken.as_ref()?.key;
         // It is taken away when the key is back: a panic before leaves it to the drop.
-        let result = how(&self.home.inside, &self.taken.as_ref()?.key);
+        let result = self.home.inside.with(|queue, limiter, moment| how(queue, key, limiter, moment));
         self.taken = None;
         self.home.tell();
         Some(result)

@@ -350,8 +350,9 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
 
     /// Nothing is known of a key that is idle and not delayed, and of which no note stays. The place is that of its slot.
     fn free_if_idle(&mut self, place: sorted_ids::Place, id: u32) {
-        let slot = self.slots.get(id);
-        if slot.is_some_and(|slot| slot.is_idle() && !slot.note.stays()) {
+        if let Some(Slot { state: State::Idle, delay: None, note, .. }) = self.slots.get(id)
+            && !note.stays()
+        {
             self.by_key.remove(place);
             self.slots.remove(id);
         }

@@ -16,15 +16,15 @@
 //! 7. An object counts as deleted only if that is sure: nobody follows another life of its name, and it cannot have left.
 //! 8. A reconcile begins before its cache is looked at: what came until then is shown by it, and is part of this reconcile.
 //!
-//! Read next: `kept.rs`, what a slot carries; `look.rs`, what a reconcile knows; `causes.rs`, `writes.rs`; `queue/machine.rs`.
+//! Read next: `kept.rs`, what a slot carries; `causes.rs`, `writes.rs`; `queue/machine.rs`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::kept::{Kept, Known, MOST_RESTING, Run, Tally, is_news};
-use super::look::{Begun, Concluded, Ending, Look};
-use super::{Arrival, Failing, Failure, MOST_WRITES, Next, Reason, Telling, Why, Writes};
+use super::kept::{Kept, Known, Last, MOST_RESTING, News, Run, State, Tally};
+use super::{Arrival, Causes, Ended, MOST_WRITES, Next, Reason, Telling, Why, Writes};
 use crate::queue::machine::{Added, Merge, Priority, RateLimiter, WorkQueue};
-use informer_core::meta::{Object, ObjectKey};
+use informer_core::meta::{Meta, Object, ObjectKey};
 use informer_core::reflector::Moment;
 
 /// What follows from an arrival.
@@ -38,26 +38,35 @@ pub struct Arrived<S> {
     pub released: Option<Object<S>>,
 }
 
-/// What is kept, and what was left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a reconcile knows of its key.
+#[derive(Debug)]
+pub struct Begun<S> {
+    /// Why it is run.
+    pub causes: Causes,
+    /// The last state of its object, and whether that may live on.
+    last: Option<(Object<S>, bool)>,
+    /// In which state its object has failed terminally, if the key rested.
+    rest: Option<State>,
+    /// Which state the cache has.
+    state: Option<State>,
+}
+
+/// What follows from the end of a reconcile.
+#[derive(Debug)]
 #[non_exhaustive]
-pub struct LedgerFigures {
-    /// Keys that rest after a terminal error.
-    pub resting: usize,
-    /// Arrivals that did not lead to a reconcile since their key rested.
-    pub ignored: u64,
-    /// Last states of objects that are kept: of those that are gone, and of those that have left.
-    pub deleted: usize,
-    /// Last states that were dropped: more than [`MOST_DELETED`] were waiting.
-    pub deleted_dropped: u64,
-    /// Events of owned objects that led to no reconcile, since they showed what the last one had been answered.
-    pub answered: u64,
+pub struct Concluded<S> {
+    /// After which delay it is tried again, if it is.
+    pub retry: Option<Duration>,
+    /// How its failure is told.
+    pub telling: Telling,
+    /// As [`Arrived::released`].
+    pub released: Option<Object<S>>,
 }
 
 /// The queue of a controller, and what is known of its keys; the module's documentation describes it.
 ///
 /// ```
-/// # use informer_operator::controller::machine::{Arrival, Book, Ended, Ending, Next, Reason};
+/// # use informer_operator::controller::machine::{Arrival, Book, Ended, Reason};
 /// # use informer_operator::queue::machine::{Priority, default_limiter, namespace_order};
 /// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 /// # use informer_core::reflector::Moment;
@@ -73,11 +82,11 @@ pub struct LedgerFigures {
 /// let present = |object| Arrival::Present { meta: Object::cached_meta(object), is_rewound: false };
 /// assert!(book.handle_arrival(&key, present(&first), why(), now).added.is_some(), "to be reconciled");
 /// let taken = book.take(now).expect("it waits");
-/// let (causes, look) = book.handle_begin(&key, taken.note).look(Some(first.cached_meta()));
-/// assert!(!look.rests && look.deleted().is_none() && causes[..] == [Reason::Triggered]);
-/// let ending = Ending { ended: Ended::Terminal, look: &look, why: None };
+/// let mut begun = book.handle_begin(&key, taken.note);
+/// begun.look(Some(first.cached_meta()));
+/// assert!(!begun.rests() && begun.deleted().is_none() && begun.causes[..] == [Reason::Triggered]);
 /// let moment = Moment { now, chance: 0.0 };
-/// assert_eq!(book.handle_end(&key, ending, &mut default_limiter(), moment).next, Next::Rest);
+/// book.handle_end(&key, (Ended::Terminal, &begun, None), &mut default_limiter(), moment);
 /// assert!(book.handle_arrival(&key, Arrival::Output, why(), now).added.is_none(), "it rests");
 /// assert!(book.handle_arrival(&key, present(&second), why(), now).added.is_some(), "it has changed");
 /// ```
@@ -99,17 +108,22 @@ impl<S> WorkQueue<ObjectKey, Kept<S>> {
         let mut released = None;
         if let (Some(known), tally) = self.known(key) {
             if let Arrival::Present { meta, .. } = &arrival {
-                // It has left what is followed, and is back: this life of it has not ended.
-                released = known.take_life(meta.uid.as_ref(), tally);
+                let life =
+                    |last: &Last<S>| meta.uid.is_some() && last.state.object_uid() == meta.uid.as_ref();
+                if known.last.as_ref().is_some_and(life) {
+                    // It has left what is followed, and is back: this life of it has not ended.
+                    released = known.take_last(tally);
+                }
             }
-            if let Some(run) = &mut known.run {
-                run.note(&arrival);
-            }
-            if known.rest.as_ref().is_some_and(|rest| !is_news(rest, &arrival)) {
-                tally.ignored += 1;
+            let news = News::of(&arrival);
+            if known.rest.as_ref().is_some_and(|rest| !news.is_to(rest)) {
+                tally.figures.ignored += 1;
                 return Arrived { added: None, released };
             }
             known.take_rest(tally);
+            if let Some(run) = &mut known.run {
+                run.news.add(news);
+            }
         }
         let added = self.postpone_with(key.clone(), quiet, (priority, reason.into()), now);
         if let Arrival::Gone(last) | Arrival::Left(last) = arrival {
@@ -119,19 +133,6 @@ impl<S> WorkQueue<ObjectKey, Kept<S>> {
             self.free(key);
         }
         Arrived { added: Some(added), released }
-    }
-
-    /// As [`Self::handle_arrival`], while another program reconciles, and no object has this key: the key is forgotten. `None`
-    /// if it is not, since it is being reconciled, or since what is to be done for an object that has left may be up to the
-    /// next leader.
-    pub fn handle_unled(
-        &mut self,
-        key: &ObjectKey,
-        arrival: &Arrival<'_, S>,
-        limiter: &mut (impl RateLimiter<ObjectKey> + ?Sized),
-    ) -> Option<Arrived<S>> {
-        let keeps_left = !matches!(arrival, Arrival::Gone(_)) && self.keeps_left(key);
-        if keeps_left { None } else { self.handle_forgotten(key, limiter) }
     }
 
     /// Nothing leads to this key any more. `None`, and nothing happens, if it is being reconciled.
@@ -157,16 +158,14 @@ impl<S> WorkQueue<ObjectKey, Kept<S>> {
     /// The work on this key, which was handed out with this, begins now, and its cache is looked at then.
     pub fn handle_begin(&mut self, key: &ObjectKey, mut handed: Kept<S>) -> Begun<S> {
         handed.merge(self.begin(key));
-        let causes = handed.into_why().into_causes();
-        let (Some(kept), tally) = self.noted(key) else {
-            return Begun { causes, last: None, has_left: false, rest: None };
-        };
-        let known = kept.know();
-        known.run = Some(Run::default());
-        let rest = known.take_rest(tally);
-        let last = known.last.as_ref();
-        let has_left = last.is_some_and(|last| last.has_left);
-        Begun { causes, last: last.map(|last| last.state.clone()), has_left, rest }
+        let mut begun = Begun { causes: handed.why.into_causes(), last: None, rest: None, state: None };
+        if let (Some(kept), tally) = self.noted(key) {
+            let known = kept.know();
+            known.run = Some(Run::default());
+            begun.rest = known.take_rest(tally);
+            begun.last = known.last.as_ref().map(|last| (last.state.clone(), last.has_left));
+        }
+        begun
     }
 
     /// The reconcile under way for this key will write nothing more, and was answered this. It is handed out once more, also
@@ -182,16 +181,20 @@ impl<S> WorkQueue<ObjectKey, Kept<S>> {
         is_told: impl Fn(usize) -> bool,
         now: Duration,
     ) -> bool {
-        let run = self.known(key).0.and_then(|known| known.run.as_mut());
-        let early = run.and_then(|run| run.early.take()).unwrap_or_default();
+        let mut early = Vec::new();
+        if let Some(run) = self.known(key).0.and_then(|known| known.run.as_mut()) {
+            (run.is_answered, early) = (true, std::mem::take(&mut run.early));
+        }
         let told = writes.iter().filter(|(informer, _, awaited)| is_told(*informer) && !awaited.is_removal());
-        let answered = &mut self.tally.answered;
+        let Tally { answered, figures, .. } = &mut self.tally;
         for (informer, object, awaited) in told {
             answered.keep((informer, object.clone()), key, &awaited.version);
         }
         let mut all: Option<Why> = None;
         for (place, version, reason) in early {
-            if !answered.take(&place, key, &version) {
+            if answered.take(&place, key, &version) {
+                figures.answered += 1;
+            } else {
                 all.get_or_insert_default().merge(reason.into());
             }
         }
@@ -205,88 +208,57 @@ impl<S> WorkQueue<ObjectKey, Kept<S>> {
         self.tally.not_seen.entry(informer).or_default().count(now)
     }
 
-    /// A reconcile has failed.
-    pub fn handle_failure(&mut self, failure: Failure) {
-        self.tally.last_failure = Some(failure);
-    }
-
-    /// The reconcile of this key has ended, and the key comes back.
+    /// The reconcile of this key, which knew this, has ended, with this reason if it has failed: the key comes back.
     pub fn handle_end(
         &mut self,
         key: &ObjectKey,
-        Ending { ended, look, why }: Ending<'_, S>,
+        (ended, begun, why): (Ended, &Begun<S>, Option<&Arc<str>>),
         limiter: &mut (impl RateLimiter<ObjectKey> + ?Sized),
         moment: Moment,
     ) -> Concluded<S> {
-        let next = ended.next();
-        let released = self.end_run(key, next, look);
+        let (next, now) = (ended.next(), moment.now);
+        let released = self.end_run(key, next, begun);
         let failing = &mut self.tally.failing;
-        let telling = why.map_or(Telling::Repeat, |why| failing.handle_failure(key, why, moment.now));
-        if why.is_none() && next != Next::Backoff && !look.rests {
+        let telling = why.map_or(Telling::Repeat, |why| failing.handle_failure(key, why, now));
+        let mut retry = None;
+        if next == Next::Backoff {
+            retry = self.retry_with(key, Reason::Failed.into(), limiter, moment);
+            return Concluded { retry, telling, released };
+        }
+        if why.is_none() && !begun.rests() {
             failing.handle_success(key);
         }
-        let retry = match next {
-            Next::Done | Next::Rest => {
-                self.done(key, moment.now);
-                None
-            }
-            Next::After(delay) => {
-                self.retry_after_with(key, delay, Reason::Requeued.into(), moment.now);
-                None
-            }
-            Next::Backoff => self.retry_with(key, Reason::Failed.into(), limiter, moment),
+        limiter.forget(key);
+        let _is_back = match next {
+            Next::After(delay) => self.retry_after_with(key, delay, Reason::Requeued.into(), now),
+            _ => self.done(key, now),
         };
-        if next != Next::Backoff {
-            limiter.forget(key);
-        }
-        Concluded { next, retry, telling, released }
+        Concluded { retry, telling, released }
     }
 
     /// The run of this key is over. Gives its last state, if that is kept no more.
-    fn end_run(&mut self, key: &ObjectKey, next: Next, look: &Look<S>) -> Option<Object<S>> {
+    fn end_run(&mut self, key: &ObjectKey, next: Next, begun: &Begun<S>) -> Option<Object<S>> {
         let (Some(known), tally) = self.known(key) else { return None };
         let run = known.run.take()?;
-        tally.ignored += u64::from(look.rests);
+        tally.figures.ignored += u64::from(begun.rests());
         // Without an object nothing could end the rest, and nothing is left that could be tried.
         if next == Next::Rest
-            && let Some(state) = look.state.as_ref().filter(|state| !run.is_news(state))
-            && tally.resting < MOST_RESTING
+            && let Some(state) = begun.state.as_ref().filter(|state| !run.news.is_to(state))
+            && tally.figures.resting < MOST_RESTING
         {
             known.rest = Some(state.clone());
-            tally.resting += 1;
+            tally.figures.resting += 1;
         }
-        let is_done = look.is_given && matches!(next, Next::Done | Next::Rest);
-        let is_given = |last: &Object<S>| look.last.as_ref().is_some_and(|given| given.ptr_eq(last));
-        if is_done && known.last.as_ref().is_some_and(|last| is_given(&last.state)) {
-            return known.take_last(tally);
-        }
-        None
-    }
-
-    /// What was said of keys that fail is not remembered any more; it is given, since it may be much.
-    pub fn forget_failing(&mut self) -> Failing {
-        std::mem::take(&mut self.tally.failing)
-    }
-
-    /// The failure that came last.
-    pub fn last_failure(&self) -> Option<&Failure> {
-        self.tally.last_failure.as_ref()
-    }
-
-    /// What is kept.
-    pub fn kept(&self) -> LedgerFigures {
-        let tally = &self.tally;
-        LedgerFigures {
-            resting: tally.resting,
-            ignored: tally.ignored,
-            deleted: tally.deleted(),
-            deleted_dropped: tally.deleted_dropped,
-            answered: tally.answered.taken,
+        let given = begun.given().filter(|_| matches!(next, Next::Done | Next::Rest))?;
+        if known.last.as_ref().is_some_and(|last| last.state.ptr_eq(given)) {
+            known.take_last(tally)
+        } else {
+            None
         }
     }
 
     /// Whether the last state is kept of an object that had this key, and has left what is followed.
-    pub(super) fn keeps_left(&mut self, key: &ObjectKey) -> bool {
+    pub fn keeps_left(&mut self, key: &ObjectKey) -> bool {
         self.known(key).0.and_then(|known| known.last.as_ref()).is_some_and(|last| last.has_left)
     }
 
@@ -300,8 +272,7 @@ impl<S> WorkQueue<ObjectKey, Kept<S>> {
     fn keep(&mut self, key: &ObjectKey, last: &Object<S>, has_left: bool) -> Option<Object<S>> {
         let (Some(kept), tally) = self.noted(key) else { return None };
         let former = kept.know().keep(last, has_left, tally);
-        let Some(oldest) = tally.oldest().cloned() else { return former };
-        tally.deleted_dropped += 1;
+        let Some(oldest) = tally.oldest() else { return former };
         let (known, tally) = self.known(&oldest);
         let released = known.and_then(|known| known.take_last(tally));
         self.free(&oldest);
@@ -311,27 +282,73 @@ impl<S> WorkQueue<ObjectKey, Kept<S>> {
     /// Whether this is a reason to reconcile its key now, as far as answers say. While answers may come that show the state of an
     /// owned object, it waits for them.
     fn is_unanswered(&mut self, key: &ObjectKey, arrival: &Arrival<'_, S>, reason: &Reason) -> bool {
-        match arrival {
-            Arrival::Unmade { informer, object } => {
-                self.tally.answered.forget(&(*informer, ObjectKey::clone(object)));
+        let (place, version) = match arrival {
+            Arrival::Unmade { informer, object } => ((*informer, ObjectKey::clone(object)), None),
+            Arrival::Made { informer, meta, is_again } => {
+                ((*informer, meta.key.clone()), Some(&meta.version).filter(|_| !is_again))
             }
-            Arrival::Made { informer, meta, is_again: true } => {
-                self.tally.answered.forget(&(*informer, meta.key.clone()));
-            }
-            Arrival::Made { informer, meta, .. } => {
-                let place = (*informer, meta.key.clone());
-                let (known, tally) = self.known(key);
-                let run = known.and_then(|known| known.run.as_mut());
-                if let Some(early) = run.and_then(|run| run.early.as_mut())
-                    && early.len() < MOST_WRITES
-                {
-                    early.push((place, meta.version.clone(), reason.clone()));
-                    return false;
-                }
-                return !tally.answered.take(&place, key, &meta.version);
-            }
-            _ => {}
+            _ => return true,
+        };
+        let (known, tally) = self.known(key);
+        let Some(version) = version else {
+            tally.answered.forget(&place);
+            return true;
+        };
+        if let Some(run) = known.and_then(|known| known.run.as_mut())
+            && !run.is_answered
+            && run.early.len() < MOST_WRITES
+        {
+            run.early.push((place, version.clone(), reason.clone()));
+            return false;
         }
-        true
+        let is_known = tally.answered.take(&place, key, version);
+        tally.figures.answered += u64::from(is_known);
+        !is_known
+    }
+}
+
+impl<S> Begun<S> {
+    /// Its cache has this of its object now.
+    pub fn look(&mut self, cached: Option<&Meta>) {
+        self.state = cached.map(State::of);
+    }
+
+    /// Whether the key rests: there is nothing to do.
+    pub fn rests(&self) -> bool {
+        // What happened between the look at the cache and the begin of the last reconcile shows only here.
+        self.rest.is_some() && self.rest == self.state
+    }
+
+    /// The last state of the object of this key that is gone, if its end has not been reconciled yet.
+    pub fn deleted(&self) -> Option<&Object<S>> {
+        self.given().filter(|_| !self.may_live())
+    }
+
+    /// The same of one that is not followed any more, and may live on. Never both.
+    pub fn left(&self) -> Option<&Object<S>> {
+        self.given().filter(|_| self.may_live())
+    }
+
+    /// As [`Arrived::released`], when the reconcile has ended.
+    pub fn release(&mut self) -> Option<Object<S>> {
+        self.last.take().map(|(last, _)| last)
+    }
+
+    /// The last state with which it is run.
+    fn given(&self) -> Option<&Object<S>> {
+        // A state that the cache still shows is not given as gone: the next reconcile finds it gone in both. Nor is one of a
+        // life that the cache shows, in whatever state. Where there are no uids, a newer state is another life.
+        let is_gone = |last: &&Object<S>| {
+            self.state.as_ref().is_none_or(|now| match (&now.uid, last.object_uid()) {
+                (Some(now), Some(last)) => now != last,
+                _ => now.version > *last.version(),
+            })
+        };
+        self.last.as_ref().map(|(last, _)| last).filter(is_gone).filter(|_| !self.rests())
+    }
+
+    /// A name has one life at a time: where the cache shows another one, that of the last state has ended.
+    fn may_live(&self) -> bool {
+        self.state.is_none() && self.last.as_ref().is_some_and(|(_, has_left)| *has_left)
     }
 }

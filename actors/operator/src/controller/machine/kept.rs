@@ -4,7 +4,7 @@
 //! rest is known of it until the book says otherwise. Invariants:
 //! 1. A slot stays as long as its key rests, or has a last state. Of last states at most as many are kept as the tally says:
 //!    beyond that the one that was kept first goes, and is counted. For each key the newest one is kept.
-//! 2. No last state is dropped here, but given back: its drop is code of a user. No merge meets one.
+//! 2. No last state is dropped here, but given back: its drop is code of a user. No note that is merged brings one.
 //!
 //! Read next: `book.rs`, which decides.
 
@@ -48,14 +48,25 @@ pub(super) struct State {
 }
 
 /// What came during a reconcile.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Run {
-    /// Something that it cannot know.
-    pub(super) is_outdated: bool,
-    /// The state of its object that was told last.
-    pub(super) told: Option<State>,
-    /// What came of owned objects before its writes were known; none when they are.
-    pub(super) early: Option<Vec<(Place, ResourceVersion, Reason)>>,
+    pub(super) news: News,
+    /// What came of owned objects before its writes were known.
+    pub(super) early: Vec<(Place, ResourceVersion, Reason)>,
+    /// They are known.
+    pub(super) is_answered: bool,
+}
+
+/// What has come since a reconcile has seen a state of its object.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) enum News {
+    /// Nothing but what it has made.
+    #[default]
+    Nothing,
+    /// Its object, in this state.
+    Told(State),
+    /// What it cannot know.
+    Certain,
 }
 
 /// The last state of an object that is gone or has left what is followed, until its reconcile is done.
@@ -66,6 +77,22 @@ pub(super) struct Last<S> {
     pub(super) has_left: bool,
 }
 
+/// What is kept, and what was left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LedgerFigures {
+    /// Keys that rest after a terminal error.
+    pub resting: usize,
+    /// Arrivals that did not lead to a reconcile since their key rested.
+    pub ignored: u64,
+    /// Last states of objects that are kept: of those that are gone, and of those that have left.
+    pub deleted: usize,
+    /// Last states that were dropped: more than [`MOST_DELETED`] were waiting.
+    pub deleted_dropped: u64,
+    /// Events of owned objects that led to no reconcile, since they showed what the last one had been answered.
+    pub answered: u64,
+}
+
 /// What is kept of all keys of a controller together.
 #[derive(Clone)]
 pub struct Tally {
@@ -73,22 +100,15 @@ pub struct Tally {
     lasts: BTreeMap<u64, ObjectKey>,
     number: u64,
     pub(super) most_deleted: usize,
-    pub(super) deleted_dropped: u64,
-    pub(super) resting: usize,
-    pub(super) ignored: u64,
+    pub(crate) figures: LedgerFigures,
     pub(super) answered: Answered,
     pub(crate) failing: Failing,
-    pub(super) last_failure: Option<Failure>,
+    pub(crate) last_failure: Option<Failure>,
     /// Writes that the cache of an informer did not show in time, by its number.
     pub(super) not_seen: BTreeMap<usize, Repeated>,
 }
 
 impl<S> Kept<S> {
-    /// Why the key is reconciled that this was handed out with.
-    pub fn into_why(self) -> Why {
-        self.why
-    }
-
     /// What is known of the key, if anything is.
     pub(super) fn known(&mut self) -> Option<&mut Known<S>> {
         self.known.as_deref_mut()
@@ -104,8 +124,9 @@ impl<S> Merge for Kept<S> {
     type Tally = Tally;
 
     fn merge(&mut self, later: Self) {
-        debug_assert!(later.known.is_none(), "no add says what is known");
         self.why.merge(later.why);
+        // No add says what is known.
+        self.known = self.known.take().or(later.known);
     }
 
     fn is_large(&self) -> bool {
@@ -130,6 +151,7 @@ impl<S> Known<S> {
     pub(super) fn keep(&mut self, state: &Object<S>, has_left: bool, tally: &mut Tally) -> Option<Object<S>> {
         let former = self.take_last(tally);
         tally.number += 1;
+        tally.figures.deleted += 1;
         tally.lasts.insert(tally.number, state.key().clone());
         self.last = Some(Last { number: tally.number, state: state.clone(), has_left });
         former
@@ -138,23 +160,15 @@ impl<S> Known<S> {
     /// The last state, which is kept no more.
     pub(super) fn take_last(&mut self, tally: &mut Tally) -> Option<Object<S>> {
         let last = self.last.take()?;
+        tally.figures.deleted -= 1;
         tally.lasts.remove(&last.number);
         Some(last.state)
-    }
-
-    /// As [`Self::take_last`], if it is of this life.
-    pub(super) fn take_life(&mut self, life: Option<&Uid>, tally: &mut Tally) -> Option<Object<S>> {
-        let last = self.last.as_ref()?;
-        if life.is_none() || last.state.object_uid() != life {
-            return None;
-        }
-        self.take_last(tally)
     }
 
     /// It rests no more. In which state it did.
     pub(super) fn take_rest(&mut self, tally: &mut Tally) -> Option<State> {
         let rest = self.rest.take();
-        tally.resting -= usize::from(rest.is_some());
+        tally.figures.resting -= usize::from(rest.is_some());
         rest
     }
 }
@@ -163,58 +177,40 @@ impl State {
     pub(super) fn of(Meta { uid, version, .. }: &Meta) -> Self {
         Self { uid: uid.clone(), version: version.clone() }
     }
-
-    /// Whether this other state tells more than a reconcile knew that was given this one.
-    fn is_news(&self, uid: Option<&Uid>, version: &ResourceVersion) -> bool {
-        uid != self.uid.as_ref() || *version > self.version
-    }
 }
 
-impl Run {
-    /// Something comes for its key.
-    pub(super) fn note<S>(&mut self, arrival: &Arrival<'_, S>) {
+impl News {
+    pub(super) fn of<S>(arrival: &Arrival<'_, S>) -> Self {
         match arrival {
-            Arrival::Present { meta, is_rewound: false } => self.told = Some(State::of(meta)),
-            Arrival::Present { .. } | Arrival::Gone(_) | Arrival::Left(_) | Arrival::Input => {
-                self.is_outdated = true;
-            }
-            Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => {}
+            Arrival::Present { meta, is_rewound: false } => Self::Told(State::of(meta)),
+            Arrival::Present { .. } | Arrival::Gone(_) | Arrival::Left(_) | Arrival::Input => Self::Certain,
+            Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => Self::Nothing,
         }
     }
 
-    /// Whether more has come than a reconcile knows that was given this state.
-    pub(super) fn is_news(&self, state: &State) -> bool {
-        let told = |told: &State| state.is_news(told.uid.as_ref(), &told.version);
-        self.is_outdated || self.told.as_ref().is_some_and(told)
-    }
-}
-
-/// Whether this tells more than a reconcile knew that was given this state.
-pub(super) fn is_news<S>(state: &State, arrival: &Arrival<'_, S>) -> bool {
-    match arrival {
-        Arrival::Present { meta, is_rewound } => {
-            *is_rewound || state.is_news(meta.uid.as_ref(), &meta.version)
+    /// Takes in what came later: of states the newest counts.
+    pub(super) fn add(&mut self, later: Self) {
+        if *self != Self::Certain && later != Self::Nothing {
+            *self = later;
         }
-        Arrival::Gone(_) | Arrival::Left(_) | Arrival::Input => true,
-        Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => false,
     }
-}
 
-impl Default for Run {
-    fn default() -> Self {
-        Self { is_outdated: false, told: None, early: Some(Vec::new()) }
+    /// Whether this tells more than a reconcile knew that was given this state.
+    pub(super) fn is_to(&self, state: &State) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Told(told) => told.uid != state.uid || told.version > state.version,
+            Self::Certain => true,
+        }
     }
 }
 
 impl Tally {
-    /// How many last states are kept.
-    pub(super) fn deleted(&self) -> usize {
-        self.lasts.len()
-    }
-
-    /// The key whose last state goes, if too many are kept.
-    pub(super) fn oldest(&self) -> Option<&ObjectKey> {
-        self.lasts.first_key_value().filter(|_| self.lasts.len() > self.most_deleted).map(|(_, key)| key)
+    /// The key whose last state goes, which is counted, if too many are kept.
+    pub(super) fn oldest(&mut self) -> Option<ObjectKey> {
+        let oldest = self.lasts.first_key_value().filter(|_| self.lasts.len() > self.most_deleted);
+        self.figures.deleted_dropped += u64::from(oldest.is_some());
+        oldest.map(|(_, key)| key.clone())
     }
 }
 
@@ -224,9 +220,7 @@ impl Default for Tally {
             lasts: BTreeMap::new(),
             number: 0,
             most_deleted: MOST_DELETED,
-            deleted_dropped: 0,
-            resting: 0,
-            ignored: 0,
+            figures: LedgerFigures::default(),
             answered: Answered::new(MOST_ANSWERED),
             failing: Failing::default(),
             last_failure: None,
@@ -258,4 +252,4 @@ informer_core::clone_of!([S] Known<S> { run, rest, last });
 informer_core::clone_of!([S] Last<S> { number, state, has_left });
 
 informer_core::debug_as!([S] Kept<S>, self, why = self.why, stays = self.stays());
-informer_core::debug_as!(Tally, self, deleted = self.deleted(), resting = self.resting);
+informer_core::debug_as!(Tally, self, figures = self.figures);

@@ -15,7 +15,7 @@ use informer_actors::informer::Body;
 impl<S: Body> Run<S> {
     /// Says how it has ended, and what follows.
     pub(super) fn log(&self, telling: Telling, then: &Then) {
-        let (controller, key, cause) = (&self.shared.name, &self.key, &self.causes);
+        let (controller, key, cause) = (&self.shared.name, &self.key, &self.begun.causes);
         let since = || self.shared.runtime.now().saturating_sub(self.began);
         let took = Short(self.took.get().copied().unwrap_or_else(since));
         let _entered = self.span.enter();

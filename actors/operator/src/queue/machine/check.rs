@@ -80,7 +80,6 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         let (processing, others): (Vec<_>, Vec<_>) = slots.partition(is_processing);
         for Slot { key, state, delay, mut note, delayed_note } in processing {
             let id = anew.slot_of(key);
-            let told = anew.know(id, &mut note);
             let State::Processing(Processing { since, again, again_since, .. }) = state else { continue };
             if let Some(slot) = anew.slots.get_mut(id).filter(|slot| slot.state == State::Idle) {
                 slot.state = state;
@@ -88,34 +87,26 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
             }
             if let Some(priority) = again.or_else(|| delay.map(|delay| delay.priority)) {
                 anew.make_ready(id, priority, again_since);
-                anew.note(id, [told, delayed_note]);
+            } else {
+                drop(note.hand_out());
             }
+            anew.note(id, [note, delayed_note]);
         }
-        for Slot { key, state, delay, mut note, delayed_note } in others {
-            let id = anew.slot_of(key);
-            let told = anew.know(id, &mut note);
+        for Slot { key, state, delay, note, delayed_note } in others {
             let (since, waited) = match state {
                 State::Waiting(waiting) => (waiting.since, Some(waiting.priority)),
                 _ => (delay.map_or(0, |delay| delay.due), None),
             };
             let priority = waited.max(delay.map(|delay| delay.priority)).unwrap_or_default();
+            let id = anew.slot_of(key);
             anew.make_ready(id, priority, since);
-            anew.note(id, [told, delayed_note]);
+            anew.note(id, [note, delayed_note]);
         }
         anew.tally = tally.clone();
         anew.cells.adds = cells.adds;
         anew.phase = *phase;
         anew.offered = self.offered;
         anew
-    }
-
-    /// What is known of a key is in this new slot, too. Returns what is handed out of its note.
-    fn know(&mut self, id: u32, note: &mut P) -> P {
-        let told = note.hand_out();
-        if let Some(slot) = self.slots.get_mut(id).filter(|slot| slot.state == State::Idle) {
-            slot.note = std::mem::take(note);
-        }
-        told
     }
 
     fn note(&mut self, id: u32, notes: [P; 2]) {

@@ -37,11 +37,6 @@ impl<K, P: Default> Slot<K, P> {
     pub(super) fn new(key: K) -> Self {
         Self { key, state: State::Idle, delay: None, note: P::default(), delayed_note: P::default() }
     }
-
-    /// Whether the key neither waits nor is delayed nor processed.
-    pub(super) fn is_idle(&self) -> bool {
-        self.state == State::Idle && self.delay.is_none()
-    }
 }
 
 /// Where the key is, its delayed add aside.

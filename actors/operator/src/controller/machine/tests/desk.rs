@@ -9,7 +9,7 @@ const NOW: Duration = Duration::ZERO;
 /// A book, and what the reconciles under way know.
 pub(super) struct Desk<S> {
     pub(super) book: Book<S>,
-    looks: BTreeMap<ObjectKey, Look<S>>,
+    runs: BTreeMap<ObjectKey, Begun<S>>,
 }
 
 /// With what a reconcile begins.
@@ -44,26 +44,27 @@ impl<S> Desk<S> {
         for other in others {
             assert!(self.book.put_back(&other.key, other.note, NOW));
         }
-        let (_, look) = self.book.handle_begin(key, taken.note).look(cached);
-        if look.rests {
-            assert_eq!(self.conclude(key, &look, Ended::Terminal).next, Next::Rest);
+        let mut begun = self.book.handle_begin(key, taken.note);
+        begun.look(cached);
+        if begun.rests() {
+            assert!(self.conclude(key, &begun, Ended::Terminal).released.is_none());
             return None;
         }
-        let given = Given { deleted: look.deleted().cloned(), left: look.left().cloned() };
-        assert!(self.looks.insert(key.clone(), look).is_none(), "a key is reconciled once at a time");
+        let given = Given { deleted: begun.deleted().cloned(), left: begun.left().cloned() };
+        assert!(self.runs.insert(key.clone(), begun).is_none(), "a key is reconciled once at a time");
         Some(given)
     }
 
     /// What becomes of the key, and what the worker drops then: what the reconcile knew, and what is not kept any more.
     pub(super) fn end(&mut self, key: &ObjectKey, ended: Ended) -> (Next, [Option<Object<S>>; 2]) {
-        let mut look = self.looks.remove(key).expect("it has begun");
-        let concluded = self.conclude(key, &look, ended);
-        (concluded.next, [concluded.released, look.release()])
+        let mut begun = self.runs.remove(key).expect("it has begun");
+        let concluded = self.conclude(key, &begun, ended);
+        (ended.next(), [concluded.released, begun.release()])
     }
 
-    fn conclude(&mut self, key: &ObjectKey, look: &Look<S>, ended: Ended) -> Concluded<S> {
-        let (ending, moment) = (Ending { ended, look, why: None }, Moment { now: NOW, chance: 0.0 });
-        self.book.handle_end(key, ending, &mut default_limiter(), moment)
+    fn conclude(&mut self, key: &ObjectKey, begun: &Begun<S>, ended: Ended) -> Concluded<S> {
+        let moment = Moment { now: NOW, chance: 0.0 };
+        self.book.handle_end(key, (ended, begun, None), &mut default_limiter(), moment)
     }
 
     /// Whether the key is handed out once more.
@@ -72,12 +73,12 @@ impl<S> Desk<S> {
     }
 
     pub(super) fn kept(&self) -> LedgerFigures {
-        self.book.kept()
+        self.book.tally.figures
     }
 }
 
 impl<S> Default for Desk<S> {
     fn default() -> Self {
-        Self { book: WorkQueue::noting(namespace_order, MOST_WITH_CAUSES), looks: BTreeMap::new() }
+        Self { book: WorkQueue::noting(namespace_order, MOST_WITH_CAUSES), runs: BTreeMap::new() }
     }
 }
