@@ -242,6 +242,14 @@ impl<S: Body> Shared<S> {
     }
 }
 
+impl<S: Body> Drop for Shared<S> {
+    /// The queue may go last in its actor, where no code of a user runs.
+    fn drop(&mut self) {
+        let lasts = self.queue.with(|book, _, _| book.handle_over());
+        lasts.into_iter().for_each(|last| self.free(Some(last)));
+    }
+}
+
 // Waiting until the caches have seen what a reconcile has written.
 //
 // After its reconcile a key is held back until each object that it wrote or removed is seen by the cache that has it,

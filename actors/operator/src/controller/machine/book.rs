@@ -271,12 +271,22 @@ impl<S> WorkQueue<ObjectKey, Kept<S>> {
     /// key, or of another key if there are too many.
     fn keep(&mut self, key: &ObjectKey, last: &Object<S>, has_left: bool) -> Option<Object<S>> {
         let (Some(kept), tally) = self.noted(key) else { return None };
-        let former = kept.know().keep(last, has_left, tally);
-        let Some(oldest) = tally.oldest() else { return former };
+        kept.know().keep(last, has_left, tally).or_else(|| self.release_oldest())
+    }
+
+    /// The last state that was kept first, and is not any more, if too many are kept.
+    fn release_oldest(&mut self) -> Option<Object<S>> {
+        let oldest = self.tally.oldest()?;
         let (known, tally) = self.known(&oldest);
         let released = known.and_then(|known| known.take_last(tally));
         self.free(&oldest);
         released
+    }
+
+    /// The controller is over. Gives all last states, of which none is kept any more.
+    pub fn handle_over(&mut self) -> Vec<Object<S>> {
+        self.tally.most_deleted = 0;
+        std::iter::from_fn(|| self.release_oldest()).collect()
     }
 
     /// Whether this is a reason to reconcile its key now, as far as answers say. While answers may come that show the state of an

@@ -200,4 +200,6 @@ fn ctl_24_no_call_drops_a_last_state_which_is_given_to_the_caller_instead() {
     assert_eq!(drops.load(Relaxed), 1);
     let oldest = arrive(&mut desk, noted("two", 3));
     assert_eq!((oldest.is_some(), drops.load(Relaxed)), (true, 1), "more than are kept");
+    let all = desk.book.handle_over();
+    assert_eq!((all.len(), drops.load(Relaxed), desk.book.check()), (1, 1, Ok(())), "the controller is over");
 }
