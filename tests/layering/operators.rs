@@ -49,6 +49,7 @@ fn actors_of_operators_use_no_http_no_files_and_no_kubernetes() {
 #[test]
 fn actors_of_operators_share_no_lock_but_the_one_of_their_content() {
     let except = [
+        // The writes of a request, which outlives its reconcile, and subscriptions: beside the book.
         "controller/cells.rs",
         // Tests that record from more than one thread.
         "/tests.rs",

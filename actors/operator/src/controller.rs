@@ -11,7 +11,7 @@
 //!
 //! ```text
 //!  primary informer ──▶ Listener ──key──────────┐
-//!  other informers ───▶ Listener ──map──keys──▶ ledger, WorkQueue ──▶ worker 1..n ──▶ reconcile(Request)
+//!  other informers ───▶ Listener ──map──keys──▶ Book (WorkQueue) ──▶ worker 1..n ──▶ reconcile(Request)
 //!  triggers, streams, period ────────────keys───┘        ▲               │ Outcome, error, panic, time limit
 //!                                                        └── key ◀── caches have seen its writes
 //! ```
@@ -23,7 +23,7 @@ use std::time::Duration;
 use informer_core::meta::ObjectKey;
 
 pub use crate::controller::machine::{
-    Causes, EventKind, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
+    Causes, EventKind, Failure, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
     MOST_WITH_CAUSES, MOST_WRITES, Outcome, Reason,
 };
 pub use any::AnyController;
@@ -31,7 +31,7 @@ pub use builder::{ControllerBuilder, ReadyController, StartControllerError};
 pub use end::ControllerEnd;
 pub use request::{Reconcile, ReconcileError, Request};
 pub(crate) use start::RegisteredController;
-pub use status::{ControllerState, ControllerStatus, Counts, Failure, HANGS_AFTER};
+pub use status::{ControllerState, ControllerStatus, Counts, HANGS_AFTER};
 pub use trigger::Trigger;
 
 pub use informer_actors::inner::Selected;

@@ -17,6 +17,7 @@ use std::time::Duration;
 use crate::queue::machine::LaneOrder;
 use actix::Recipient;
 use informer_core::meta::ObjectKey;
+use informer_core::reflector::Moment;
 
 pub use crate::queue::machine::{
     Added, Bucket, ExponentialPerKey, FastSlow, Figures, MOST_PERIODS, MaxOf, MaxWait, Measured, Merge,
@@ -34,7 +35,7 @@ use content::Shared;
 use informer_actors::inner::{ArbiterHandle, Closed, ask_with, within};
 use informer_actors::runtime::Runtime;
 use item::Offer;
-use limiter::Limiter;
+use limiter::{CaughtLimiter, Limiter};
 
 mod actor;
 mod content;
@@ -137,12 +138,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
 
     /// As [`Self::add`], with a priority.
     pub fn add_with(&self, key: K, priority: Priority) -> Added {
-        self.change(|queue, moment| queue.add(key, priority, moment.now))
-    }
-
-    /// As [`Self::add_with`], with a note; if it is not zero, when nothing more has come for the key for so long.
-    pub(crate) fn add_noted(&self, key: K, noted: (Priority, P), quiet: Duration) -> Added {
-        self.change(|queue, moment| queue.postpone_with(key, quiet, noted, moment.now))
+        self.change(|queue, _, moment| queue.add(key, priority, moment.now))
     }
 
     /// Adds a key when nothing more has come for it in this time: each further call puts the add off again, the newest wins.
@@ -167,41 +163,24 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// # });
     /// ```
     pub fn postpone(&self, key: K, quiet: Duration) -> Added {
-        self.change(|queue, moment| queue.postpone(key, quiet, Priority::Normal, moment.now))
+        self.change(|queue, _, moment| queue.postpone(key, quiet, Priority::Normal, moment.now))
     }
 
     /// Adds a key when this time has passed. Of several delayed adds of a key the earliest counts; [`Self::add`] does not
     /// take it away. Does not block.
     pub fn add_after(&self, key: K, delay: Duration) -> Added {
-        self.change(|queue, moment| queue.add_after(key, delay, Priority::Normal, moment.now))
+        self.change(|queue, _, moment| queue.add_after(key, delay, Priority::Normal, moment.now))
     }
 
     /// Counts a failure of a key that is not an item in hand, and adds it after the delay that the rate limiter says.
     /// `None` if the queue is shut down: the key is refused, and its failures are forgotten. Does not block.
     pub fn add_rate_limited(&self, key: K) -> Option<Duration> {
-        let delay = self
-            .shared
-            .inside
-            .with(|queue, limiter, moment| queue.add_rate_limited(key, Priority::Normal, limiter, moment));
-        self.shared.tell();
-        delay
+        self.change(|queue, limiter, moment| queue.add_rate_limited(key, Priority::Normal, limiter, moment))
     }
 
     /// Forgets the failures of a key.
     pub fn forget(&self, key: &K) {
         self.shared.inside.with(|_, limiter, _| limiter.forget(key));
-    }
-
-    /// Forgets a key that waits or is delayed, with its failures: it is not handed out. False, and nothing happens, if it is
-    /// being processed.
-    pub(crate) fn discard(&self, key: &K) -> bool {
-        self.shared.inside.with(|queue, limiter, _| {
-            let is_discarded = queue.discard(key);
-            if is_discarded {
-                limiter.forget(key);
-            }
-            is_discarded
-        })
     }
 
     /// The key that has been processed for the longest time, and for how long.
@@ -322,11 +301,20 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         }
     }
 
-    fn change<R>(
+    /// Calls the queue.
+    pub(crate) fn with<R>(
         &self,
-        call: impl FnOnce(&mut machine::WorkQueue<K, P>, informer_core::reflector::Moment) -> R,
+        call: impl FnOnce(&mut machine::WorkQueue<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> R {
-        let result = self.shared.inside.with(|queue, _, moment| call(queue, moment));
+        self.shared.inside.with(call)
+    }
+
+    /// As [`Self::with`], for a call after which a key may wait.
+    pub(crate) fn change<R>(
+        &self,
+        call: impl FnOnce(&mut machine::WorkQueue<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
+    ) -> R {
+        let result = self.with(call);
         self.shared.tell();
         result
     }

@@ -12,9 +12,10 @@ use actix::Recipient;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
 use informer_core::listener::ChangeFilter;
 use informer_core::meta::{Object, ObjectKey};
+use informer_core::off_arbiter::Freeing;
 use tokio_util::sync::CancellationToken;
 
-use super::cells::{Failures, Feeds, LedgerCell};
+use super::cells::Feeds;
 use super::end::ControllerEnd;
 use super::feed::{mapped, primary};
 use super::request::{Answer, Asked, Reconcile, Request};
@@ -329,9 +330,8 @@ impl<S: Body> ReadyController<S> {
             watched: builder.watched.into(),
             owned: builder.owned,
             queue,
-            ledger: LedgerCell::new(runtime.release()),
+            freeing: Freeing::whole(runtime.release()),
             counters: Counters::default(),
-            failures: Failures::default(),
             fence: builder.fence,
             limits: builder.limits,
             no_intake: CancellationToken::new(),

@@ -51,7 +51,7 @@ pub(super) fn primary<S: Body>(
             Change::Deleted { last, .. } if to.primary.would_hold(last.key()) => Arrival::Gone(last),
             Change::Deleted { last, .. } => Arrival::Left(last),
         };
-        to.arrive_after(change.key(), arrival, why(&name, change), quiet(&to, change));
+        to.arrive(change.key(), arrival, why(&name, change, to.limits.quiet));
     });
     follow(shared, &shared.primary, options, feed)
 }
@@ -88,7 +88,7 @@ pub(super) fn mapped<S: Body, T: Body>(
                 Some(number) => made(number, change),
                 None => Arrival::Output,
             };
-            to.arrive_after(key, arrival, why(&name, change), quiet(&to, change));
+            to.arrive(key, arrival, why(&name, change, to.limits.quiet));
         }
     });
     follow(shared, informer, options, feed)
@@ -118,24 +118,22 @@ fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Ob
     })
 }
 
-/// For how long nothing more has to come for the key. A list is not put off: it tells each object once.
-fn quiet<S: Body, T>(shared: &Shared<S>, change: &Change<T>) -> Duration {
-    match change.cause() {
-        Cause::Watch | Cause::LeftFilter => shared.limits.quiet,
-        _ => Duration::ZERO,
-    }
-}
-
-/// The reason, and how urgent it is.
-fn why<T>(informer: &Arc<str>, change: &Change<T>) -> (Reason, Priority) {
+/// The reason, how urgent it is, and for how long nothing more has to come for the key. A list is not put off: it tells each
+/// object once.
+fn why<T>(informer: &Arc<str>, change: &Change<T>, quiet: Duration) -> (Reason, Priority, Duration) {
     let (kind, cause) = match change {
         Change::Added { cause, .. } => (EventKind::Added, *cause),
         Change::Updated { cause, .. } => (EventKind::Updated, *cause),
         Change::Deleted { cause, .. } => (EventKind::Deleted, *cause),
     };
-    let priority = match cause {
-        Cause::InitialList | Cause::Resync => Priority::Low,
-        _ => Priority::Normal,
+    let (priority, quiet) = match cause {
+        Cause::InitialList | Cause::Resync => (Priority::Low, Duration::ZERO),
+        Cause::Watch | Cause::LeftFilter => (Priority::Normal, quiet),
+        _ => (Priority::Normal, Duration::ZERO),
     };
-    (Reason::Event { informer: Arc::clone(informer), key: change.key().clone(), kind, cause }, priority)
+    (
+        Reason::Event { informer: Arc::clone(informer), key: change.key().clone(), kind, cause },
+        priority,
+        quiet,
+    )
 }

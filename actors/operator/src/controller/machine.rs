@@ -1,15 +1,15 @@
 //! The decisions of a controller: what is known of a key between two of its reconciles.
 //!
-//! Answers "is this key to be reconciled, why, and what follows from the result?". It runs no code of a user, knows no
-//! queue and reads no clock. Parts:
-//! - `causes.rs`: why a key is reconciled; a bounded number is kept, in the queue's slot of the key.
-//! - `ledger.rs`: what else is kept of a key: the last state of its object if that is gone, and whether it rests after a
-//!   terminal error.
+//! Answers "is this key to be reconciled, why, and what follows from the result?". It runs no code of a user and reads no
+//! clock. Parts:
+//! - `book.rs`: the queue, whose slots carry what is known of a key; `kept.rs`: what that is: the last state of its object if
+//!   that is gone, whether it rests after a terminal error, what comes during its reconcile.
+//! - `causes.rs`: why a key is reconciled; a bounded number is kept.
 //! - here: which failures are warnings, and which are repeats.
 //! - here: what becomes of a key after each result.
 //! - `writes.rs`: what the cache has to show before the key may be reconciled again.
 //!
-//! Read next: `ledger.rs`. The actors and tasks are in `controller.rs`.
+//! Read next: `book.rs`. The actors and tasks are in `controller.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,16 +17,14 @@ use std::time::Duration;
 
 use informer_core::meta::ObjectKey;
 
-pub use causes::{Causes, EventKind, MOST_CAUSES, Reason, Why};
-pub use ledger::{
-    Arrival, Arrived, Begun, Concluded, Ledger, LedgerFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING,
-    MOST_WITH_CAUSES,
-};
+pub use book::{Arrived, Begun, Book, Concluded};
+pub use causes::{Arrival, Causes, EventKind, MOST_CAUSES, MOST_WITH_CAUSES, Reason, Why};
+pub use kept::{Kept, LedgerFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING, Tally};
 pub use writes::{Awaited, MOST_WRITES, Writes};
 
+mod book;
 mod causes;
-mod deleted;
-mod ledger;
+mod kept;
 
 // What becomes of a key when its reconcile has ended, however it ended.
 
@@ -96,6 +94,18 @@ impl Ended {
     }
 }
 
+/// A reconcile that has failed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Failure {
+    /// Its key.
+    pub key: ObjectKey,
+    /// When, as time since the runtime's start.
+    pub at: Duration,
+    /// Why, in one line.
+    pub why: Arc<str>,
+}
+
 // Which failures of reconciles are logged as warnings.
 //
 // Invariants:
@@ -133,7 +143,7 @@ pub enum Telling {
 /// failing.handle_success(&key);
 /// assert_eq!(failing.handle_failure(&key, &"gone".into(), Duration::ZERO), Telling::Warning);
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Failing {
     why: BTreeMap<ObjectKey, Arc<str>>,
     others: Repeated,

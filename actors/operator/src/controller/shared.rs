@@ -1,8 +1,10 @@
 //! What the feeds, the workers and the handles of a controller share.
 //!
 //! Answers "how does an event become a key that waits, and when may a worker begin?". Invariants:
-//! 1. An event is noted in the ledger before its key is added, so the worker that takes the key finds it. Why a key waits is
-//!    noted in its slot of the queue, under one lock with the key: one reconcile for one cause.
+//! 1. What is known of the keys is in the queue, beside the actors and tasks and behind its short lock: events of several
+//!    arbiters change it at once, so that nothing is in a mailbox that a panic could take it from. Each arrival, begin and end
+//!    is one call: one reconcile for one cause. A last state is freed when the lock is released, and a panic of its drop is
+//!    caught.
 //! 2. No worker takes a key before every informer of the controller is synced. No reconcile begins while the controller
 //!    is not the leader: a worker that has taken a key puts it back, and waits.
 //! 3. After the shutdown nothing is added and no reconcile begins.
@@ -17,14 +19,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::controller::machine::{Arrival, Reason, Why, Writes};
-use crate::queue::machine::{Merge, Priority};
+use crate::controller::machine::{Arrival, Arrived, Kept, Reason, Writes};
+use crate::queue::machine::Priority;
 use futures_util::future::join_all;
-use informer_core::meta::ObjectKey;
+use informer_core::meta::{Object, ObjectKey};
+use informer_core::off_arbiter::Freeing;
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
-use super::cells::{Failures, Feeds, LedgerCell};
+use super::cells::Feeds;
 use super::end::ControllerEnd;
 use super::status::{ControllerState, ControllerStatus, Counters};
 use super::watched::Watched;
@@ -62,10 +65,11 @@ pub(super) struct Shared<S: Body> {
     pub(super) watched: Arc<[Box<dyn Watched>]>,
     /// The numbers of those of which objects are owned.
     pub(super) owned: Vec<usize>,
-    pub(super) queue: WorkQueue<ObjectKey, Why>,
-    pub(super) ledger: LedgerCell<S>,
+    /// The book: the keys, and what is known of them.
+    pub(super) queue: WorkQueue<ObjectKey, Kept<S>>,
+    /// How last states are freed.
+    pub(super) freeing: Freeing<Object<S>>,
     pub(super) counters: Counters,
-    pub(super) failures: Failures,
     pub(super) fence: Option<Fence>,
     pub(super) limits: Limits,
     /// A Listener of it was given up: it does not follow one of its informers any more.
@@ -88,46 +92,40 @@ fn leads(fence: &Fence) -> Option<u64> {
 }
 
 impl<S: Body> Shared<S> {
-    /// An event leads to this key.
-    pub(super) fn arrive(&self, key: &ObjectKey, arrival: Arrival<'_, S>, why: (Reason, Priority)) -> Added {
-        self.arrive_after(key, arrival, why, Duration::ZERO)
-    }
-
-    /// As [`Self::arrive`], when nothing more has come for this key in this time.
-    pub(super) fn arrive_after(
+    /// An event leads to this key: when nothing more has come for it in this time.
+    pub(super) fn arrive(
         &self,
         key: &ObjectKey,
         arrival: Arrival<'_, S>,
-        (reason, priority): (Reason, Priority),
-        quiet: Duration,
+        why: (Reason, Priority, Duration),
     ) -> Added {
-        if self.is_forgotten(key, &arrival) {
-            self.ledger.forget(key);
-            self.failures.forget(key);
-            return Added::Merged;
+        let is_unled = self.is_unled(key, &arrival);
+        let Arrived { added, released, .. } = self.queue.change(|book, limiter, moment| {
+            // What is to be done for an object that has left may be up to the next leader.
+            let is_over = is_unled && (matches!(arrival, Arrival::Gone(_)) || !book.keeps_left(key));
+            let forgotten = is_over.then(|| book.handle_forgotten(key, limiter)).flatten();
+            forgotten.unwrap_or_else(|| book.handle_arrival(key, arrival, why, moment.now))
+        });
+        let other = released.as_ref().map(Object::key).filter(|other| *other != key);
+        if let Some(other) = other.filter(|other| !self.is_cached(other) && self.is_standby()) {
+            let forgotten = self.queue.change(|book, limiter, _| book.handle_forgotten(other, limiter));
+            self.free(forgotten.and_then(|forgotten| forgotten.released));
         }
-        let (reason, other) = self.ledger.arrive(key, arrival, reason);
-        if let Some(other) = other.filter(|other| self.is_standby() && !self.is_cached(other)) {
-            // Nothing is known of it any more.
-            self.queue.discard(&other);
-        }
-        reason.map_or(Added::Merged, |reason| {
-            self.queue.add_noted(key.clone(), (priority, reason.into()), quiet)
-        })
+        self.free(released);
+        added.unwrap_or(Added::Merged)
     }
 
-    /// The reconcile of this key was answered this, and writes nothing more. Why the key is to be reconciled once more, for
-    /// what came meanwhile.
-    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) -> Option<Why> {
-        if !self.limits.ignores_own_writes {
-            return None;
+    /// Frees a last state that is not kept any more. Called when the lock is released.
+    pub(super) fn free(&self, released: Option<Object<S>>) {
+        drop(released.map(|released| self.freeing.keep(released)));
+    }
+
+    /// The reconcile of this key was answered this, and writes nothing more.
+    pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) {
+        if self.limits.ignores_own_writes {
+            let is_owned = |informer| self.owned.contains(&informer);
+            self.queue.with(|book, _, moment| book.handle_writes(key, writes, is_owned, moment.now));
         }
-        let is_owned = |informer| self.owned.contains(&informer);
-        let reasons = self.ledger.answered(key, writes, is_owned).into_iter().map(Why::from);
-        reasons.reduce(|mut all, why| {
-            all.merge(why);
-            all
-        })
     }
 
     /// Waits until every informer is synced; false if the controller is stopped before.
@@ -145,7 +143,7 @@ impl<S: Body> Shared<S> {
     /// Waits until this program may be the leader, or the controller takes nothing new. What was said of failures is forgotten:
     /// meanwhile another program reconciles.
     pub(super) async fn leading(&self) {
-        self.failures.forget_all();
+        drop(self.queue.with(|book, _, _| std::mem::take(&mut book.tally.failing)));
         while self.number().is_err() && !self.is_draining() {
             let wait = within(LEADER_POLL, self.no_intake.cancelled());
             if self.stop.run_until_cancelled(wait).await.is_none() {
@@ -154,17 +152,15 @@ impl<S: Body> Shared<S> {
         }
     }
 
-    /// Whether a standby forgets the key of this event: one whose object is gone, or belonged to an object that is gone. The
+    /// Whether a standby may forget the key of this event: one whose object is gone, or belonged to an object that is gone. The
     /// leader reconciles that. A program that leads from now on knows as much as one that starts now.
-    fn is_forgotten(&self, key: &ObjectKey, arrival: &Arrival<'_, S>) -> bool {
+    fn is_unled(&self, key: &ObjectKey, arrival: &Arrival<'_, S>) -> bool {
         let concerns_what_is_gone = match arrival {
             Arrival::Gone(_) => true,
-            Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => {
-                !self.is_cached(key) && !self.ledger.keeps_left(key)
-            }
+            Arrival::Output | Arrival::Made { .. } | Arrival::Unmade { .. } => !self.is_cached(key),
             _ => false,
         };
-        concerns_what_is_gone && self.is_standby() && self.queue.discard(key)
+        concerns_what_is_gone && self.is_standby()
     }
 
     fn is_standby(&self) -> bool {
@@ -208,6 +204,10 @@ impl<S: Body> Shared<S> {
         let not_synced = informers.iter().filter(|status| !status.synced).map(InformerSync::of);
         let stopped = informers.iter().filter(|status| status.stopped);
         let stopped = stopped.map(|status| format!("informer {:?}: it has stopped", status.name));
+        let (last_failure, longest_running, kept, queue) = self.queue.with(|book, _, moment| {
+            let longest = book.longest_running(moment.now);
+            (book.tally.last_failure.clone(), longest, book.tally.figures, book.figures(moment.now))
+        });
         ControllerStatus {
             name: Arc::clone(&self.name),
             state: self.state(),
@@ -216,10 +216,10 @@ impl<S: Body> Shared<S> {
             workers: self.counters.workers.load(Ordering::Relaxed),
             time_limit: self.limits.time_limit,
             counts: self.counters.read(),
-            last_failure: self.failures.last(),
-            longest_running: self.queue.longest_running(),
-            kept: self.ledger.figures(),
-            queue: self.queue.figures(),
+            last_failure,
+            longest_running,
+            kept,
+            queue,
         }
     }
 
@@ -239,6 +239,14 @@ impl<S: Body> Shared<S> {
         } else {
             ControllerState::Running
         }
+    }
+}
+
+impl<S: Body> Drop for Shared<S> {
+    /// The queue may go last in its actor, where no code of a user runs.
+    fn drop(&mut self) {
+        let lasts = self.queue.with(|book, _, _| book.handle_over());
+        lasts.into_iter().for_each(|last| self.free(Some(last)));
     }
 }
 
@@ -271,8 +279,7 @@ pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mu
     writes.drop_seen(|informer, key, awaited| shared.watched[informer].is_seen(key, awaited));
     for ((informer, object), awaited) in writes {
         shared.counters.writes_not_seen.add(1);
-        shared.ledger.not_seen(informer, &object);
-        let told = shared.failures.not_seen(informer, shared.runtime.now());
+        let told = shared.queue.with(|book, _, moment| book.handle_not_seen(informer, &object, moment.now));
         let informer = shared.watched[informer].any_informer();
         let (controller, informer, version, within) =
             (&shared.name, informer.name(), &awaited.version, Brief(limit));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::controller::machine::LedgerFigures;
+use crate::controller::machine::{Failure, LedgerFigures};
 use crate::queue::machine::Figures;
 use informer_core::meta::ObjectKey;
 use informer_core::words::Brief;
@@ -98,18 +98,6 @@ pub struct Counts {
     pub streams_ended: u64,
     /// How often a Listener that feeds the queue has failed and was started again. No key was lost by it.
     pub listeners_restarted: u64,
-}
-
-/// A reconcile that has failed.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Failure {
-    /// Its key.
-    pub key: ObjectKey,
-    /// When, as time since the runtime's start.
-    pub at: Duration,
-    /// Why, in one line.
-    pub why: Arc<str>,
 }
 
 /// How much longer than its time limit a reconcile may be under way: the caches have to see what it wrote.

@@ -35,7 +35,7 @@ pub struct Trigger(Arc<dyn Fn(ObjectKey) -> Added + Send + Sync>);
 impl Trigger {
     pub(super) fn new<S: Body>(shared: &Arc<Shared<S>>) -> Self {
         let shared = Arc::downgrade(shared);
-        let why = || (Reason::Triggered, Priority::Normal);
+        let why = || (Reason::Triggered, Priority::Normal, Duration::ZERO);
         let arrive = move |key| {
             shared.upgrade().map_or(Added::Refused, |shared| shared.arrive(&key, Arrival::Input, why()))
         };
@@ -87,7 +87,7 @@ pub(super) async fn repeat<S: Body>((shared, _task): (Arc<Shared<S>>, Task), per
         }
         let snapshot = shared.primary.snapshot();
         for (at, key) in snapshot.keys().enumerate() {
-            shared.arrive(key, Arrival::Output, (Reason::Timer, Priority::Low));
+            shared.arrive(key, Arrival::Output, (Reason::Timer, Priority::Low, Duration::ZERO));
             if at % KEYS_A_TURN == KEYS_A_TURN - 1 {
                 tokio::task::yield_now().await;
             }

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::controller::machine::{Begun, Causes, Ended, Next, Reason, Why, Writes};
+use crate::controller::machine::{Begun, Concluded, Ended, Failure, Kept, Next, Writes};
 use futures_util::FutureExt;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::words::{Brief, QUOTED, one_line};
@@ -31,7 +31,6 @@ use super::cells::WritesCell;
 use super::end::Task;
 use super::request::{Answer, Request};
 use super::shared::{Shared, settle, unseen};
-use super::status::Failure;
 use crate::queue::WorkItem;
 use informer_actors::informer::Body;
 use informer_actors::inner::{Followed, drop_payload, sleep};
@@ -97,7 +96,7 @@ where
     }
 }
 
-async fn work_on<S: Body, C, F>(present: &Present<S>, call: &Call<C>, item: WorkItem<ObjectKey, Why>)
+async fn work_on<S: Body, C, F>(present: &Present<S>, call: &Call<C>, item: WorkItem<ObjectKey, Kept<S>>)
 where
     C: Fn(Request<S>) -> F,
     F: Future<Output = Answer>,
@@ -128,12 +127,12 @@ where
 struct Run<S: Body> {
     shared: Arc<Shared<S>>,
     /// None when it has come back.
-    item: Option<WorkItem<ObjectKey, Why>>,
+    item: Option<WorkItem<ObjectKey, Kept<S>>>,
     key: ObjectKey,
+    begun: Begun<S>,
     writes: Arc<WritesCell>,
     stopping: CancellationToken,
     span: tracing::Span,
-    causes: Causes,
     attempt: u32,
     began: Duration,
     /// How long the function has run, when it has ended.
@@ -147,18 +146,21 @@ impl<S: Body> Run<S> {
     /// Begins with what the cache has now; `None` if the key rests.
     fn begin(
         Present { shared, task }: &Present<S>,
-        mut item: WorkItem<ObjectKey, Why>,
+        mut item: WorkItem<ObjectKey, Kept<S>>,
         fence: Option<u64>,
     ) -> Option<(Self, Request<S>)> {
         let key = item.key().clone();
         // Before the cache is read: what came until now is shown by it, and is part of this reconcile.
-        let causes = item.begin().into_causes();
+        let mut begun = item.begin(|book, key, noted| book.handle_begin(key, noted));
         let object = shared.primary.cached(&key);
-        let begun = shared.ledger.begin(&key, object.as_ref().map(Object::cached_meta));
-        let Some(Begun { deleted, left, .. }) = begun else {
-            item.done();
+        begun.look(object.as_ref().map(Object::cached_meta));
+        if begun.rests() {
+            let ending = (Ended::Terminal, &begun, None);
+            item.back(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
+            shared.free(begun.release());
             return None;
-        };
+        }
+        let causes = begun.causes.clone();
         let id = shared.counters.reconciles.add(1) + 1;
         let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
         let controller = &*shared.name;
@@ -169,9 +171,9 @@ impl<S: Body> Run<S> {
             controller: Arc::clone(&shared.name),
             key: key.clone(),
             object,
-            deleted,
-            left,
-            causes: causes.clone(),
+            deleted: begun.deleted().cloned(),
+            left: begun.left().cloned(),
+            causes,
             attempt,
             fence,
             id,
@@ -183,8 +185,7 @@ impl<S: Body> Run<S> {
         };
         let (shared, item) = (Arc::clone(shared), Some(item));
         let (took, why, _task) = (OnceLock::new(), OnceLock::new(), task.clone());
-        let run =
-            Self { shared, item, key, writes, stopping, span, causes, attempt, began, took, why, _task };
+        let run = Self { shared, item, key, begun, writes, stopping, span, attempt, began, took, why, _task };
         Some((run, request))
     }
 
@@ -264,7 +265,7 @@ impl<S: Body> Run<S> {
     fn failed(&self, why: &str) {
         let why: Arc<str> = one_line(why, QUOTED).to_string().into();
         let failure = Failure { key: self.key.clone(), at: self.shared.runtime.now(), why: Arc::clone(&why) };
-        self.shared.failures.set(failure);
+        self.shared.queue.with(|book, _, _| book.tally.last_failure = Some(failure));
         let _ = self.why.set(why);
     }
 
@@ -291,11 +292,7 @@ impl<S: Body> Run<S> {
     fn finish(self, ended: Ended) {
         let _ = self.took.set(self.shared.runtime.now().saturating_sub(self.began));
         let writes = self.writes.take();
-        if let Some(why) = self.shared.answered(&self.key, &writes)
-            && let Some(item) = &self.item
-        {
-            item.again(why);
-        }
+        self.shared.answered(&self.key, &writes);
         let unseen = if writes.is_empty() { Writes::default() } else { unseen(&self.shared, writes) };
         if unseen.is_empty() {
             self.end(ended);
@@ -313,27 +310,19 @@ impl<S: Body> Run<S> {
     }
 
     fn give_back(&mut self, ended: Ended) {
-        let Some(item) = self.item.take() else { return };
-        // Before the key is back: whoever gets it next begins after this.
-        let next = self.shared.ledger.end(&self.key, ended);
+        let Some(mut item) = self.item.take() else { return };
         if ended == Ended::Cancelled {
             self.shared.counters.cancelled.add(1);
         }
-        let telling = self.telling(next);
-        let then = match next {
-            Next::Done => {
-                item.done();
-                Then::InOrder
-            }
-            Next::Rest => {
-                item.done();
-                Then::Rests
-            }
-            Next::After(delay) => {
-                item.retry_after_with(delay, Reason::Requeued.into());
-                Then::InOrder
-            }
-            Next::Backoff => Then::TriedAgain(item.retry_with(Reason::Failed.into())),
+        let ending = (ended, &self.begun, self.why.get());
+        let back = item.back(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
+        self.shared.free(self.begun.release());
+        let Some(Concluded { retry, telling, released, .. }) = back else { return };
+        self.shared.free(released);
+        let then = match ended.next() {
+            Next::Done | Next::After(_) => Then::InOrder,
+            Next::Rest => Then::Rests,
+            Next::Backoff => Then::TriedAgain(retry),
         };
         self.log(telling, &then);
     }

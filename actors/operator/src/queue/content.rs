@@ -1,7 +1,7 @@
 //! What a work queue holds, outside of its actor: it outlives a panic of the actor.
 //!
-//! Answers "what is in the queue after something has panicked?". A key that is added a thousand times takes the memory of
-//! one. Invariants:
+//! Answers "what is in the queue after something has panicked?", and, in the queue of a controller, what is known of its keys:
+//! both change in one call. A key that is added a thousand times takes the memory of one. Invariants:
 //! 1. The order and the clone of the keys, and the rate limiter, are the only foreign code under the lock. A panic of the
 //!    rate limiter is caught (`limiter.rs`).
 //! 2. A queue that is not sound after a panic is built anew from its keys.
@@ -22,7 +22,7 @@ use super::{QueueKey, QueueNote};
 use informer_actors::inner::{Locked, Machine, Run as _, Runner};
 
 /// What the actor has, too.
-pub(super) struct Inside<K, P> {
+pub(super) struct Inside<K, P: Merge> {
     pub(super) name: Arc<str>,
     pub(super) content: Locked<Content<K, P>>,
     /// Cancelled when nothing of the actor exists any more.
@@ -35,7 +35,7 @@ pub(super) struct Shared<K: QueueKey, P: QueueNote> {
     pub(super) address: Addr<Runner<Inside<K, P>>>,
 }
 
-pub(super) struct Content<K, P> {
+pub(super) struct Content<K, P: Merge> {
     pub(super) queue: WorkQueue<K, P>,
     pub(super) limiter: CaughtLimiter<K>,
 }

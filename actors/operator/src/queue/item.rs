@@ -12,10 +12,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::queue::machine::{Priority, RateLimiter, Taken};
+use crate::queue::machine::{Priority, RateLimiter, Taken, WorkQueue};
 use actix::Message;
+use informer_core::reflector::Moment;
 
-use super::content::{Inside, Shared};
+use super::content::Shared;
+use super::limiter::CaughtLimiter;
 use super::{QueueKey, QueueNote};
 use informer_actors::inner::drop_payload;
 
@@ -60,11 +62,9 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// The key is in order: its failures are forgotten, and it is not tried again for them. It is handed out again when it is
     /// added again, which may have happened already.
     pub fn done(mut self) {
-        self.back(|inside, key| {
-            inside.with(|queue, limiter, moment| {
-                queue.done(key, moment.now);
-                limiter.forget(key);
-            });
+        self.back(|queue, key, limiter, moment| {
+            queue.done(key, moment.now);
+            limiter.forget(key);
         });
     }
 
@@ -77,17 +77,10 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     }
 
     /// The key is in order, and is handed out again after this time, or earlier if it is added. Failures are forgotten.
-    pub fn retry_after(self, delay: Duration) {
-        self.retry_after_with(delay, P::default());
-    }
-
-    /// As [`Self::retry_after`], with a note that is handed out with the key then.
-    pub(crate) fn retry_after_with(mut self, delay: Duration, note: P) {
-        self.back(|inside, key| {
-            inside.with(|queue, limiter, moment| {
-                queue.retry_after_with(key, delay, note, moment.now);
-                limiter.forget(key);
-            });
+    pub fn retry_after(mut self, delay: Duration) {
+        self.back(|queue, key, limiter, moment| {
+            queue.retry_after(key, delay, moment.now);
+            limiter.forget(key);
         });
     }
 
@@ -100,28 +93,22 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.taken.as_mut().map(|taken| std::mem::take(&mut taken.note)).unwrap_or_default()
     }
 
-    /// The work begins only now: what came since the key was handed out is part of it, and leads to nothing more. Returns what
-    /// was noted of the key, which is then not noted any more.
-    pub(crate) fn begin(&mut self) -> P {
-        let mut note = self.note();
-        note.merge(self.home.inside.with(|queue, _, _| queue.begin(self.key())));
-        note
+    /// The work begins only now, in this call, which is given what was noted of the key; nothing is from then on.
+    pub(crate) fn begin<R>(&mut self, how: impl FnOnce(&mut WorkQueue<K, P>, &K, P) -> R) -> R {
+        let note = self.note();
+        self.home.inside.with(|queue, _, _| how(queue, self.key(), note))
     }
 
     /// Nobody has worked on the key: it waits again, and no failure is counted.
     fn put_back(&mut self) {
         let note = self.note();
-        self.back(|inside, key| {
-            inside.with(|queue, _, moment| queue.put_back(key, note, moment.now));
-        });
+        self.back(|queue, key, _, moment| queue.put_back(key, note, moment.now));
     }
 
     /// As [`Self::put_back`], for a key that was offered and not accepted.
     fn take_back(&mut self) {
         let note = self.note();
-        self.back(|inside, key| {
-            inside.with(|queue, _, moment| queue.take_back(key, note, moment.now));
-        });
+        self.back(|queue, key, _, moment| queue.take_back(key, note, moment.now));
     }
 
     /// Nobody has worked on the key, or will here: it waits again, and no failure is counted.
@@ -129,29 +116,18 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.put_back();
     }
 
-    /// The key is handed out once more when it comes back, for something that happened before: also while the queue is
-    /// being drained.
-    pub(crate) fn again(&self, note: P) {
-        let key = self.key();
-        let noted = (Priority::Normal, note);
-        self.home.inside.with(|queue, _, moment| queue.again(key, noted, moment.now));
-    }
-
-    /// As [`Self::retry`], with a note that is handed out with the key then.
-    pub(crate) fn retry_with(mut self, note: P) -> Option<Duration> {
-        self.fail(note)
-    }
-
     fn fail(&mut self, note: P) -> Option<Duration> {
-        let retry = |inside: &Inside<K, P>, key: &K| {
-            inside.with(|queue, limiter, moment| queue.retry_with(key, note, limiter, moment))
-        };
-        self.back(retry).flatten()
+        self.back(|queue, key, limiter, moment| queue.retry_with(key, note, limiter, moment)).flatten()
     }
 
-    fn back<R>(&mut self, how: impl FnOnce(&Inside<K, P>, &K) -> R) -> Option<R> {
+    /// The key comes back, in this call, unless it has.
+    pub(crate) fn back<R>(
+        &mut self,
+        how: impl FnOnce(&mut WorkQueue<K, P>, &K, &mut CaughtLimiter<K>, Moment) -> R,
+    ) -> Option<R> {
+        let key = &self.taken.as_ref()?.key;
         // It is taken away when the key is back: a panic before leaves it to the drop.
-        let result = how(&self.home.inside, &self.taken.as_ref()?.key);
+        let result = self.home.inside.with(|queue, limiter, moment| how(queue, key, limiter, moment));
         self.taken = None;
         self.home.tell();
         Some(result)

@@ -20,7 +20,7 @@ pub const WAIT_AFTER_PANIC: Duration = Duration::from_secs(1);
 
 pub(super) type Limiter<K> = Box<dyn RateLimiter<K> + Send>;
 
-pub(super) struct CaughtLimiter<K> {
+pub(crate) struct CaughtLimiter<K> {
     inner: Limiter<K>,
     panics: AtomicU64,
 }

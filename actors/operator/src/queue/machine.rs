@@ -12,11 +12,11 @@
 //!    out; delayed adds are discarded and counted, at most [`MOST_DUE`] a call (`shutdown.rs`).
 //! 6. The orders and the limiter are asked before anything changes: a panic in them changes nothing that is added,
 //!    released or brought back.
-//! 7. What is noted of a key is handed out with it, once (`slots.rs`).
+//! 7. What is noted of a key is handed out with it, once; what is known of it beside that stays in its slot (`slots.rs`).
 //!
 //! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds a call. Memory: a key, 48 bytes of a slot and at
-//! most 8 of an index, and twice the size of a note; a delayed add takes 33 more, one after a failure or a postponed one more. Nothing is held for a key that is done. Read next: `lines.rs`,
-//! which key is next; `retries.rs`, what has failed; `shutdown.rs`, how it ends; `figures.rs`, what is measured; `limiter.rs`.
+//! most 8 of an index, and twice the size of a note; a delayed add takes 33 more, one after a failure or a postponed one more.
+//! Nothing is held for a key that is done, but what stays of its note. Read next: `lines.rs`, which key is next; `retries.rs`, what has failed; `shutdown.rs`, how it ends; `figures.rs`, what is measured; `limiter.rs`.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +94,7 @@ pub struct Taken<K, P = ()> {
 /// queue.done(&"foo", at(9));
 /// assert_eq!(queue.take(at(9)).map(|taken| taken.key), Some("foo"));
 /// ```
-pub struct WorkQueue<K, P = ()> {
+pub struct WorkQueue<K, P: Merge = ()> {
     slots: Slots<K, P>,
     /// Slots by their keys.
     by_key: SortedIds,
@@ -106,6 +106,8 @@ pub struct WorkQueue<K, P = ()> {
     /// The slots whose delayed add is postponed, and the time beyond which it is not.
     postponed: BTreeMap<u32, u64>,
     budget: Budget,
+    /// What is kept of all keys together.
+    pub(crate) tally: P::Tally,
     /// Keys that are being processed: since when, and the slot.
     processing: BTreeSet<(u64, u32)>,
     /// How many keys were offered and are neither accepted nor taken back.
@@ -137,6 +139,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
             retrying: BTreeSet::new(),
             postponed: BTreeMap::new(),
             budget: Budget { large: 0, most },
+            tally: P::Tally::default(),
             processing: BTreeSet::new(),
             offered: 0,
             cells: Cells::default(),
@@ -345,9 +348,11 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         Added::Accepted
     }
 
-    /// Nothing is known of a key that is idle and not delayed. The place is that of its slot.
+    /// Nothing is known of a key that is idle and not delayed, and of which no note stays. The place is that of its slot.
     fn free_if_idle(&mut self, place: sorted_ids::Place, id: u32) {
-        if matches!(self.slots.get(id), Some(Slot { state: State::Idle, delay: None, .. })) {
+        if let Some(Slot { state: State::Idle, delay: None, note, .. }) = self.slots.get(id)
+            && !note.stays()
+        {
             self.by_key.remove(place);
             self.slots.remove(id);
         }
@@ -372,7 +377,7 @@ impl<K: Ord + Clone> Default for WorkQueue<K> {
     }
 }
 
-informer_core::debug_as!([K, P] WorkQueue<K, P>, self,
+informer_core::debug_as!([K, P: Merge] WorkQueue<K, P>, self,
     phase = self.phase,
     waiting = self.lines.len(),
     delayed = self.delays.len(),

@@ -1,6 +1,6 @@
 //! Why a key is reconciled.
 //!
-//! Answers "which event of which object led here?" for logs, spans and the reconcile function. Invariants:
+//! Answers "what leads to a key, and which event of which object was it?", also for logs, spans and the reconcile function. Invariants:
 //! 1. A key keeps its first [`MOST_CAUSES`] reasons. The ones after them are counted.
 //! 2. A reason that is kept already changes nothing when it comes again.
 //!
@@ -14,10 +14,13 @@ use std::sync::Arc;
 
 use crate::queue::machine::Merge;
 use informer_core::delta::Cause;
-use informer_core::meta::ObjectKey;
+use informer_core::meta::{Meta, Object, ObjectKey};
 
 /// How many reasons are kept of one key.
 pub const MOST_CAUSES: usize = 4;
+
+/// How many keys have the events kept that lead to them. Further ones, such as those of a long first list, have none.
+pub const MOST_WITH_CAUSES: usize = 4_096;
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +69,44 @@ impl fmt::Display for Reason {
             Self::Failed => f.write_str("failed before"),
         }
     }
+}
+
+/// What leads to a key.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Arrival<'a, S> {
+    /// Its object, in this state. After a rewind versions are not compared.
+    Present {
+        /// Which state.
+        meta: &'a Meta,
+        /// Whether the server went back to an older state.
+        is_rewound: bool,
+    },
+    /// Its object is gone; this was its last state.
+    Gone(&'a Object<S>),
+    /// Its object is not followed any more, and may live on; this was its last state.
+    Left(&'a Object<S>),
+    /// What its reconcile depends on: a mapped object, a trigger, or its object left the filter.
+    Input,
+    /// What its reconcile has made, or nothing: an owned object, a timer.
+    Output,
+    /// An owned object is in this state: as [`Self::Output`], and no reason at all if the last reconcile of the key, or the
+    /// one under way, was answered this state for a write.
+    Made {
+        /// The number of its informer, as in [`Writes`](super::Writes).
+        informer: usize,
+        /// Which state.
+        meta: &'a Meta,
+        /// Whether it was told before, by a resync, or the server went back to it: then it is a reason in any case.
+        is_again: bool,
+    },
+    /// An owned object is gone: as [`Self::Output`]. What was answered for it does not count any more.
+    Unmade {
+        /// The number of its informer, as in [`Writes`](super::Writes).
+        informer: usize,
+        /// Which object.
+        object: &'a ObjectKey,
+    },
 }
 
 /// The reasons for one reconcile; reads like a slice of [`Reason`]. It is empty if they were not kept: see
@@ -154,6 +195,8 @@ impl From<Reason> for Why {
 }
 
 impl Merge for Why {
+    type Tally = ();
+
     fn merge(&mut self, later: Self) {
         self.last = later.last.or(self.last);
         let (Some(events), Some(later)) = (&mut self.events, &later.events) else {

@@ -6,11 +6,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use desk::Desk;
 use informer_core::delta::Cause;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 
+mod book;
 mod causes;
-mod ledger;
+mod desk;
 
 fn key(name: impl ToString) -> ObjectKey {
     ObjectKey::namespaced("a", name.to_string())
@@ -36,6 +38,8 @@ enum Step {
     Owned,
     Begin,
     End(Ended),
+    /// The book is built anew, as after a panic.
+    Rebuilt,
 }
 
 fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
@@ -54,6 +58,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
         2 => Just(Step::Owned),
         3 => Just(Step::Begin),
         4 => ended.prop_map(Step::End),
+        1 => Just(Step::Rebuilt),
     ];
     prop::collection::vec((0..3_u8, step), 1..80)
 }
@@ -96,14 +101,14 @@ proptest! {
     //   `ctl_04_a_state_that_the_failed_reconcile_was_given_does_not_end_the_rest_and_a_rewind_does`
     #[test]
     fn ctl_04_a_key_rests_exactly_as_long_as_nothing_new_has_come_and_its_last_state_is_kept_until_done(steps in steps()) {
-        let mut ledger = Ledger::default();
+        let mut desk = Desk::default();
         let mut keys: BTreeMap<u8, Naive> = BTreeMap::new();
         let mut version = 0;
         for (name, step) in steps {
             let naive = keys.entry(name).or_default();
             let mut arrive = |naive: &mut Naive, arrival: Arrival<'_, u64>, is_news| {
                 naive.news.push(is_news);
-                let is_added = ledger.handle_arrival(&key(name), arrival, Reason::Triggered).reason.is_some();
+                let is_added = desk.arrive(&key(name), arrival, Reason::Triggered).added.is_some();
                 prop_assert_eq!(is_added, !naive.rests());
                 if is_added {
                     naive.rest = None;
@@ -129,7 +134,7 @@ proptest! {
                 Step::Owned => arrive(naive, Arrival::Output, false)?,
                 Step::Begin if naive.run.is_none() => {
                     let cached = naive.object.as_ref().map(Object::cached_meta);
-                    let begun = ledger.handle_begin(&key(name), cached);
+                    let begun = desk.begin(&key(name), cached);
                     prop_assert_eq!(begun.is_none(), naive.rests());
                     let Some(begun) = begun else { continue };
                     // Another life under the name has ended the one that left.
@@ -141,7 +146,7 @@ proptest! {
                 }
                 Step::End(ended) => {
                     let Some((from, given, had_object)) = naive.run.take() else { continue };
-                    let next = ledger.handle_end(&key(name), ended).next;
+                    let next = desk.end(&key(name), ended).0;
                     prop_assert_eq!(next, ended.next());
                     naive.rest = (next == Next::Rest && had_object).then_some(from);
                     let is_same = |last: &Object<u64>| given.as_ref().is_some_and(|given| given.ptr_eq(last));
@@ -150,8 +155,10 @@ proptest! {
                     }
                 }
                 Step::Begin => {}
+                Step::Rebuilt => desk.book = desk.book.rebuilt(),
             }
-            let figures = ledger.figures();
+            prop_assert_eq!(desk.book.check(), Ok(()));
+            let figures = desk.kept();
             prop_assert_eq!(figures.resting, keys.values().filter(|naive| naive.rests()).count());
             prop_assert_eq!(figures.deleted, keys.values().filter(|naive| naive.last.is_some()).count());
         }
@@ -207,11 +214,6 @@ fn event(number: u64) -> Reason {
     Reason::Event { informer, key, kind: EventKind::Updated, cause: Cause::Watch }
 }
 
-/// The informer of the children has this number.
-fn of_children(informer: usize) -> bool {
-    informer == 1
-}
-
 /// What happens to a child of one key.
 #[derive(Debug, Clone, Copy)]
 enum ChildStep {
@@ -237,7 +239,7 @@ proptest! {
             1..60,
         ),
     ) {
-        let mut ledger = Ledger::<u64>::default();
+        let mut desk = Desk::<u64>::default();
         let (mut version, mut is_waiting, mut is_running) = (0, false, false);
         let (mut untold, mut answers) = (std::collections::VecDeque::new(), Writes::default());
         // Each state is by somebody else, or by the reconcile of this number.
@@ -258,7 +260,7 @@ proptest! {
                     let Some((told, is_foreign)) = untold.pop_front() else { continue };
                     let state = object("child", 0, told);
                     let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
-                    is_waiting |= ledger.handle_arrival(&key("owner"), arrival, Reason::Triggered).reason.is_some();
+                    is_waiting |= desk.arrive(&key("owner"), arrival, Reason::Triggered).added.is_some();
                     if is_foreign {
                         newest_foreign_told = told;
                     }
@@ -266,12 +268,12 @@ proptest! {
                 ChildStep::Begin if !is_running => {
                     (is_running, is_waiting) = (true, false);
                     (run, seen) = (run + 1, newest_foreign_told);
-                    prop_assert!(ledger.handle_begin(&key("owner"), None).is_some());
+                    prop_assert!(desk.begin(&key("owner"), None).is_some());
                 }
                 ChildStep::End if is_running => {
                     is_running = false;
-                    is_waiting |= !ledger.handle_writes(&key("owner"), &std::mem::take(&mut answers), of_children).is_empty();
-                    drop(ledger.handle_end(&key("owner"), Ended::With(Outcome::Done)));
+                    is_waiting |= desk.writes(&key("owner"), &std::mem::take(&mut answers));
+                    drop(desk.end(&key("owner"), Ended::With(Outcome::Done)));
                     // What was told before the reconcile began has led to it; what came later leads to another one.
                     prop_assert!(is_waiting || newest_foreign_told == seen, "run {run}: a foreign state is lost");
                 }
@@ -284,26 +286,26 @@ proptest! {
 
 #[test]
 fn ctl_21_the_event_of_a_write_that_a_cache_has_not_shown_in_time_leads_to_a_reconcile() {
-    let mut ledger = Ledger::<u64>::default();
+    let mut desk = Desk::<u64>::default();
     let (state, mut writes) = (object("child", 0, 5), Writes::default());
     writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
-    assert_eq!(ledger.handle_writes(&key("owner"), &writes, of_children), []);
-    ledger.handle_not_seen(1, state.key());
+    assert!(!desk.writes(&key("owner"), &writes));
+    assert_eq!(desk.book.handle_not_seen(1, state.key(), Duration::ZERO), Some(1), "it is logged");
     let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
-    assert!(ledger.handle_arrival(&key("owner"), arrival, event(1)).reason.is_some());
+    assert!(desk.arrive(&key("owner"), arrival, event(1)).added.is_some());
 }
 
 #[test]
 fn ctl_21_the_end_of_a_child_forgets_what_was_answered_for_it() {
-    let mut ledger = Ledger::<u64>::default();
+    let mut desk = Desk::<u64>::default();
     let (state, mut writes) = (object("child", 0, 5), Writes::default());
     writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
-    assert_eq!(ledger.handle_writes(&key("owner"), &writes, of_children), []);
+    assert!(!desk.writes(&key("owner"), &writes));
     let gone = Arrival::Unmade { informer: 1, object: state.key() };
-    assert!(ledger.handle_arrival(&key("owner"), gone, event(1)).reason.is_some());
+    assert!(desk.arrive(&key("owner"), gone, event(1)).added.is_some());
     let again = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again: false };
     assert!(
-        ledger.handle_arrival(&key("owner"), again, event(1)).reason.is_some(),
+        desk.arrive(&key("owner"), again, event(1)).added.is_some(),
         "a server that went back gave the version again"
     );
 }
@@ -323,64 +325,64 @@ fn ctl_21_the_end_of_a_child_forgets_what_was_answered_for_it() {
 //   `ctl_21_what_somebody_else_has_written_before_a_drain_is_reconciled_in_it`
 #[test]
 fn ctl_21_an_answer_counts_once_for_the_key_that_was_given_it_and_4096_are_kept() {
-    let mut ledger = Ledger::<u64>::default();
-    let told = |ledger: &mut Ledger<u64>, owner: &str, child: u64, is_again| {
+    let mut desk = Desk::<u64>::default();
+    let told = |desk: &mut Desk<u64>, owner: &str, child: u64, is_again| {
         let state = object(child, 0, child + 1);
         let arrival = Arrival::Made { informer: 1, meta: state.cached_meta(), is_again };
-        ledger.handle_arrival(&key(owner), arrival, event(child)).reason.is_some()
+        desk.arrive(&key(owner), arrival, event(child)).added.is_some()
     };
-    let answer = |ledger: &mut Ledger<u64>, children: std::ops::Range<u64>| {
+    let answer = |desk: &mut Desk<u64>, children: std::ops::Range<u64>| {
         for child in children {
             let (state, mut writes) = (object(child, 0, child + 1), Writes::default());
             writes.handle_write(1, state.key(), Awaited::written(state.cached_meta()));
-            assert_eq!(ledger.handle_writes(&key("owner"), &writes, of_children), []);
+            assert!(!desk.writes(&key("owner"), &writes));
         }
     };
-    answer(&mut ledger, 0..3);
-    assert!(!told(&mut ledger, "owner", 0, false), "it is known");
-    assert!(told(&mut ledger, "owner", 0, false), "once");
-    assert!(told(&mut ledger, "other", 1, false), "the other one does not know it");
-    assert!(told(&mut ledger, "owner", 2, true), "after a rewind versions say nothing");
-    assert!(told(&mut ledger, "owner", 2, false), "and the answer is forgotten");
-    answer(&mut ledger, 10..10 + MOST_ANSWERED as u64 + 1);
+    answer(&mut desk, 0..3);
+    assert!(!told(&mut desk, "owner", 0, false), "it is known");
+    assert!(told(&mut desk, "owner", 0, false), "once");
+    assert!(told(&mut desk, "other", 1, false), "the other one does not know it");
+    assert!(told(&mut desk, "owner", 2, true), "after a rewind versions say nothing");
+    assert!(told(&mut desk, "owner", 2, false), "and the answer is forgotten");
+    answer(&mut desk, 10..10 + MOST_ANSWERED as u64 + 1);
     // Answers for objects of which no event comes take the place of none.
     let mut own = Writes::default();
     own.handle_write(0, &key("owner"), Awaited::written(object("owner", 0, 1).cached_meta()));
-    assert_eq!(ledger.handle_writes(&key("owner"), &own, of_children), []);
-    assert!(told(&mut ledger, "owner", 10, false), "it is forgotten");
-    assert!(!told(&mut ledger, "owner", 11, false));
-    assert_eq!(ledger.figures().answered, 2);
+    assert!(!desk.writes(&key("owner"), &own));
+    assert!(told(&mut desk, "owner", 10, false), "it is forgotten");
+    assert!(!told(&mut desk, "owner", 11, false));
+    assert_eq!(desk.kept().answered, 2);
 }
 
 #[test]
 fn ctl_18_of_deleted_objects_the_newest_4096_states_are_kept_and_the_others_counted() {
-    let mut ledger = Ledger::default();
+    let mut desk = Desk::default();
     for number in 0..4_100_u64 {
         let gone = object(number, 0, number + 1);
-        let released = ledger.handle_arrival(&key(number), Arrival::Gone(&gone), event(number)).released;
+        let released = desk.arrive(&key(number), Arrival::Gone(&gone), event(number)).released;
         let expected = number.checked_sub(MOST_DELETED as u64);
         assert_eq!(released.map(|oldest| *oldest.body()), expected.map(|oldest| oldest + 1));
     }
-    let figures = ledger.figures();
+    let figures = desk.kept();
     assert_eq!((figures.deleted, figures.deleted_dropped), (MOST_DELETED, 4));
     let kept: BTreeSet<u64> = (0..4_100)
-        .filter(|number| ledger.handle_begin(&key(number), None).is_some_and(|begun| begun.deleted.is_some()))
+        .filter(|number| desk.begin(&key(number), None).is_some_and(|begun| begun.deleted.is_some()))
         .collect();
     assert_eq!((kept.first(), kept.len()), (Some(&4), MOST_DELETED));
 }
 
 #[test]
 fn ctl_18_a_last_state_that_was_replaced_leaves_no_trace() {
-    let mut ledger = Ledger::keeping(1);
+    let mut desk = Desk::keeping(1);
     let numbers = [("one", 1), ("one", 2), ("two", 3), ("three", 4), ("four", 5)];
     let released = numbers.map(|(name, version)| {
         let gone = object(name, 0, version);
-        let released = ledger.handle_arrival(&key(name), Arrival::Gone(&gone), event(0)).released;
-        assert_eq!(ledger.figures().deleted, 1);
+        let released = desk.arrive(&key(name), Arrival::Gone(&gone), event(0)).released;
+        assert_eq!(desk.kept().deleted, 1);
         released.map(|state| *state.body())
     });
     assert_eq!(released, [None, Some(1), Some(2), Some(3), Some(4)]);
-    assert_eq!(ledger.figures().deleted_dropped, 3, "a newer state of a key is no loss");
+    assert_eq!(desk.kept().deleted_dropped, 3, "a newer state of a key is no loss");
 }
 
 #[test]
@@ -395,17 +397,14 @@ fn ctl_18_of_one_reconcile_1024_writes_are_waited_for_and_the_others_counted() {
 
 #[test]
 fn ctl_04_a_state_that_the_failed_reconcile_was_given_does_not_end_the_rest_and_a_rewind_does() {
-    let mut ledger = Ledger::default();
+    let mut desk = Desk::default();
     let one = object("one", 0, 5);
-    ledger.handle_begin(&key("one"), Some(one.cached_meta())).expect("it does not rest");
-    assert!(
-        ledger.handle_arrival(&key("one"), present(&one), event(0)).reason.is_some(),
-        "its event comes late"
-    );
-    assert_eq!(ledger.handle_end(&key("one"), Ended::Terminal).next, Next::Rest);
-    assert_eq!(ledger.figures().resting, 1);
-    assert!(ledger.handle_arrival(&key("one"), present(&one), event(0)).reason.is_none(), "a resync");
+    desk.begin(&key("one"), Some(one.cached_meta())).expect("it does not rest");
+    assert!(desk.arrive(&key("one"), present(&one), event(0)).added.is_some(), "its event comes late");
+    assert_eq!(desk.end(&key("one"), Ended::Terminal).0, Next::Rest);
+    assert_eq!(desk.kept().resting, 1);
+    assert!(desk.arrive(&key("one"), present(&one), event(0)).added.is_none(), "a resync");
     let older = object("one", 0, 3);
     let rewound = Arrival::Present { meta: older.cached_meta(), is_rewound: true };
-    assert!(ledger.handle_arrival(&key("one"), rewound, event(0)).reason.is_some());
+    assert!(desk.arrive(&key("one"), rewound, event(0)).added.is_some());
 }

@@ -7,7 +7,7 @@
 //!    life of it.
 //! 3. At most [`MOST_WRITES`] objects are waited for; further ones are counted.
 //!
-//! Read next: `ledger.rs`; the waits are in `controller/shared.rs`.
+//! Read next: `book.rs`; the waits are in `controller/shared.rs`.
 
 use std::collections::BTreeMap;
 
@@ -149,16 +149,16 @@ impl IntoIterator for Writes {
 /// An object: the number of its informer, and its key.
 pub(super) type Place = (usize, ObjectKey);
 
+#[derive(Clone)]
 pub(super) struct Answered {
     by_place: BTreeMap<Place, Answer>,
     /// Places by the number under which they came.
     by_number: BTreeMap<u64, Place>,
     number: u64,
     most: usize,
-    /// How many events showed what was answered.
-    pub(super) taken: u64,
 }
 
+#[derive(Clone)]
 pub(super) struct Answer {
     number: u64,
     owner: ObjectKey,
@@ -167,7 +167,7 @@ pub(super) struct Answer {
 
 impl Answered {
     pub(super) const fn new(most: usize) -> Self {
-        Self { by_place: BTreeMap::new(), by_number: BTreeMap::new(), number: 0, most, taken: 0 }
+        Self { by_place: BTreeMap::new(), by_number: BTreeMap::new(), number: 0, most }
     }
 
     /// The reconcile of `owner` was answered this version.
@@ -189,9 +189,7 @@ impl Answered {
     /// object is forgotten.
     pub(super) fn take(&mut self, place: &Place, owner: &ObjectKey, version: &ResourceVersion) -> bool {
         let answer = self.forget(place);
-        let is_known = answer.is_some_and(|answer| answer.owner == *owner && answer.version == *version);
-        self.taken += u64::from(is_known);
-        is_known
+        answer.is_some_and(|answer| answer.owner == *owner && answer.version == *version)
     }
 
     /// Whatever was answered of this object does not count any more.

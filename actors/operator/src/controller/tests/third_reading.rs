@@ -202,8 +202,10 @@ fn a_standby_remembers_no_failure_of_a_key_that_is_gone_and_none_once_it_has_ask
             let controller = builder.reconcile(fails).start().expect("it starts");
             sleep(secs(1)).await;
             let told = |why: &str| {
-                let now = world.runtime.now();
-                controller.0.shared.failures.tell(&key("a/one"), &why.into(), now)
+                let queue = &controller.0.shared.queue;
+                queue.with(|book, _, moment| {
+                    book.tally.failing.handle_failure(&key("a/one"), &why.into(), moment.now)
+                })
             };
             assert_eq!(told("no luck"), Telling::Repeat);
             leads.store(false, Relaxed);

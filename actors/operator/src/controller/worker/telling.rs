@@ -6,29 +6,16 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::controller::machine::{MOST_FAILING, Next, Telling};
+use crate::controller::machine::{MOST_FAILING, Telling};
 use informer_core::words::Short;
 
 use super::Run;
 use informer_actors::informer::Body;
 
 impl<S: Body> Run<S> {
-    /// How its end is told. Asked before the key is back: what the next reconcile of it tells comes later.
-    pub(super) fn telling(&self, next: Next) -> Telling {
-        match self.why.get() {
-            Some(why) => self.shared.failures.tell(&self.key, why, self.shared.runtime.now()),
-            None => {
-                if next != Next::Backoff {
-                    self.shared.failures.forget(&self.key);
-                }
-                Telling::Repeat
-            }
-        }
-    }
-
     /// Says how it has ended, and what follows.
     pub(super) fn log(&self, telling: Telling, then: &Then) {
-        let (controller, key, cause) = (&self.shared.name, &self.key, &self.causes);
+        let (controller, key, cause) = (&self.shared.name, &self.key, &self.begun.causes);
         let since = || self.shared.runtime.now().saturating_sub(self.began);
         let took = Short(self.took.get().copied().unwrap_or_else(since));
         let _entered = self.span.enter();

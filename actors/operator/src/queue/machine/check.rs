@@ -24,7 +24,9 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         let mut is_noted = true;
         for (id, slot) in self.slots.iter() {
             match slot.state {
-                State::Idle if slot.delay.is_none() => return Err("a slot of which nothing is known".into()),
+                State::Idle if slot.delay.is_none() && !slot.note.stays() => {
+                    return Err("a slot of which nothing is known".into());
+                }
                 State::Idle => {}
                 State::Waiting(_) => waiting += 1,
                 State::Processing(Processing { since, .. }) => {
@@ -71,12 +73,12 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     /// is lost, and none is handed out twice at once. This one stays as it is, also if the order or a clone panics.
     #[must_use]
     pub fn rebuilt(&self) -> Self {
-        let Self { slots, lines, cells, phase, budget: Budget { most, .. }, .. } = self;
+        let Self { slots, lines, cells, phase, tally, budget: Budget { most, .. }, .. } = self;
         let mut anew = Self { cells: *cells, phase: Phase::Open, ..Self::noting(lines.order(), *most) };
         let slots = slots.iter().map(|(_, slot)| slot.clone());
         let is_processing = |slot: &Slot<K, P>| matches!(slot.state, State::Processing(_));
         let (processing, others): (Vec<_>, Vec<_>) = slots.partition(is_processing);
-        for Slot { key, state, delay, note, delayed_note } in processing {
+        for Slot { key, state, delay, mut note, delayed_note } in processing {
             let id = anew.slot_of(key);
             let State::Processing(Processing { since, again, again_since, .. }) = state else { continue };
             if let Some(slot) = anew.slots.get_mut(id).filter(|slot| slot.state == State::Idle) {
@@ -85,8 +87,10 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
             }
             if let Some(priority) = again.or_else(|| delay.map(|delay| delay.priority)) {
                 anew.make_ready(id, priority, again_since);
-                anew.note(id, [note, delayed_note]);
+            } else {
+                drop(note.hand_out());
             }
+            anew.note(id, [note, delayed_note]);
         }
         for Slot { key, state, delay, note, delayed_note } in others {
             let (since, waited) = match state {
@@ -98,6 +102,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
             anew.make_ready(id, priority, since);
             anew.note(id, [note, delayed_note]);
         }
+        anew.tally = tally.clone();
         anew.cells.adds = cells.adds;
         anew.phase = *phase;
         anew.offered = self.offered;

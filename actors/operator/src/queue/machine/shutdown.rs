@@ -90,10 +90,9 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
         if matches!(slot.state, State::Processing(_)) {
             return false;
         }
-        self.lines.remove(&mut self.slots, id);
-        self.drop_delay(id);
+        let is_discarded = self.lines.remove(&mut self.slots, id).is_some() | self.drop_delay(id);
         self.drop_note(id);
-        self.cells.discarded += 1;
+        self.cells.discarded += u64::from(is_discarded);
         self.free_if_idle(place, id);
         true
     }

@@ -2,7 +2,8 @@
 //!
 //! Answers "what is known of this key?". Everything else in the queue names a key by the number of its slot, so that
 //! the queue holds each key once. Invariants:
-//! 1. A slot is freed, with its key, when nothing is known of the key any more.
+//! 1. A slot is freed, with its key, when nothing is known of the key any more: it neither waits nor is delayed nor
+//!    processed, and no note of it stays.
 //! 2. Slots are in blocks. A block whose slots are all free holds no memory.
 //!
 //! Times are nanoseconds since the start of the runtime: 584 years, and half of the memory of a `Duration`. Read next:
@@ -10,6 +11,8 @@
 
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+use super::WorkQueue;
 
 /// No slot: the end of a line.
 pub(super) const NONE: u32 = u32::MAX;
@@ -23,7 +26,7 @@ pub(super) struct Slot<K, P> {
     pub(super) state: State,
     /// When the delayed add is due, and its priority.
     pub(super) delay: Option<Delay>,
-    /// What is handed out with the key next.
+    /// What is handed out with the key next, and what is known of it.
     pub(super) note: P,
     /// What came with its delayed add.
     pub(super) delayed_note: P,
@@ -39,7 +42,7 @@ impl<K, P: Default> Slot<K, P> {
 /// Where the key is, its delayed add aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Only a delayed add is known.
+    /// Only a delayed add is known, or what stays of its note.
     Idle,
     Waiting(Waiting),
     Processing(Processing),
@@ -175,9 +178,13 @@ fn split(id: u32) -> (usize, usize) {
 // that of a retry: it goes with the retry when the key is in order first.
 // 2. At most as many keys as the queue was made for have notes with memory of their own. Notes of further ones are cut
 // down to what fits into a slot.
+// 3. What a note does not hand out is known of its key: no call but those of the note's own type changes it.
 
 /// What is kept beside a key. The default says nothing. None of it runs code of a user: it happens while the queue is locked.
 pub trait Merge: Default + Clone {
+    /// What is kept of all keys of a queue together, such as what bounds their notes.
+    type Tally: Default + Clone + Send;
+
     /// Takes in what came later.
     fn merge(&mut self, later: Self);
 
@@ -188,10 +195,37 @@ pub trait Merge: Default + Clone {
 
     /// Gives that memory up.
     fn cut(&mut self) {}
+
+    /// Takes out what is handed out with the key. The rest is known of the key.
+    fn hand_out(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// Whether what is known of the key stays when nothing else is.
+    fn stays(&self) -> bool {
+        false
+    }
 }
 
 impl Merge for () {
+    type Tally = ();
+
     fn merge(&mut self, (): Self) {}
+}
+
+impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+    /// The note of a key, if it has a slot, and what is kept of all keys together.
+    pub(crate) fn noted(&mut self, key: &K) -> (Option<&mut P>, &mut P::Tally) {
+        let slot = self.find(key).and_then(|id| self.slots.get_mut(id));
+        (slot.map(|slot| &mut slot.note), &mut self.tally)
+    }
+
+    /// Frees the slot of a key of which nothing is known any more.
+    pub(crate) fn free(&mut self, key: &K) {
+        if let Ok((place, id)) = self.search(key) {
+            self.free_if_idle(place, id);
+        }
+    }
 }
 
 /// How many notes are large, and may be.
@@ -212,10 +246,10 @@ impl Budget {
         self.large += usize::from(!was_large && note.is_large());
     }
 
-    /// Takes a note out of a slot.
+    /// Takes out of a slot what is handed out of its note.
     pub(super) fn take<P: Merge>(&mut self, note: &mut P) -> P {
         self.large -= usize::from(note.is_large());
-        std::mem::take(note)
+        note.hand_out()
     }
 }
 

@@ -23,6 +23,8 @@ const LANES: u8 = 3;
 struct Noted(Vec<u64>);
 
 impl Merge for Noted {
+    type Tally = ();
+
     fn merge(&mut self, later: Self) {
         self.0.extend(later.0);
     }

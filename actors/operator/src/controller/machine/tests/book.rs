@@ -3,46 +3,44 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use super::desk::Desk;
 use super::*;
 
 /// A key whose reconcile of this state has failed terminally.
-fn resting(state: &Object<u64>) -> Ledger<u64> {
-    let mut ledger = Ledger::default();
-    ledger.handle_begin(&key("one"), Some(state.cached_meta())).expect("it does not rest");
-    assert_eq!(ledger.handle_end(&key("one"), Ended::Terminal).next, Next::Rest);
-    ledger
+fn resting(state: &Object<u64>) -> Desk<u64> {
+    let mut desk = Desk::default();
+    desk.begin(&key("one"), Some(state.cached_meta())).expect("it does not rest");
+    assert_eq!(desk.end(&key("one"), Ended::Terminal).0, Next::Rest);
+    desk
 }
 
 #[test]
 fn ctl_04_another_life_ends_the_rest_whatever_its_version_and_so_does_a_newer_state_that_only_the_cache_shows()
  {
     let failed = object("one", 0, 5);
-    let mut ledger = resting(&failed);
-    assert!(ledger.handle_arrival(&key("one"), present(&object("one", 1, 3)), event(0)).reason.is_some());
+    let mut desk = resting(&failed);
+    assert!(desk.arrive(&key("one"), present(&object("one", 1, 3)), event(0)).added.is_some());
 
-    let mut ledger = resting(&failed);
-    assert!(ledger.handle_begin(&key("one"), Some(failed.cached_meta())).is_none(), "it rests");
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Output, event(0)).reason.is_none());
-    assert_eq!(ledger.figures().ignored, 2, "both are counted");
+    let mut desk = resting(&failed);
+    assert!(desk.begin(&key("one"), Some(failed.cached_meta())).is_none(), "it rests");
+    assert!(desk.arrive(&key("one"), Arrival::Output, event(0)).added.is_none());
+    assert_eq!(desk.kept().ignored, 2, "both are counted");
     let newer = object("one", 0, 6);
-    assert!(ledger.handle_begin(&key("one"), Some(newer.cached_meta())).is_some());
-    assert_eq!(ledger.figures().resting, 0);
-    assert!(
-        ledger.handle_arrival(&key("one"), Arrival::Output, event(0)).reason.is_some(),
-        "the rest is over"
-    );
+    assert!(desk.begin(&key("one"), Some(newer.cached_meta())).is_some());
+    assert_eq!(desk.kept().resting, 0);
+    assert!(desk.arrive(&key("one"), Arrival::Output, event(0)).added.is_some(), "the rest is over");
 }
 
 #[test]
 fn ctl_18_65536_keys_rest_at_most_and_a_further_one_does_not() {
-    let mut ledger = Ledger::<u64>::default();
+    let mut desk = Desk::<u64>::default();
     for number in 0..=MOST_RESTING as u64 {
         let bad = object(number, 0, 1);
-        ledger.handle_begin(bad.key(), Some(bad.cached_meta())).expect("it does not rest");
-        assert_eq!(ledger.handle_end(bad.key(), Ended::Terminal).next, Next::Rest);
+        desk.begin(bad.key(), Some(bad.cached_meta())).expect("it does not rest");
+        assert_eq!(desk.end(bad.key(), Ended::Terminal).0, Next::Rest);
     }
-    assert_eq!(ledger.figures().resting, MOST_RESTING);
-    assert!(ledger.handle_arrival(&key(MOST_RESTING), Arrival::Output, event(0)).reason.is_some());
+    assert_eq!(desk.kept().resting, MOST_RESTING);
+    assert!(desk.arrive(&key(MOST_RESTING), Arrival::Output, event(0)).added.is_some());
 }
 
 // CTL-01: given a controller over an informer, when it starts, then each object of the first list is
@@ -58,9 +56,9 @@ fn ctl_18_65536_keys_rest_at_most_and_a_further_one_does_not() {
 fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life() {
     let last = object("one", 0, 7);
     let given = |cached: Option<&Object<u64>>| {
-        let mut ledger = Ledger::default();
-        assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&last), event(0)).reason.is_some());
-        ledger.handle_begin(&key("one"), cached.map(Object::cached_meta)).expect("it does not rest").deleted
+        let mut desk = Desk::default();
+        assert!(desk.arrive(&key("one"), Arrival::Gone(&last), event(0)).added.is_some());
+        desk.begin(&key("one"), cached.map(Object::cached_meta)).expect("it does not rest").deleted
     };
     assert!(given(None).is_some(), "it is gone");
     assert!(given(Some(&object("one", 0, 6))).is_none(), "the cache shows it still");
@@ -72,15 +70,14 @@ fn ctl_01_a_last_state_is_given_only_where_the_cache_shows_no_state_of_that_life
 fn operator_b_what_has_left_is_never_given_as_deleted_unless_another_life_has_its_name() {
     let last = object("one", 0, 7);
     let given = |cached: Option<&Object<u64>>| {
-        let mut ledger = Ledger::default();
-        assert!(ledger.handle_arrival(&key("one"), Arrival::Left(&last), event(0)).reason.is_some());
-        assert!(ledger.keeps_left(&key("one")));
-        let begun =
-            ledger.handle_begin(&key("one"), cached.map(Object::cached_meta)).expect("it does not rest");
+        let mut desk = Desk::default();
+        assert!(desk.arrive(&key("one"), Arrival::Left(&last), event(0)).added.is_some());
+        assert!(desk.book.keeps_left(&key("one")));
+        let begun = desk.begin(&key("one"), cached.map(Object::cached_meta)).expect("it does not rest");
         let shown = (begun.deleted.is_some(), begun.left.is_some());
-        drop(ledger.handle_end(&key("one"), Ended::With(Outcome::Done)));
+        drop(desk.end(&key("one"), Ended::With(Outcome::Done)));
         assert_eq!(
-            ledger.keeps_left(&key("one")),
+            desk.book.keeps_left(&key("one")),
             shown == (false, false),
             "until a reconcile that was given it is done"
         );
@@ -99,50 +96,47 @@ fn operator_b_what_has_left_is_never_given_as_deleted_unless_another_life_has_it
 #[test]
 fn operator_b_of_what_has_left_and_is_then_gone_the_last_word_counts() {
     let (first, second) = (object("one", 0, 7), object("one", 0, 9));
-    let mut ledger = Ledger::default();
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Left(&first), event(0)).reason.is_some());
-    assert!(ledger.handle_arrival(&key("one"), present(&object("one", 0, 8)), event(1)).released.is_some());
-    assert!(!ledger.keeps_left(&key("one")), "it was back");
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&second), event(2)).reason.is_some());
-    let begun = ledger.handle_begin(&key("one"), None).expect("it does not rest");
+    let mut desk = Desk::default();
+    assert!(desk.arrive(&key("one"), Arrival::Left(&first), event(0)).added.is_some());
+    assert!(desk.arrive(&key("one"), present(&object("one", 0, 8)), event(1)).released.is_some());
+    assert!(!desk.book.keeps_left(&key("one")), "it was back");
+    assert!(desk.arrive(&key("one"), Arrival::Gone(&second), event(2)).added.is_some());
+    let begun = desk.begin(&key("one"), None).expect("it does not rest");
     assert!(begun.left.is_none() && begun.deleted.is_some_and(|deleted| deleted.ptr_eq(&second)));
-    assert!(
-        resting(&first).handle_arrival(&key("one"), Arrival::Left(&first), event(3)).reason.is_some(),
-        "no rest"
-    );
+    assert!(resting(&first).arrive(&key("one"), Arrival::Left(&first), event(3)).added.is_some(), "no rest");
 }
 
 #[test]
 fn ctl_01_an_object_that_comes_back_in_the_same_life_has_no_last_state() {
     let (left, back) = (object("one", 0, 7), object("one", 0, 8));
-    let mut ledger = Ledger::default();
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&left), event(0)).reason.is_some());
-    let arrived = ledger.handle_arrival(&key("one"), present(&back), event(1));
+    let mut desk = Desk::default();
+    assert!(desk.arrive(&key("one"), Arrival::Gone(&left), event(0)).added.is_some());
+    let arrived = desk.arrive(&key("one"), present(&back), event(1));
     assert!(arrived.released.is_some_and(|released| released.ptr_eq(&left)), "the caller drops it");
-    assert_eq!(ledger.figures().deleted, 0);
+    assert_eq!(desk.kept().deleted, 0);
     let other = object("one", 1, 9);
-    assert!(ledger.handle_arrival(&key("one"), Arrival::Gone(&back), event(2)).reason.is_some());
-    assert!(ledger.handle_arrival(&key("one"), present(&other), event(3)).released.is_none());
-    let begun = ledger.handle_begin(&key("one"), Some(other.cached_meta())).expect("it does not rest");
+    assert!(desk.arrive(&key("one"), Arrival::Gone(&back), event(2)).added.is_some());
+    assert!(desk.arrive(&key("one"), present(&other), event(3)).released.is_none());
+    let begun = desk.begin(&key("one"), Some(other.cached_meta())).expect("it does not rest");
     assert!(begun.deleted.is_some_and(|deleted| deleted.ptr_eq(&back)), "that life has ended");
 }
 
 #[test]
 fn ctl_21_of_a_reconcile_that_makes_1024_children_no_event_is_a_reason_for_another_one() {
-    let mut ledger = Ledger::<u64>::default();
-    ledger.handle_begin(&key("owner"), None).expect("it does not rest");
+    let mut desk = Desk::<u64>::default();
+    desk.begin(&key("owner"), None).expect("it does not rest");
     let mut writes = Writes::default();
     for number in 0..MOST_WRITES as u64 {
         let child = object(number, 0, number + 1);
         writes.handle_write(1, child.key(), Awaited::written(child.cached_meta()));
         let arrival = Arrival::Made { informer: 1, meta: child.cached_meta(), is_again: false };
-        assert!(ledger.handle_arrival(&key("owner"), arrival, event(number)).reason.is_none());
+        assert!(desk.arrive(&key("owner"), arrival, event(number)).added.is_none());
     }
     let further = object(MOST_WRITES as u64, 0, MOST_WRITES as u64 + 1);
     let arrival = Arrival::Made { informer: 1, meta: further.cached_meta(), is_again: false };
-    assert!(ledger.handle_arrival(&key("owner"), arrival, event(0)).reason.is_some(), "beyond the bound");
-    assert_eq!(ledger.handle_writes(&key("owner"), &writes, of_children), []);
-    assert_eq!(ledger.figures().answered, MOST_WRITES as u64);
+    assert!(desk.arrive(&key("owner"), arrival, event(0)).added.is_some(), "beyond the bound");
+    assert!(!desk.writes(&key("owner"), &writes));
+    assert_eq!(desk.kept().answered, MOST_WRITES as u64);
 }
 
 #[test]
@@ -189,21 +183,23 @@ fn ctl_24_no_call_drops_a_last_state_which_is_given_to_the_caller_instead() {
         let number = ResourceVersion::from_number(version).expect("not zero");
         Object::new(Meta::new(key(name), number, SourceId::default()), Noted(Arc::clone(&drops)))
     };
-    let arrive = |ledger: &mut Ledger<Noted>, last: Object<Noted>| {
-        // The object is dropped here: what the ledger keeps is the only one left.
-        ledger.handle_arrival(last.key(), Arrival::Gone(&last), event(0)).released
+    let arrive = |desk: &mut Desk<Noted>, last: Object<Noted>| {
+        // The object is dropped here: what the desk keeps is the only one left.
+        desk.arrive(last.key(), Arrival::Gone(&last), event(0)).released
     };
-    let mut ledger = Ledger::keeping(1);
-    assert!(arrive(&mut ledger, noted("one", 1)).is_none());
-    drop(ledger.handle_begin(&key("one"), None).expect("it does not rest"));
-    let newer = arrive(&mut ledger, noted("one", 2));
+    let mut desk = Desk::keeping(1);
+    assert!(arrive(&mut desk, noted("one", 1)).is_none());
+    drop(desk.begin(&key("one"), None).expect("it does not rest"));
+    let newer = arrive(&mut desk, noted("one", 2));
     assert!(newer.is_some(), "a newer state of the key takes its place");
     drop(newer);
     assert_eq!(drops.load(Relaxed), 0, "the reconcile under way has it, too");
-    let ended = ledger.handle_end(&key("one"), Ended::With(Outcome::Done));
+    let ended = desk.end(&key("one"), Ended::With(Outcome::Done));
     assert_eq!(drops.load(Relaxed), 0);
     drop(ended);
     assert_eq!(drops.load(Relaxed), 1);
-    let oldest = arrive(&mut ledger, noted("two", 3));
+    let oldest = arrive(&mut desk, noted("two", 3));
     assert_eq!((oldest.is_some(), drops.load(Relaxed)), (true, 1), "more than are kept");
+    let all = desk.book.handle_over();
+    assert_eq!((all.len(), drops.load(Relaxed), desk.book.check()), (1, 1, Ok(())), "the controller is over");
 }
