@@ -315,8 +315,13 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         call: impl FnOnce(&mut machine::WorkQueue<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> R {
         let result = self.with(call);
-        self.shared.tell();
+        self.tell();
         result
+    }
+
+    /// Tells the actor that a key may wait.
+    pub(crate) fn tell(&self) {
+        self.shared.tell();
     }
 }
 

@@ -100,12 +100,16 @@ impl<S: Body> Shared<S> {
         why: (Reason, Priority, Duration),
     ) -> Added {
         let is_unled = self.is_unled(key, &arrival);
-        let Arrived { added, released, .. } = self.queue.change(|book, limiter, moment| {
+        let Arrived { added, released, .. } = self.queue.with(|book, limiter, moment| {
             // What is to be done for an object that has left may be up to the next leader.
             let is_over = is_unled && (matches!(arrival, Arrival::Gone(_)) || !book.keeps_left(key));
             let forgotten = is_over.then(|| book.handle_forgotten(key, limiter)).flatten();
             forgotten.unwrap_or_else(|| book.handle_arrival(key, arrival, why, moment.now))
         });
+        // Most of what a reconcile makes leads to nothing, and wakes nobody.
+        if added.is_some() {
+            self.queue.tell();
+        }
         let other = released.as_ref().map(Object::key).filter(|other| *other != key);
         if let Some(other) = other.filter(|other| !self.is_cached(other) && self.is_standby()) {
             let forgotten = self.queue.change(|book, limiter, _| book.handle_forgotten(other, limiter));
