@@ -19,11 +19,11 @@ use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use informer_core::meta::ObjectKey;
-use informer_operator::queue::machine::{Priority, WorkQueue};
+use informer_operator::queue::machine::{Priority, QueueMachine};
 use support::setup::criterion;
 
 /// Takes all keys through the queue, and gives it back, since its drop is not measured.
-type ThroughQueue = fn(WorkQueue<ObjectKey>, &[ObjectKey]) -> WorkQueue<ObjectKey>;
+type ThroughQueue = fn(QueueMachine<ObjectKey>, &[ObjectKey]) -> QueueMachine<ObjectKey>;
 /// Takes all keys through plain collections, and gives how many are left.
 type ThroughPlain = fn(&[ObjectKey]) -> usize;
 
@@ -62,7 +62,7 @@ fn compare(
         group.throughput(Throughput::Elements(count as u64));
         group.bench_with_input(BenchmarkId::new("queue", count), &keys, |bencher, keys| {
             bencher.iter_batched(
-                WorkQueue::by_namespace,
+                QueueMachine::by_namespace,
                 |queue| through_queue(queue, keys),
                 BatchSize::LargeInput,
             );
@@ -73,7 +73,7 @@ fn compare(
     }
 }
 
-fn through_queue(mut queue: WorkQueue<ObjectKey>, keys: &[ObjectKey]) -> WorkQueue<ObjectKey> {
+fn through_queue(mut queue: QueueMachine<ObjectKey>, keys: &[ObjectKey]) -> QueueMachine<ObjectKey> {
     let now = Duration::ZERO;
     for key in keys {
         queue.add(key.clone(), Priority::Normal, now);
@@ -97,7 +97,7 @@ fn through_set(keys: &[ObjectKey]) -> usize {
     known.len()
 }
 
-fn through_delays(mut queue: WorkQueue<ObjectKey>, keys: &[ObjectKey]) -> WorkQueue<ObjectKey> {
+fn through_delays(mut queue: QueueMachine<ObjectKey>, keys: &[ObjectKey]) -> QueueMachine<ObjectKey> {
     for (n, key) in keys.iter().enumerate() {
         queue.add_after(key.clone(), delay(n), Priority::Normal, Duration::ZERO);
     }

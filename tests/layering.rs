@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 mod documentation;
 #[path = "layering/imports.rs"]
 mod imports;
+#[path = "layering/names.rs"]
+mod names;
 #[path = "layering/operators.rs"]
 mod operators;
 #[path = "layering/promises.rs"]
@@ -46,11 +48,23 @@ fn all_sources() -> BTreeMap<String, String> {
     ["src", "actors", "tests", "examples", "benches"].into_iter().flat_map(sources).collect()
 }
 
-/// Code lines of `text`: without comments, and without a test module at its end.
+/// Code lines of `text`: without comments, and without what is compiled for tests only, wherever it stands.
 fn code(text: &str) -> impl Iterator<Item = &str> {
-    text.lines()
-        .take_while(|line| !line.starts_with("#[cfg(test)]"))
-        .filter(|line| !line.trim_start().starts_with("//"))
+    let (mut is_for_tests, mut is_inside) = (false, false);
+    text.lines().filter(move |line| {
+        if is_inside {
+            is_inside = !line.starts_with('}');
+        } else if line.starts_with("#[cfg(test)]") {
+            is_for_tests = true;
+        } else if is_for_tests {
+            // What follows the attributes is the item: a line, or a block that ends in the first column.
+            is_for_tests = line.starts_with('#');
+            is_inside = !is_for_tests && line.ends_with('{');
+        } else {
+            return !line.trim_start().starts_with("//");
+        }
+        false
+    })
 }
 
 fn assert_absent(folder: &str, except: &[&str], words: &[&str]) {
@@ -78,33 +92,6 @@ fn every_source_begins_with_a_header_and_has_at_most_400_lines() {
         let second = text.lines().find(|line| line.starts_with("// Answers \""));
         assert_eq!(second, None, "{file} has a second header");
     }
-}
-
-/// The lines of comments with the names of sources in them, such as `` `indexer.rs` `` and `` `indexer/replace.rs` ``.
-fn named_in_comments(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
-    let named = comments.flat_map(|line| line.split('`').skip(1).step_by(2).map(move |name| (line, name)));
-    let is_ours = |name: &str| !["actix-http/", "awc/"].iter().any(|other| name.starts_with(other));
-    let is_path =
-        |name: &str| name.ends_with(".rs") && !name.contains(|c: char| c == ' ' || "*<{:".contains(c));
-    // Two representations have names and no files: the next issues make them.
-    named.filter(move |(_, name)| is_path(name) && is_ours(name) && !["lazy.rs", "packed.rs"].contains(name))
-}
-
-#[test]
-fn each_source_that_a_comment_names_exists() {
-    let all = all_sources();
-    let ends: BTreeSet<&str> = all
-        .keys()
-        .flat_map(|path| path.match_indices('/').map(|(at, _)| &path[at + 1..]).chain([path.as_str()]))
-        .collect();
-    let mut gone = Vec::new();
-    for (file, text) in &all {
-        let names =
-            named_in_comments(text).filter(|(_, name)| !ends.contains(name.trim_start_matches("../")));
-        gone.extend(names.map(|(line, _)| format!("{file}: {line}")));
-    }
-    assert!(gone.is_empty(), "named, but gone:\n{}", gone.join("\n"));
 }
 
 /// What nothing that decides may use.

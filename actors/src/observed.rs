@@ -22,7 +22,7 @@ pub(crate) trait Observed: Send + Sync {
     fn name(&self) -> Arc<str>;
 
     /// Its newest snapshot; `None` if the informer has no handle any more.
-    fn newest(&self) -> Option<Arc<dyn Taken>>;
+    fn newest(&self) -> Option<Arc<dyn TakenSnapshot>>;
 
     /// Waits until a source, or the only one, has reached a version.
     fn reaches<'a>(
@@ -34,7 +34,7 @@ pub(crate) trait Observed: Send + Sync {
 }
 
 /// A snapshot of any kind.
-pub(crate) trait Taken: Send + Sync {
+pub(crate) trait TakenSnapshot: Send + Sync {
     fn len(&self) -> usize;
     fn versions(&self) -> &SourceVersions;
 
@@ -55,7 +55,7 @@ impl<S: Body> TakenOf<S> {
     }
 }
 
-impl<S: Body> Taken for TakenOf<S> {
+impl<S: Body> TakenSnapshot for TakenOf<S> {
     fn len(&self) -> usize {
         self.snapshot.len()
     }
@@ -74,7 +74,7 @@ impl<S: Body> Observed for WeakInformer<S> {
         Self::name(self).into()
     }
 
-    fn newest(&self) -> Option<Arc<dyn Taken>> {
+    fn newest(&self) -> Option<Arc<dyn TakenSnapshot>> {
         let snapshot = self.upgrade()?.snapshot();
         Some(Arc::new(TakenOf { informer: self.clone(), snapshot }))
     }

@@ -20,7 +20,7 @@ use informer_core::snapshot::{Snapshot, SourceVersions};
 use crate::any_informer::AnyInformer;
 use crate::informer::Informer;
 use crate::lister::WaitForError;
-use crate::observed::{Observed, Taken, TakenOf};
+use crate::observed::{Observed, TakenOf, TakenSnapshot};
 use crate::pipeline::messages::Body;
 use crate::runtime::Runtime;
 
@@ -58,7 +58,7 @@ pub struct Snapshots(Vec<Entry>);
 #[derive(Clone)]
 struct Entry {
     informer: Arc<dyn Observed>,
-    taken: Arc<dyn Taken>,
+    taken: Arc<dyn TakenSnapshot>,
 }
 
 /// Versions that informers are to reach, each of one source.
@@ -158,7 +158,7 @@ impl Snapshots {
         if !errors.is_empty() {
             return Err(NotAllReached { versions: wanted.0.len(), errors });
         }
-        let newest = |(entry, taken): (&Entry, Option<Arc<dyn Taken>>)| {
+        let newest = |(entry, taken): (&Entry, Option<Arc<dyn TakenSnapshot>>)| {
             // One of which nothing is wanted, and that has ended, stays as it was.
             let taken = taken.unwrap_or_else(|| Arc::clone(&entry.taken));
             Entry { informer: Arc::clone(&entry.informer), taken }

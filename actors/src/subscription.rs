@@ -21,7 +21,7 @@ use actix::Addr;
 use actix::dev::channel::AddressReceiver;
 pub use informer_core::listener::{ChangeFilter, Policy, WhenFull};
 use informer_core::processor::ListenerId;
-use informer_core::restart::Verdict;
+use informer_core::restart::RestartVerdict;
 
 pub use crate::event_stream::{Events, Marked, MarkedEvents};
 use crate::informer::{Informer, WaitError};
@@ -211,7 +211,7 @@ impl<S: Body> Running<S> {
         context.start(inbox, Arc::clone(&spec), move |verdict| {
             let arbiter_runs = verdict.is_some();
             let reason = match verdict {
-                Some(Verdict::GiveUp { reason }) => EndReason::ListenerFailed(reason),
+                Some(RestartVerdict::GiveUp { reason }) => EndReason::ListenerFailed(reason),
                 Some(_) if !parent.stop.is_cancelled() => EndReason::Unsubscribed,
                 _ => EndReason::InformerStopped,
             };

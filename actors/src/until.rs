@@ -16,7 +16,7 @@ use std::time::Duration;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, Uid};
 use informer_core::reflector::SourceState;
-use informer_core::until::{Held, LastSeen, Seen, Verdict};
+use informer_core::until::{Decided, LastSeen, Seen, Verdict};
 
 use crate::informer::Informer;
 use crate::pipeline::messages::Body;
@@ -131,8 +131,8 @@ impl<S: Body> Informer<S> {
             let version = object.as_ref().map(|object| object.version().clone());
             match seen.handle_state(object.as_ref(), identity, &mut condition) {
                 Err(error) => return Looked::Decided(Err(UntilError::Condition(error))),
-                Ok(Held::ByState) => return Looked::Decided(Ok(object)),
-                Ok(Held::ByAbsence) => return Looked::Decided(Ok(None)),
+                Ok(Decided::ByState) => return Looked::Decided(Ok(object)),
+                Ok(Decided::ByAbsence) => return Looked::Decided(Ok(None)),
                 Ok(_) => {}
             }
             if version == known {

@@ -1,4 +1,4 @@
-//! The house rules for examples in the documentation: whoever reads one can paste it.
+//! The house rules for documentation: whoever reads an example can paste it, and what a comment names is there.
 //!
 //! Answers "does an example name only what a program can name?" That each compiles in a program is checked by
 //! `tests/documentation`, whose list of examples is used here.
@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{OPERATOR, ROOT, sources};
+use super::{OPERATOR, ROOT, all_sources, sources};
 
 #[path = "../documentation/src/extract.rs"]
 mod extract;
@@ -143,4 +143,31 @@ fn subject(lines: &[&str], line: usize) -> String {
         None => word,
     };
     word.into_iter().find(|word| !keywords.contains(word)).unwrap_or_default().to_owned()
+}
+
+/// The lines of comments with the names of sources in them, such as `` `indexer.rs` `` and `` `indexer/replace.rs` ``.
+fn named_in_comments(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
+    let named = comments.flat_map(|line| line.split('`').skip(1).step_by(2).map(move |name| (line, name)));
+    let is_ours = |name: &str| !["actix-http/", "awc/"].iter().any(|other| name.starts_with(other));
+    let is_path =
+        |name: &str| name.ends_with(".rs") && !name.contains(|c: char| c == ' ' || "*<{:".contains(c));
+    // Two representations have names and no files: the next issues make them.
+    named.filter(move |(_, name)| is_path(name) && is_ours(name) && !["lazy.rs", "packed.rs"].contains(name))
+}
+
+#[test]
+fn each_source_that_a_comment_names_exists() {
+    let all = all_sources();
+    let ends: BTreeSet<&str> = all
+        .keys()
+        .flat_map(|path| path.match_indices('/').map(|(at, _)| &path[at + 1..]).chain([path.as_str()]))
+        .collect();
+    let mut gone = Vec::new();
+    for (file, text) in &all {
+        let names =
+            named_in_comments(text).filter(|(_, name)| !ends.contains(name.trim_start_matches("../")));
+        gone.extend(names.map(|(line, _)| format!("{file}: {line}")));
+    }
+    assert!(gone.is_empty(), "named, but gone:\n{}", gone.join("\n"));
 }

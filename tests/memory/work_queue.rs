@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use informer_core::meta::ObjectKey;
-use informer_operator::queue::machine::{Priority, WorkQueue};
+use informer_operator::queue::machine::{Priority, QueueMachine};
 
 use super::held;
 
@@ -26,7 +26,7 @@ pub(crate) fn a_million_keys_of_which_half_are_delayed_are_small() {
         .map(|n| namespaces[n / 10_000].sibling(format!("pod-{n:07}")))
         .collect();
     let before = held();
-    let mut queue = WorkQueue::by_namespace();
+    let mut queue = QueueMachine::by_namespace();
     for (n, key) in keys.iter().enumerate() {
         let delay = Duration::from_micros(if n % 2 == 0 { 0 } else { n as u64 });
         queue.add_after(key.clone(), delay, Priority::Normal, Duration::ZERO);
@@ -45,7 +45,7 @@ pub(crate) fn the_keys_of_a_queue_are_small() {
     let shuffled: Vec<ObjectKey> = (0..KEYS).map(|n| sorted[n * 382_843 % KEYS].clone()).collect();
     for (keys, delay) in [&sorted, &shuffled].into_iter().flat_map(|keys| [0, 1].map(|delay| (keys, delay))) {
         let before = held();
-        let mut queue = WorkQueue::by_namespace();
+        let mut queue = QueueMachine::by_namespace();
         for (n, key) in keys.iter().enumerate() {
             let delay = Duration::from_millis(delay * u64::try_from(n).expect("a small number"));
             queue.add_after(key.clone(), delay, Priority::Low, Duration::ZERO);

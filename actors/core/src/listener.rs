@@ -46,7 +46,7 @@ mod walking;
 pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
 pub use policy::{BacklogStats, MOST_BRIEF_LIVES, Policy, WhenFull};
-pub use progress::{Progress, TAKEN_AT_ONCE};
+pub use progress::{FeedProgress, TAKEN_AT_ONCE};
 
 use cursor::{Cursor, Purpose};
 use filter::Filtering;

@@ -49,7 +49,7 @@ impl ClusterWide {
 /// How far the source of one namespace has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a source has listed or not, or is being removed")]
-pub enum Progress {
+pub enum NamespaceState {
     /// Its first list is not published.
     Listing,
     /// Its first list is published.
@@ -79,7 +79,7 @@ pub struct AllFollowed {
 #[expect(clippy::exhaustive_structs, reason = "the caller describes what it finds")]
 pub struct Followed {
     /// Those of single namespaces.
-    pub each: BTreeMap<Arc<str>, Progress>,
+    pub each: BTreeMap<Arc<str>, NamespaceState>,
     /// The cluster-wide one.
     pub all: Option<AllFollowed>,
 }
@@ -173,7 +173,7 @@ fn beside(wanted: &Names, followed: &Followed, all: &AllFollowed, few: usize) ->
 
 /// The cluster-wide source is left when a source of its own has listed each namespace that it holds.
 fn back(wanted: &Names, followed: &Followed, all: &AllFollowed) -> Plan {
-    let is_listed = |name: &Arc<str>| followed.each.get(name) == Some(&Progress::Listed);
+    let is_listed = |name: &Arc<str>| followed.each.get(name) == Some(&NamespaceState::Listed);
     let all = if all.held.iter().all(|name| !wanted.contains(name) || is_listed(name)) {
         Some(AllStep::Leave)
     } else if all.asked.iter().any(|name| !wanted.contains(name)) {
@@ -186,8 +186,8 @@ fn back(wanted: &Names, followed: &Followed, all: &AllFollowed) -> Plan {
 
 /// The namespaces whose source goes: nobody wants them, or their removal has begun and has to be waited for.
 fn unwanted<'a>(wanted: &'a Names, followed: &'a Followed) -> impl Iterator<Item = Arc<str>> + 'a {
-    let goes = |(name, progress): &(&Arc<str>, &Progress)| {
-        !wanted.contains(*name) || **progress == Progress::Leaving
+    let goes = |(name, progress): &(&Arc<str>, &NamespaceState)| {
+        !wanted.contains(*name) || **progress == NamespaceState::Leaving
     };
     followed.each.iter().filter(goes).map(|(name, _)| Arc::clone(name))
 }

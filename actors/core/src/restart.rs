@@ -76,7 +76,7 @@ impl Default for RestartPolicy {
 /// What the supervisor does about an exit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a supervisor that knows not each verdict is wrong")]
-pub enum Verdict {
+pub enum RestartVerdict {
     /// Build it anew after this wait.
     Restart {
         /// How long to wait first.
@@ -115,14 +115,14 @@ impl RestartHistory {
     }
 
     /// What follows from one exit. Counts it when the answer is a restart.
-    pub fn decide(&mut self, on_failure: OnFailure, exit: &Exit, at: Moment) -> Verdict {
+    pub fn decide(&mut self, on_failure: OnFailure, exit: &Exit, at: Moment) -> RestartVerdict {
         let words = match exit {
-            Exit::Finished | Exit::Asked => return Verdict::Done,
+            Exit::Finished | Exit::Asked => return RestartVerdict::Done,
             Exit::Failed(reason) => format!("failed: {reason}"),
             Exit::Panicked(text) => format!("panicked: {text}"),
         };
         if let Some(reason) = &self.gave_up {
-            return Verdict::GiveUp { reason: Arc::clone(reason) };
+            return RestartVerdict::GiveUp { reason: Arc::clone(reason) };
         }
         if on_failure == OnFailure::GiveUp {
             return self.give_up(words);
@@ -136,9 +136,9 @@ impl RestartHistory {
         self.restarts = self.restarts.saturating_add(1);
         let after = self.backoff.next_wait(at.chance);
         if on_failure == OnFailure::RestartGroup {
-            Verdict::RestartGroup { after }
+            RestartVerdict::RestartGroup { after }
         } else {
-            Verdict::Restart { after }
+            RestartVerdict::Restart { after }
         }
     }
 
@@ -147,10 +147,10 @@ impl RestartHistory {
         self.restarts
     }
 
-    fn give_up(&mut self, reason: String) -> Verdict {
+    fn give_up(&mut self, reason: String) -> RestartVerdict {
         let reason: Arc<str> = reason.into();
         self.gave_up = Some(Arc::clone(&reason));
-        Verdict::GiveUp { reason }
+        RestartVerdict::GiveUp { reason }
     }
 
     fn forget_before(&mut self, now: Duration) {

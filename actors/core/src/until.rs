@@ -70,7 +70,7 @@ impl fmt::Display for LastSeen {
 /// For which state a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Held {
+pub enum Decided {
     /// For none yet.
     Not,
     /// For an absence before the state that was reported.
@@ -83,13 +83,13 @@ pub enum Held {
 ///
 /// ```
 /// # use informer_core::meta::Uid;
-/// # use informer_core::until::{Held, Seen};
+/// # use informer_core::until::{Decided, Seen};
 ///
 /// let mut seen = Seen::default();
 /// let mut absent = |object: Option<&&str>| object.is_none();
-/// assert_eq!(seen.handle_state(Some(&"7"), |_| (Uid::new("a"), "7".to_owned()), &mut absent), Ok(Held::Not));
+/// assert_eq!(seen.handle_state(Some(&"7"), |_| (Uid::new("a"), "7".to_owned()), &mut absent), Ok(Decided::Not));
 /// // Another object has the name: the first one is gone, although nobody saw its absence.
-/// assert_eq!(seen.handle_state(Some(&"9"), |_| (Uid::new("b"), "9".to_owned()), &mut absent), Ok(Held::ByAbsence));
+/// assert_eq!(seen.handle_state(Some(&"9"), |_| (Uid::new("b"), "9".to_owned()), &mut absent), Ok(Decided::ByAbsence));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
@@ -112,28 +112,28 @@ impl Seen {
         state: Option<&T>,
         identity: impl FnOnce(&T) -> (Option<Uid>, String),
         condition: &mut impl FnMut(Option<&T>) -> V,
-    ) -> Result<Held, V::Error> {
+    ) -> Result<Decided, V::Error> {
         let Some((uid, version)) = state.map(identity) else {
             self.uid = None;
             if std::mem::replace(&mut self.last, LastSeen::Absent) == LastSeen::Absent {
-                return Ok(Held::Not);
+                return Ok(Decided::Not);
             }
-            return Ok(if condition(None).holds()? { Held::ByState } else { Held::Not });
+            return Ok(if condition(None).holds()? { Decided::ByState } else { Decided::Not });
         };
         let is_another = self.uid.is_some() && self.uid != uid;
         let present = LastSeen::Present { version };
         if !is_another && self.last == present {
-            return Ok(Held::Not);
+            return Ok(Decided::Not);
         }
         self.uid = uid;
         if is_another {
             self.last = LastSeen::Absent;
             if condition(None).holds()? {
-                return Ok(Held::ByAbsence);
+                return Ok(Decided::ByAbsence);
             }
         }
         self.last = present;
-        Ok(if condition(state).holds()? { Held::ByState } else { Held::Not })
+        Ok(if condition(state).holds()? { Decided::ByState } else { Decided::Not })
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
                 asked.push(object.map_or(0, |(_, version)| *version));
                 false
             };
-            assert_eq!(seen.handle_state(state.as_ref(), identity, &mut condition), Ok(Held::Not));
+            assert_eq!(seen.handle_state(state.as_ref(), identity, &mut condition), Ok(Decided::Not));
         }
         asked
     }
@@ -185,16 +185,16 @@ mod tests {
     fn it_says_whether_the_state_or_the_absence_before_it_met_the_condition() {
         let mut seen = Seen::default();
         let mut present = |object: Option<&State>| object.is_some();
-        assert_eq!(seen.handle_state(None, identity, &mut present), Ok(Held::Not));
+        assert_eq!(seen.handle_state(None, identity, &mut present), Ok(Decided::Not));
         let first = ("a", 1);
-        assert_eq!(seen.handle_state(Some(&first), identity, &mut present), Ok(Held::ByState));
+        assert_eq!(seen.handle_state(Some(&first), identity, &mut present), Ok(Decided::ByState));
         let mut absent = |object: Option<&State>| object.is_none();
         let another = ("b", 2);
-        assert_eq!(seen.handle_state(Some(&another), identity, &mut absent), Ok(Held::ByAbsence));
+        assert_eq!(seen.handle_state(Some(&another), identity, &mut absent), Ok(Decided::ByAbsence));
         assert_eq!(seen.last(), &LastSeen::Absent);
         assert_eq!(
             seen.handle_state(None, identity, &mut absent),
-            Ok(Held::Not),
+            Ok(Decided::Not),
             "it was asked about already"
         );
     }

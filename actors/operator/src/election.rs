@@ -18,10 +18,10 @@ use actix::Addr;
 use tokio_util::sync::DropGuard;
 
 pub use crate::election::machine::{
-    CandidateRecord, Effect as Request, Figures, LeaseRecord, Read, Settings, SettingsError, WhyNot,
+    CandidateRecord, Effect as Request, ElectionFigures, LeaseRecord, Read, Settings, SettingsError, WhyNot,
 };
 pub use cell::ElectionStatus;
-pub use term::{Answer, LeaseLock, LockError, MakeLock, Term, TermWork, Validity};
+pub use term::{LeaseAnswer, LeaseLock, LockError, MakeLock, Term, TermWork, Validity};
 
 use actor::{Begin, ElectionActor, ShutDown};
 use cell::Cell;
@@ -135,13 +135,13 @@ fn because(error: &Option<Arc<str>>) -> String {
 /// A candidate of an election. Cloning is cheap. When the last handle is dropped, a term ends at once and the lease is
 /// left to run out; [`Self::shutdown`] gives it back.
 #[derive(Clone)]
-pub struct LeaderElection {
+pub struct Election {
     cell: Arc<Cell>,
     address: Addr<ElectionActor>,
     _stop: Arc<DropGuard>,
 }
 
-impl LeaderElection {
+impl Election {
     /// Starts a candidate for the lease of this name, on a thread of its own. `lock` is called there, and again after a
     /// panic of the actor.
     ///
@@ -291,4 +291,4 @@ impl LeaderElection {
     }
 }
 
-informer_core::debug_as!(LeaderElection, self, lease = self.cell.lease);
+informer_core::debug_as!(Election, self, lease = self.cell.lease);

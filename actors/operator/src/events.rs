@@ -2,7 +2,7 @@
 //!
 //! Answers "how is an event given away without waiting, and how does a program learn what became of it?". A handle
 //! changes the content directly; the actor sends. What is sent is decided by `events/machine.rs`. Invariants:
-//! 1. [`Recorder::emit`] waits for nothing, whatever the server does. What is held is bounded.
+//! 1. [`EventRecorder::emit`] waits for nothing, whatever the server does. What is held is bounded.
 //! 2. An event that was accepted is sent, dropped for a counted reason, or named by a flush that did not succeed; also
 //!    if the actor dies in between.
 //! 3. Every wait ends when the recorder does: with its runtime, or when its actor is given up.
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::events::machine::{
-    Answer, DropReason, Emitted, Event, EventType, Figures, InvalidEvent, LastError, RecorderConfig,
-    Reference, Repeats, Request, Verb,
+    Answer, DropReason, Emitted, Event, EventRequest, EventType, InvalidEvent, LastError, RecorderConfig,
+    RecorderFigures, Reference, Repeats, Verb,
 };
 use futures_util::future::LocalBoxFuture;
 
@@ -40,7 +40,7 @@ mod tests;
 pub trait EventSink: Send + Sync + 'static {
     /// Sends one request, and gives what the server said. It must end at some time: until then the event has no other
     /// request. A panic counts as a refusal.
-    fn send(&self, request: Request) -> LocalBoxFuture<'static, Answer>;
+    fn send(&self, request: EventRequest) -> LocalBoxFuture<'static, Answer>;
 }
 
 /// Chooses which events share the tokens of the spam filter.
@@ -64,13 +64,13 @@ pub struct NotFlushed {
 /// ```
 /// use futures_util::FutureExt;
 /// use futures_util::future::LocalBoxFuture;
-/// # use informer_operator::events::{Answer, Event, EventSink, EventType, Recorder, RecorderConfig, Reference, Request};
+/// # use informer_operator::events::{Answer, Event, EventSink, EventType, EventRecorder, RecorderConfig, Reference, EventRequest};
 /// # use informer_actors::runtime::Runtime;
 /// use std::time::Duration;
 ///
 /// struct Printed;
 /// impl EventSink for Printed {
-///     fn send(&self, request: Request) -> LocalBoxFuture<'static, Answer> {
+///     fn send(&self, request: EventRequest) -> LocalBoxFuture<'static, Answer> {
 ///         println!("{:?} {}: {} x {}", request.verb, request.event.regarding, request.note, request.count);
 ///         async { Answer::Done }.boxed_local()
 ///     }
@@ -78,7 +78,7 @@ pub struct NotFlushed {
 ///
 /// # async fn work() -> Result<(), Box<dyn std::error::Error>> {
 /// let runtime = Runtime::threads().start()?;
-/// let recorder = Recorder::start(&runtime, "baker", RecorderConfig::default(), Printed);
+/// let recorder = EventRecorder::start(&runtime, "baker", RecorderConfig::default(), Printed);
 /// let cake = Reference { kind: "Cake".into(), name: "apple".into(), ..Reference::default() };
 /// recorder.emit(Event::new(cake, EventType::Normal, "Baked", "Bake", "after 40 minutes"));
 /// recorder.shutdown(Duration::from_secs(5)).await?; // what waits is sent first
@@ -88,12 +88,12 @@ pub struct NotFlushed {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Recorder {
+pub struct EventRecorder {
     shared: Arc<Shared>,
     spam_key: Option<SpamKey>,
 }
 
-impl Recorder {
+impl EventRecorder {
     /// Starts a recorder with this name, which is shown in logs.
     pub fn start(
         runtime: &Runtime,
@@ -130,7 +130,7 @@ impl Recorder {
     }
 
     /// What is measured.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> RecorderFigures {
         self.shared.inside.with(|recorder, _| recorder.figures())
     }
 
@@ -143,7 +143,7 @@ impl Recorder {
         if within(limit, self.flushed()).await == Some(true) {
             return Ok(());
         }
-        let Figures { waiting, in_flight, last_error, .. } = self.figures();
+        let RecorderFigures { waiting, in_flight, last_error, .. } = self.figures();
         let last_error = last_error.map(|error| error.text);
         Err(NotFlushed { recorder: Arc::clone(self.name()), left: waiting + in_flight, last_error })
     }
@@ -177,4 +177,4 @@ impl Recorder {
     }
 }
 
-informer_core::debug_as!(Recorder, self, name = self.name());
+informer_core::debug_as!(EventRecorder, self, name = self.name());

@@ -20,8 +20,8 @@ use informer_core::meta::ObjectKey;
 use informer_core::reflector::Moment;
 
 pub use crate::queue::machine::{
-    Added, Bucket, ExponentialPerKey, FastSlow, Figures, MOST_PERIODS, MaxOf, MaxWait, Measured, Merge,
-    Priority, RateLimiter,
+    Added, Bucket, ExponentialPerKey, FastSlow, MOST_PERIODS, MaxOf, MaxWait, Measured, Merge, Priority,
+    QueueFigures, RateLimiter,
 };
 pub use feed::Enqueue;
 pub use item::WorkItem;
@@ -234,7 +234,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     }
 
     /// What is measured. O(keys that are being processed).
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> QueueFigures {
         self.shared.inside.with(|queue, _, moment| queue.figures(moment.now))
     }
 
@@ -251,15 +251,15 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// Refuses adds from here on, and returns at once. What waits is still handed out, delayed adds are discarded, and a
     /// drain that waits returns.
     pub fn shut_down(&self) {
-        self.end(machine::WorkQueue::shut_down);
+        self.end(machine::QueueMachine::shut_down);
     }
 
     /// Refuses adds, and discards what waits; what is being processed goes on. Returns how many keys were discarded.
     pub fn force_shut_down(&self) -> usize {
-        self.end(machine::WorkQueue::force)
+        self.end(machine::QueueMachine::force)
     }
 
-    fn end(&self, how: impl FnOnce(&mut machine::WorkQueue<K, P>)) -> usize {
+    fn end(&self, how: impl FnOnce(&mut machine::QueueMachine<K, P>)) -> usize {
         let discarded = self.shared.inside.discard(how);
         self.shared.tell();
         discarded
@@ -271,7 +271,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// # Errors
     /// When the time is up, or the queue has ended before: what is left.
     pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
-        self.end(machine::WorkQueue::drain);
+        self.end(machine::QueueMachine::drain);
         if within(limit, self.drained()).await == Some(true) {
             return Ok(());
         }
@@ -280,7 +280,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         if !inside.over.is_cancelled() && inside.with(|queue, _, _| queue.is_drain_over()) {
             return Ok(());
         }
-        let Figures { depth, processing, .. } = self.figures();
+        let QueueFigures { depth, processing, .. } = self.figures();
         let waiting = depth.iter().sum();
         Err(NotDrained { queue: Arc::clone(&self.shared.inside.name), waiting, processing })
     }
@@ -304,7 +304,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// Calls the queue.
     pub(crate) fn with<R>(
         &self,
-        call: impl FnOnce(&mut machine::WorkQueue<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
+        call: impl FnOnce(&mut machine::QueueMachine<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> R {
         self.shared.inside.with(call)
     }
@@ -312,7 +312,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// As [`Self::with`], for a call after which a key may wait.
     pub(crate) fn change<R>(
         &self,
-        call: impl FnOnce(&mut machine::WorkQueue<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
+        call: impl FnOnce(&mut machine::QueueMachine<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> R {
         let result = self.with(call);
         self.tell();
@@ -355,7 +355,7 @@ impl<K: QueueKey> WorkQueueBuilder<K> {
     pub(crate) fn noting<P: QueueNote>(self, most: usize) -> WorkQueue<K, P> {
         let callbacks = self.runtime.callback_arbiter();
         let Self { runtime, name, lanes, limiter } = self;
-        let shared = start::start(&runtime, name, machine::WorkQueue::noting(lanes, most), limiter);
+        let shared = start::start(&runtime, name, machine::QueueMachine::noting(lanes, most), limiter);
         WorkQueue { shared: Arc::new(shared), callbacks }
     }
 }

@@ -4,7 +4,7 @@
 //! the store, each Reflector the cell of its source, the DeltaFifo that of the queue, supervision and the watchdog that
 //! of the health. Handles read copies. Invariants:
 //! 1. A lock here is held only while values are copied; no user's code runs under it.
-//! 2. Figures and versions of the store change in one step with the published snapshot, and are read in one step.
+//! 2. StoreFigures and versions of the store change in one step with the published snapshot, and are read in one step.
 //! 3. A wait is woken by every change that can be waited for, and by no other. A wait for the sync is woken only by what
 //!    may end it (`settled`), so that it costs nothing while a list arrives.
 //! 4. The status does not change after the informer has stopped.
@@ -77,7 +77,7 @@ struct Health {
 }
 
 /// What the status shows of a published snapshot.
-pub(crate) struct Figures<'a, S> {
+pub(crate) struct StoreFigures<'a, S> {
     pub(crate) objects: usize,
     pub(crate) undecodable: usize,
     /// The snapshot itself, for the versions of its sources.
@@ -271,7 +271,7 @@ impl StatusBoard {
 
     /// Publishes and shows the figures in one step; false if `publish` refuses. Wakes the waits only if the number of
     /// objects or undecodable objects or `synced` has changed, or a source has listed for the first time.
-    pub(crate) fn publish<S>(&self, figures: &Figures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn publish<S>(&self, figures: &StoreFigures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
         let (news, has_listed, is_settled) = {
             let mut store = locked(&self.0.store);
             if !publish() {
@@ -379,7 +379,7 @@ impl StatusBoard {
 
 impl StoreCell {
     /// Takes the figures of a published snapshot; true if a wait could be for this change.
-    fn show<S>(&mut self, figures: &Figures<'_, S>) -> bool {
+    fn show<S>(&mut self, figures: &StoreFigures<'_, S>) -> bool {
         let before = (self.objects, self.undecodable, self.synced);
         let now = (figures.objects, figures.undecodable, self.synced || figures.synced);
         (self.objects, self.undecodable, self.synced) = now;

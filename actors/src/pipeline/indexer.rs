@@ -21,7 +21,7 @@ use futures_util::future::LocalBoxFuture;
 use informer_core::chunks::Chunks;
 use informer_core::delta::{Cause, Changes, WatchPart};
 use informer_core::delta_fifo::Batch;
-use informer_core::indexer::machine::{Effect, IndexerMachine, Step};
+use informer_core::indexer::machine::{IndexerEffect, IndexerMachine, Step};
 use informer_core::indexer::{IndexExists, Progress, Publish, Store};
 use informer_core::meta::{Object, SourceId};
 use informer_core::off_arbiter::{Freeing, OffArbiter};
@@ -120,11 +120,11 @@ impl<S: Body> Indexer<S> {
     fn drive(&mut self) {
         while let Some(effect) = self.machine.poll_effect(self.store.under_way()) {
             match effect {
-                Effect::Ask => self.ask_for_batch(),
+                IndexerEffect::Ask => self.ask_for_batch(),
                 // A test-only fault: the batch is lost, and nothing is asked for again.
-                Effect::Apply(_) if self.spec.shared.stalls(Site::IndexerApply) => return,
-                Effect::Apply(batch) => self.apply(batch),
-                Effect::Advance => self.advance(),
+                IndexerEffect::Apply(_) if self.spec.shared.stalls(Site::IndexerApply) => return,
+                IndexerEffect::Apply(batch) => self.apply(batch),
+                IndexerEffect::Advance => self.advance(),
             }
         }
         self.spec.shared.progress.set_step(self.machine.step());

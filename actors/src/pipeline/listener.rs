@@ -22,7 +22,7 @@ use actix::{
 use informer_core::delta::Change;
 use informer_core::listener::Filter;
 pub(crate) use informer_core::listener::machine::WINDOW;
-use informer_core::listener::machine::{Effect, Figures, ListenerConfig, ListenerMachine};
+use informer_core::listener::machine::{Figures, ListenerConfig, ListenerEffect, ListenerMachine};
 use informer_core::meta::ObjectKey;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
@@ -112,18 +112,18 @@ impl<S: Body> Listener<S> {
     fn drive(&mut self, ctx: &mut Context<Self>) {
         while let Some(effect) = self.machine.poll_effect(self.spec.delivery.polls()) {
             match effect {
-                Effect::Attach => self.attach(ctx),
-                Effect::Deliver(window) => self.deliver(window, ctx),
-                Effect::Yield => {
+                ListenerEffect::Attach => self.attach(ctx),
+                ListenerEffect::Deliver(window) => self.deliver(window, ctx),
+                ListenerEffect::Yield => {
                     ctx.spawn(tokio::task::yield_now().into_actor(self).map(|(), this, ctx| {
                         this.machine.handle_turn();
                         this.drive(ctx);
                     }));
                 }
-                Effect::Show(figures) => self.show(figures),
-                Effect::AwaitPoll => self.await_poll(ctx),
-                Effect::AnswerDrains => self.drains.drain(..).for_each(|slot| slot.answer(())),
-                Effect::End { dropped } => self.end(EndReason::Overflow { dropped }, ctx),
+                ListenerEffect::Show(figures) => self.show(figures),
+                ListenerEffect::AwaitPoll => self.await_poll(ctx),
+                ListenerEffect::AnswerDrains => self.drains.drain(..).for_each(|slot| slot.answer(())),
+                ListenerEffect::End { dropped } => self.end(EndReason::Overflow { dropped }, ctx),
             }
         }
         if let (Delivery::Feed(feed), Some(seen)) = (&self.spec.delivery, self.machine.settled()) {

@@ -57,7 +57,7 @@ struct State {
     joined: u64,
     /// Up to which change everything is exchanged and has listed.
     synced: u64,
-    refused: Option<Refused>,
+    refused: Option<RefusedNamespace>,
     /// A namespace for which no source could be made, and why, once all others have listed.
     failed: Option<(Arc<str>, Arc<str>)>,
     /// The filter of the cluster-wide source, once there was one.
@@ -68,7 +68,7 @@ struct State {
 
 /// The last refusal of the cluster-wide source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedNamespace {
     pub(crate) reason: Arc<str>,
     /// When it is asked for again.
     pub(crate) until: Duration,
@@ -171,11 +171,11 @@ impl<S> NamespaceSet<S> {
         state.generation + u64::from(state.wanted.is_none())
     }
 
-    pub(crate) fn refused(&self) -> Option<Refused> {
+    pub(crate) fn refused(&self) -> Option<RefusedNamespace> {
         self.state().refused.clone()
     }
 
-    pub(crate) fn refuse(&self, refused: Option<Refused>) {
+    pub(crate) fn refuse(&self, refused: Option<RefusedNamespace>) {
         self.state().refused = refused;
     }
 

@@ -20,7 +20,7 @@ use informer_core::off_arbiter::{Freeing, OffArbiter};
 use informer_core::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::pipeline::board::{Figures, StatusBoard};
+use crate::pipeline::board::{StatusBoard, StoreFigures};
 use crate::pipeline::messages::{Body, Epoch, IndexCall};
 use crate::pipeline::namespace_set::NamespaceSets;
 use crate::pipeline::published::Published;
@@ -88,7 +88,7 @@ impl<S: Body> PipelineShared<S> {
         synced: bool,
     ) -> bool {
         let newest = &applied.snapshot;
-        let figures = Figures {
+        let figures = StoreFigures {
             objects: newest.len(),
             undecodable: newest.undecodable_len(),
             versions: newest,

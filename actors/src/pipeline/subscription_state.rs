@@ -42,7 +42,7 @@ struct Inner {
     times: Option<Box<Times>>,
     // Held only while a few numbers are copied, never over an await or another lock, so an actor never waits here. A
     // tokio watch channel would take three times as much memory.
-    figures: Mutex<Figures>,
+    figures: Mutex<SubscriptionFigures>,
     /// Wakes the waits for the sync, for the end, and until the last `Presence` is dropped.
     changed: Notify,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Times {
 
 /// The part of a subscription's status that changes.
 #[derive(Debug, Default)]
-pub(crate) struct Figures {
+pub(crate) struct SubscriptionFigures {
     pub(crate) synced: bool,
     pub(crate) in_flight: u32,
     present: u32,
@@ -93,7 +93,7 @@ struct Rare {
     call: Option<BlockingCall>,
 }
 
-impl Figures {
+impl SubscriptionFigures {
     /// Shows the figures of a Listener that most subscriptions never have.
     pub(crate) fn show_rare(&mut self, figures: &informer_core::listener::machine::Figures) {
         let is_needed = figures.filtered > 0 || figures.dropped > 0;
@@ -138,7 +138,7 @@ impl Drop for Presence {
 
 impl SubscriptionState {
     pub(crate) fn new(label: Arc<Label>, policy: Policy, times: Times, now: Duration) -> Self {
-        let figures = Mutex::new(Figures { sync: nanos(now), ..Figures::default() });
+        let figures = Mutex::new(SubscriptionFigures { sync: nanos(now), ..SubscriptionFigures::default() });
         let times = (times != Times::default()).then(|| Box::new(times));
         Self(Arc::new(Inner { label, policy, times, figures, changed: Notify::new() }))
     }
@@ -192,7 +192,12 @@ impl SubscriptionState {
     }
 
     /// Shows the figures of its Listener after a turn. The oldest part of the last batch arrived at `arrived`.
-    pub(crate) fn show(&self, arrived: Duration, runtime: &Runtime, change: impl FnOnce(&mut Figures)) {
+    pub(crate) fn show(
+        &self,
+        arrived: Duration,
+        runtime: &Runtime,
+        change: impl FnOnce(&mut SubscriptionFigures),
+    ) {
         let synced_now = {
             let mut figures = self.figures();
             let (was_synced, handled, oldest) = (figures.synced, figures.delivered, figures.oldest_since);
@@ -339,7 +344,7 @@ impl SubscriptionState {
         self.until(|figures| (figures.present == 0).then_some(()))
     }
 
-    async fn until<T>(&self, outcome: impl Fn(&Figures) -> Option<T>) -> T {
+    async fn until<T>(&self, outcome: impl Fn(&SubscriptionFigures) -> Option<T>) -> T {
         loop {
             // Registered before the look, so that no change between the look and the wait is missed.
             let changed = self.0.changed.notified();
@@ -350,7 +355,7 @@ impl SubscriptionState {
         }
     }
 
-    fn figures(&self) -> MutexGuard<'_, Figures> {
+    fn figures(&self) -> MutexGuard<'_, SubscriptionFigures> {
         self.0.figures()
     }
 
@@ -374,7 +379,7 @@ impl StopSignal for Inner {
 }
 
 impl Inner {
-    fn figures(&self) -> MutexGuard<'_, Figures> {
+    fn figures(&self) -> MutexGuard<'_, SubscriptionFigures> {
         locked(&self.figures)
     }
 }

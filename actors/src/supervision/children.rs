@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use actix::Addr;
-use informer_core::restart::{Role, Verdict};
+use informer_core::restart::{RestartVerdict, Role};
 use tokio_util::sync::CancellationToken;
 
 use crate::runtime::locked::locked;
@@ -147,7 +147,7 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
     ) {
         let entries = Arc::clone(&self.entries);
         context.start(inbox, spec, move |verdict| {
-            let is_given_up = matches!(verdict, Some(Verdict::GiveUp { .. }));
+            let is_given_up = matches!(verdict, Some(RestartVerdict::GiveUp { .. }));
             if let Some(entry) = locked(&entries).get_mut(&key) {
                 entry.is_given_up = is_given_up;
             }

@@ -40,7 +40,7 @@ use actix::dev::ContextFut;
 use actix::dev::channel::AddressReceiver;
 use futures_util::FutureExt;
 use futures_util::future::{Either, LocalBoxFuture};
-use informer_core::restart::{Exit, RestartHistory, Verdict};
+use informer_core::restart::{Exit, RestartHistory, RestartVerdict};
 use informer_core::words::{Brief, QUOTED, one_line};
 
 use crate::runtime::faults::{Faults, Site};
@@ -73,7 +73,7 @@ impl<A: Child> Guard<A> {
     /// Runs and restarts the child until a verdict ends it, drops it, and gives that verdict.
     // An `async fn` would hold the guard twice, as its argument and as its own variable.
     #[expect(clippy::manual_async_fn, reason = "a block captures the guard once")]
-    pub(crate) fn keep(mut self) -> impl Future<Output = (Verdict, ChildContext)> {
+    pub(crate) fn keep(mut self) -> impl Future<Output = (RestartVerdict, ChildContext)> {
         async move {
             loop {
                 let (context, life, labelled) = (&self.context, &mut self.life, &self.labelled);
@@ -131,7 +131,11 @@ async fn pause(context: &ChildContext, epoch: Epoch, after: Duration) -> bool {
 }
 
 /// Asks until there is an answer: a Supervisor that dies before it answers is restarted and asked again.
-async fn decide(context: &ChildContext, exit: &Exit, history: &mut Option<Box<RestartHistory>>) -> Verdict {
+async fn decide(
+    context: &ChildContext,
+    exit: &Exit,
+    history: &mut Option<Box<RestartHistory>>,
+) -> RestartVerdict {
     let Some(role) = context.role else { return decide_for_supervisor(context, exit) };
     let (supervisor, child) = (&context.parent.supervisor, context.label.child());
     let ask_anew = |history| Exited { child: Arc::clone(&child), role, history, exit: exit.clone() };
@@ -139,13 +143,13 @@ async fn decide(context: &ChildContext, exit: &Exit, history: &mut Option<Box<Re
         let question = ask_anew(history.clone());
         tokio::select! {
             biased;
-            () = context.stopped() => return Verdict::Done,
+            () = context.stopped() => return RestartVerdict::Done,
             answer = ask(supervisor, question) => match answer {
                 Ok(Decided { verdict, history: now }) => {
                     *history = now;
                     return verdict;
                 }
-                Err(_) if !supervisor.connected() => return Verdict::Done,
+                Err(_) if !supervisor.connected() => return RestartVerdict::Done,
                 Err(_) => tokio::task::yield_now().await,
             }
         }
@@ -153,11 +157,11 @@ async fn decide(context: &ChildContext, exit: &Exit, history: &mut Option<Box<Re
 }
 
 /// The Supervisor has no supervisor: it restarts after a short pause, since it only holds the history of the group.
-fn decide_for_supervisor(context: &ChildContext, exit: &Exit) -> Verdict {
-    let Exit::Panicked(_) = exit else { return Verdict::Done };
+fn decide_for_supervisor(context: &ChildContext, exit: &Exit) -> RestartVerdict {
+    let Exit::Panicked(_) = exit else { return RestartVerdict::Done };
     let (informer, ended, after) = (&context.parent.name, Ended(exit), Brief(SUPERVISOR_PAUSE));
     tracing::error!(target: "actix_informer::informer", %informer, actor = "supervisor", "supervisor {ended}; it starts again in {after}");
-    Verdict::Restart { after: SUPERVISOR_PAUSE }
+    RestartVerdict::Restart { after: SUPERVISOR_PAUSE }
 }
 
 const SUPERVISOR_PAUSE: Duration = Duration::from_millis(10);
@@ -181,20 +185,20 @@ enum LifeState<A: Child> {
 
 impl<A: Child> Life<A> {
     /// Asks what follows an exit and carries it out. Gives the verdict if that ends the child.
-    async fn after(&mut self, exit: Exit, context: &ChildContext) -> Option<Verdict> {
+    async fn after(&mut self, exit: Exit, context: &ChildContext) -> Option<RestartVerdict> {
         let verdict = match exit {
-            Exit::Asked => Verdict::Done,
+            Exit::Asked => RestartVerdict::Done,
             exit => decide(context, &exit, &mut self.history).await,
         };
         let after = match verdict {
-            Verdict::Restart { after } | Verdict::RestartGroup { after } => after,
+            RestartVerdict::Restart { after } | RestartVerdict::RestartGroup { after } => after,
             end => return Some(end),
         };
         if !pause(context, self.epoch, after).await {
-            return Some(Verdict::Done);
+            return Some(RestartVerdict::Done);
         }
         let group = &context.parent.group;
-        if matches!(verdict, Verdict::RestartGroup { .. }) {
+        if matches!(verdict, RestartVerdict::RestartGroup { .. }) {
             group.begin_after(self.epoch);
         }
         self.epoch = group.epoch();

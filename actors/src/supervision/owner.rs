@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use actix::dev::channel::{AddressReceiver, channel};
 use actix::{Actor, Addr, Context, Message, Supervised};
-use informer_core::restart::{Exit, RestartHistory, Role, Verdict};
+use informer_core::restart::{Exit, RestartHistory, RestartVerdict, Role};
 use informer_core::words::{QUOTED, one_line};
 
 /// The owner of supervised children.
@@ -82,7 +82,7 @@ pub(crate) struct Exited {
 /// What follows, and the history with it.
 #[derive(Debug)]
 pub(crate) struct Decided {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: RestartVerdict,
     pub(crate) history: Option<Box<RestartHistory>>,
 }
 
@@ -124,21 +124,21 @@ impl<A: Actor> Mailbox<A> {
 informer_core::debug_as!([A: Actor] Mailbox<A>, self);
 
 /// Reports the end of one child, once: with the last verdict, or with none if this is dropped before.
-pub(crate) struct OnEnd<F: FnOnce(Option<Verdict>)>(Option<F>);
+pub(crate) struct OnEnd<F: FnOnce(Option<RestartVerdict>)>(Option<F>);
 
-impl<F: FnOnce(Option<Verdict>)> OnEnd<F> {
+impl<F: FnOnce(Option<RestartVerdict>)> OnEnd<F> {
     pub(crate) fn new(ended: F) -> Self {
         Self(Some(ended))
     }
 
-    pub(crate) fn call(mut self, verdict: Verdict) {
+    pub(crate) fn call(mut self, verdict: RestartVerdict) {
         if let Some(ended) = self.0.take() {
             ended(Some(verdict));
         }
     }
 }
 
-impl<F: FnOnce(Option<Verdict>)> Drop for OnEnd<F> {
+impl<F: FnOnce(Option<RestartVerdict>)> Drop for OnEnd<F> {
     fn drop(&mut self) {
         if let Some(ended) = self.0.take() {
             ended(None);

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use actix::dev::channel::AddressReceiver;
-use informer_core::restart::{RestartPolicy, Verdict};
+use informer_core::restart::{RestartPolicy, RestartVerdict};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -65,7 +65,7 @@ impl ChildContext {
         self,
         inbox: AddressReceiver<A>,
         spec: A::Spec,
-        ended: impl FnOnce(Option<Verdict>) + Send + 'static,
+        ended: impl FnOnce(Option<RestartVerdict>) + Send + 'static,
     ) {
         let parent = Arc::clone(&self.parent);
         let (token, labelled) = (parent.tasks.token(), parent.arbiter.label(Arc::clone(&self.label)));
@@ -75,7 +75,7 @@ impl ChildContext {
             async move {
                 let (verdict, context) = guard.await;
                 ended.call(verdict.clone());
-                if let Verdict::GiveUp { reason } = &verdict {
+                if let RestartVerdict::GiveUp { reason } = &verdict {
                     context.notify_owner(ChildEvent::GivenUp { reason });
                 }
                 drop(token);

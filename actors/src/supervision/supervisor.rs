@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use actix::{Actor, Context, Handler, Supervised};
-use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, Verdict};
+use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, RestartVerdict};
 
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::Reply;
@@ -63,7 +63,7 @@ impl Handler<Exited> for Supervisor {
         let decided = self.decide(role.on_failure, &exit, history);
         let exit = &exit;
         let event = match decided.verdict {
-            Verdict::Restart { after } | Verdict::RestartGroup { after } => {
+            RestartVerdict::Restart { after } | RestartVerdict::RestartGroup { after } => {
                 ChildEvent::Restarts { exit, after }
             }
             _ => ChildEvent::Ended { exit },

@@ -21,7 +21,7 @@ use super::identity::Provider;
 use super::identity::exec::Plugin;
 use super::identity::material::{Material, ProxyTlsMaterial, ReadAgain, TlsMaterial, Trust};
 use super::identity::oidc::Issuers;
-use super::proxy::{Protocol, Proxy};
+use super::proxy::{Proxy, ProxyProtocol};
 use super::way::Way;
 
 /// A checked configuration: what a transport needs to connect and to authenticate.
@@ -70,7 +70,7 @@ impl ConnectionSettings {
         if let Some(proxy) = &proxy {
             tracing::debug!(target: "actix_informer::client", endpoint = %endpoint.name(), proxy = proxy.name(), "the endpoint is reached through a proxy");
         }
-        let of_proxy = proxy.as_ref().filter(|proxy| proxy.protocol == Protocol::Https);
+        let of_proxy = proxy.as_ref().filter(|proxy| proxy.protocol == ProxyProtocol::Https);
         let proxy_tls = match of_proxy {
             Some(proxy) => Some(ProxyTlsMaterial {
                 server_name: name_of(&proxy.host, "the proxy's name")?,

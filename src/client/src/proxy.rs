@@ -40,7 +40,7 @@ pub(crate) enum ProxySetting {
 
 /// How a proxy is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub(crate) enum ProxyProtocol {
     /// CONNECT over TCP.
     Http,
     /// CONNECT over TLS.
@@ -52,7 +52,7 @@ pub(crate) enum Protocol {
 /// One proxy.
 #[derive(Clone)]
 pub(crate) struct Proxy {
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: ProxyProtocol,
     /// Without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -101,9 +101,9 @@ impl Proxy {
         let (scheme, rest) = text.split_once("://").ok_or(SCHEMES)?;
         let scheme = scheme.to_ascii_lowercase();
         let (protocol, default_port) = match &*scheme {
-            "http" => (Protocol::Http, 80),
-            "https" => (Protocol::Https, 443),
-            "socks5" | "socks5h" => (Protocol::Socks5, 1080),
+            "http" => (ProxyProtocol::Http, 80),
+            "https" => (ProxyProtocol::Https, 443),
+            "socks5" | "socks5h" => (ProxyProtocol::Socks5, 1080),
             _ => return Err(SCHEMES),
         };
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -136,11 +136,11 @@ impl Proxy {
 }
 
 impl ProxyLogin {
-    fn read(userinfo: &str, protocol: Protocol) -> Result<Self, &'static str> {
+    fn read(userinfo: &str, protocol: ProxyProtocol) -> Result<Self, &'static str> {
         let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
         let (user, password) = (decoded(user)?, decoded(password)?);
         let fits = |text: &[u8]| text.len() <= LONGEST_SOCKS_LOGIN;
-        if protocol == Protocol::Socks5 && (user.is_empty() || !fits(&user) || !fits(&password)) {
+        if protocol == ProxyProtocol::Socks5 && (user.is_empty() || !fits(&user) || !fits(&password)) {
             return Err("SOCKS5 takes a user of 1 to 255 bytes and a password of at most 255");
         }
         Ok(Self { user: user.into(), password: password.into() })
@@ -174,12 +174,12 @@ mod tests {
     #[test]
     fn a_proxy_is_read_from_its_url() {
         for (url, protocol, host, port, name) in [
-            ("http://proxy.example", Protocol::Http, "proxy.example", 80, "http://proxy.example:80"),
-            ("HTTP://proxy:3128/", Protocol::Http, "proxy", 3128, "http://proxy:3128"),
-            ("http://proxy:/path?query#end", Protocol::Http, "proxy", 80, "http://proxy:80"),
-            ("https://u:p@proxy", Protocol::Https, "proxy", 443, "https://proxy:443"),
-            ("socks5://10.0.0.1", Protocol::Socks5, "10.0.0.1", 1080, "socks5://10.0.0.1:1080"),
-            ("socks5h://u@[::1]:9", Protocol::Socks5, "::1", 9, "socks5h://[::1]:9"),
+            ("http://proxy.example", ProxyProtocol::Http, "proxy.example", 80, "http://proxy.example:80"),
+            ("HTTP://proxy:3128/", ProxyProtocol::Http, "proxy", 3128, "http://proxy:3128"),
+            ("http://proxy:/path?query#end", ProxyProtocol::Http, "proxy", 80, "http://proxy:80"),
+            ("https://u:p@proxy", ProxyProtocol::Https, "proxy", 443, "https://proxy:443"),
+            ("socks5://10.0.0.1", ProxyProtocol::Socks5, "10.0.0.1", 1080, "socks5://10.0.0.1:1080"),
+            ("socks5h://u@[::1]:9", ProxyProtocol::Socks5, "::1", 9, "socks5h://[::1]:9"),
         ] {
             let proxy = Proxy::parse(url).expect(url);
             assert_eq!((proxy.protocol, &*proxy.host, proxy.port), (protocol, host, port), "{url}");

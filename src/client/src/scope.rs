@@ -109,7 +109,7 @@ impl Scope {
     pub(crate) fn selectors(&self) -> String {
         let normal = |text: &String, form: Result<String, String>| form.unwrap_or_else(|_| text.clone());
         let labels =
-            self.labels.iter().map(|text| format!("labels={}", normal(text, selector::labels(text))));
+            self.labels.iter().map(|text| format!("labels={}", normal(text, selector::normal_labels(text))));
         let fields =
             self.fields.iter().map(|text| format!("fields={}", normal(text, selector::fields(text))));
         labels.chain(fields).collect::<Vec<_>>().join(",")
@@ -236,7 +236,7 @@ pub(crate) fn check_selectors(labels: Option<&str>, fields: Option<&str>) -> Res
         reason: shortened(&reason, 2 * MAX_NAME_CHARS),
     };
     if let Some(text) = labels {
-        selector::labels(text).map_err(|reason| refused("label selector", text, reason))?;
+        selector::normal_labels(text).map_err(|reason| refused("label selector", text, reason))?;
     }
     if let Some(text) = fields {
         selector::fields(text).map_err(|reason| refused("field selector", text, reason))?;

@@ -23,7 +23,7 @@ const LONGEST_PREFIX: usize = 253;
 ///
 /// # Errors
 /// Why it is not one.
-pub(crate) fn labels(text: &str) -> Result<String, String> {
+pub(crate) fn normal_labels(text: &str) -> Result<String, String> {
     let selector = text.parse::<LabelSelector>();
     selector.map(|selector| selector.to_string()).map_err(|error| error.to_string())
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix_informer::controller::Reason;
-use actix_informer::events::Figures;
+use actix_informer::events::RecorderFigures;
 use actix_informer::prelude::*;
 use tokio::time::Instant;
 
@@ -54,7 +54,7 @@ pub(crate) struct Life {
     /// The longest time for which a key was held: a reconcile, and the wait for its writes.
     pub(crate) longest_hold: Duration,
     /// The events that it gave, and what became of them.
-    pub(crate) events: Option<Figures>,
+    pub(crate) events: Option<RecorderFigures>,
 }
 
 /// The work on one key; its end is the drop.

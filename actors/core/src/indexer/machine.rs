@@ -37,7 +37,7 @@ pub enum Step {
 /// One action for the actor.
 #[derive(Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the actor must carry out every kind of effect")]
-pub enum Effect<B> {
+pub enum IndexerEffect<B> {
     /// Ask the queue for a batch; pass the answer to [`IndexerMachine::handle_batch`].
     Ask,
     /// Apply this batch. If that publishes, call [`IndexerMachine::handle_published`]; otherwise the store is busy with
@@ -103,23 +103,23 @@ impl<B> IndexerMachine<B> {
 
     /// What to do now. Call it until it gives `None` after each call of a `handle_*` method, with what the store has
     /// under way.
-    pub fn poll_effect(&mut self, under_way: UnderWay) -> Option<Effect<B>> {
+    pub fn poll_effect(&mut self, under_way: UnderWay) -> Option<IndexerEffect<B>> {
         if self.work != Work::Nothing {
             return None;
         }
         if under_way == UnderWay::InOrder {
             self.work = Work::Advancing;
-            return Some(Effect::Advance);
+            return Some(IndexerEffect::Advance);
         }
         match std::mem::replace(&mut self.intake, Intake::Asked) {
-            Intake::Empty => Some(Effect::Ask),
+            Intake::Empty => Some(IndexerEffect::Ask),
             Intake::Held(batch) => {
                 self.intake = Intake::Empty;
-                Some(Effect::Apply(batch))
+                Some(IndexerEffect::Apply(batch))
             }
             Intake::Asked if under_way == UnderWay::Index => {
                 self.work = Work::Advancing;
-                Some(Effect::Advance)
+                Some(IndexerEffect::Advance)
             }
             Intake::Asked => None,
         }

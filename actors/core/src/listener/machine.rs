@@ -13,10 +13,10 @@
 //!
 //! | part | values | what moves it |
 //! |---|---|---|
-//! | attachment (`is_attaching`, `must_attach`) | to ask, asked, attached | `Effect::Attach`, `handle_start`, `handle_reattach` |
-//! | `window` | `NotWanted` (streams only), `Wanted`, `UnderWay` | `handle_take`, `Effect::Deliver`, `handle_handled` |
-//! | `is_yielding` | a turn of others is awaited, or not | `Effect::Yield`, `handle_turn` |
-//! | `drains` | `None`, `Wait`, `GivenUp` | `handle_drain`, `handle_waited_for_poll`, `Effect::AnswerDrains` |
+//! | attachment (`is_attaching`, `must_attach`) | to ask, asked, attached | `ListenerEffect::Attach`, `handle_start`, `handle_reattach` |
+//! | `window` | `NotWanted` (streams only), `Wanted`, `UnderWay` | `handle_take`, `ListenerEffect::Deliver`, `handle_handled` |
+//! | `is_yielding` | a turn of others is awaited, or not | `ListenerEffect::Yield`, `handle_turn` |
+//! | `drains` | `None`, `Wait`, `GivenUp` | `handle_drain`, `handle_waited_for_poll`, `ListenerEffect::AnswerDrains` |
 //!
 //! ```text
 //!  handle_start, handle_changes, handle_handled, handle_take, ... ─▶ machine ─▶ poll_effect until there is none
@@ -35,7 +35,7 @@ use crate::snapshot::Snapshot;
 
 mod effect;
 
-pub use effect::{Effect, Figures, ListenerConfig};
+pub use effect::{Figures, ListenerConfig, ListenerEffect};
 
 /// The most notifications in a window unless a subscription says otherwise: as many keys are visited for a window of one
 /// as for a whole one.
@@ -70,7 +70,7 @@ pub struct ListenerMachine<S> {
     config: Option<Box<Beginning<S>>>,
     backlog: Option<Backlog<S>>,
     is_attaching: bool,
-    /// An [`Effect::Attach`] is still to be given.
+    /// An [`ListenerEffect::Attach`] is still to be given.
     must_attach: bool,
     window: Window,
     most: u16,
@@ -227,27 +227,27 @@ impl<S> ListenerMachine<S> {
     }
 
     /// What to do next; `polls` is how often the stream was polled, `None` if the subscriber is none.
-    pub fn poll_effect(&mut self, polls: Option<u64>) -> Option<Effect<S>> {
+    pub fn poll_effect(&mut self, polls: Option<u64>) -> Option<ListenerEffect<S>> {
         if self.has_ended {
             return None;
         }
         if std::mem::take(&mut self.must_attach) {
-            return Some(Effect::Attach);
+            return Some(ListenerEffect::Attach);
         }
         if let Some(effect) = self.next_delivery().or_else(|| self.next_walk()) {
             return Some(effect);
         }
         if !std::mem::replace(&mut self.is_shown, true) {
-            return Some(Effect::Show(self.figures()));
+            return Some(ListenerEffect::Show(self.figures()));
         }
         if let Some(dropped) = self.backlog.as_ref().and_then(Backlog::overflow) {
             self.has_ended = true;
-            return Some(Effect::End { dropped });
+            return Some(ListenerEffect::End { dropped });
         }
         self.next_answer(polls)
     }
 
-    fn next_delivery(&mut self) -> Option<Effect<S>> {
+    fn next_delivery(&mut self) -> Option<ListenerEffect<S>> {
         if self.is_yielding || self.window != Window::Wanted {
             return None;
         }
@@ -266,15 +266,15 @@ impl<S> ListenerMachine<S> {
             if is_mark {
                 // The mark says that the subscription is synced: that is shown first.
                 if !std::mem::replace(&mut self.is_shown, true) {
-                    return Some(Effect::Show(self.figures()));
+                    return Some(ListenerEffect::Show(self.figures()));
                 }
                 (self.mark, self.window, self.is_shown) = (Mark::Given, Window::UnderWay(0), false);
-                return Some(Effect::Deliver(Notifications::InitDone));
+                return Some(ListenerEffect::Deliver(Notifications::InitDone));
             }
             if !window.is_empty() {
                 let given = u16::try_from(window.len()).unwrap_or(u16::MAX);
                 (self.window, self.is_shown) = (Window::UnderWay(given), false);
-                return Some(Effect::Deliver(window));
+                return Some(ListenerEffect::Deliver(window));
             }
             if backlog.is_empty() {
                 return None;
@@ -282,29 +282,29 @@ impl<S> ListenerMachine<S> {
         }
         // The cursor passed keys without events; it goes on after others have had their turn.
         (self.is_yielding, self.is_shown) = (true, false);
-        Some(Effect::Yield)
+        Some(ListenerEffect::Yield)
     }
 
     /// Walks what must not stand still, and goes on after others have had their turn.
-    fn next_walk(&mut self) -> Option<Effect<S>> {
+    fn next_walk(&mut self) -> Option<ListenerEffect<S>> {
         let backlog = self.backlog.as_mut().filter(|backlog| !self.is_yielding && backlog.must_walk())?;
         backlog.walk();
         (self.is_yielding, self.is_shown) = (true, false);
-        Some(Effect::Yield)
+        Some(ListenerEffect::Yield)
     }
 
-    fn next_answer(&mut self, polls: Option<u64>) -> Option<Effect<S>> {
+    fn next_answer(&mut self, polls: Option<u64>) -> Option<ListenerEffect<S>> {
         let is_never_polled = polls == Some(0) && !self.is_attaching;
         match self.drains {
             Drains::None => None,
             Drains::Wait if !self.is_drained() && !is_never_polled => {
                 let is_new = self.polls.is_none() && polls.is_some();
                 self.polls = self.polls.or(polls);
-                is_new.then_some(Effect::AwaitPoll)
+                is_new.then_some(ListenerEffect::AwaitPoll)
             }
             Drains::Wait | Drains::GivenUp => {
                 self.drains = Drains::None;
-                Some(Effect::AnswerDrains)
+                Some(ListenerEffect::AnswerDrains)
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Answers "what does the next Listener have to tell, if this one dies in the middle?". It delivers what leads from the last
 //! state up to which everything was taken to the present one. That misses what was taken after that state and is gone since,
 //! so the last state of each object that was taken meanwhile is kept. Invariants:
-//! 1. With what leads from the one state to the other, [`Progress::changes_to`] tells of each object that was taken and is
+//! 1. With what leads from the one state to the other, [`FeedProgress::changes_to`] tells of each object that was taken and is
 //!    not the same any more. Something may be told twice.
 //! 2. It keeps at most one state for each object that its function takes to be there.
 //!
@@ -16,29 +16,29 @@ use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 use crate::snapshot::Snapshot;
 
-/// Of how many objects one call of [`Progress::changes_to`] tells.
+/// Of how many objects one call of [`FeedProgress::changes_to`] tells.
 pub const TAKEN_AT_ONCE: usize = 250;
 
 /// The state up to which all changes were taken, and what was taken after it.
 ///
 /// ```
 /// # use informer_core::delta::{Cause, Change};
-/// # use informer_core::listener::Progress;
+/// # use informer_core::listener::FeedProgress;
 /// # use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId};
 /// # use informer_core::snapshot::Snapshot;
 /// let version = ResourceVersion::from_number(1).expect("not zero");
 /// let object = Object::new(Meta::new(ObjectKey::cluster("a"), version, SourceId::default()), "body");
-/// let mut progress = Progress::default();
+/// let mut progress = FeedProgress::default();
 /// progress.take(&Change::Added { object, cause: Cause::Watch });
 /// // It is gone before everything was settled, and no two states show that it was there.
 /// assert!(matches!(progress.changes_to(&Snapshot::empty(), None).0[..], [Change::Deleted { .. }]));
 /// ```
-pub struct Progress<S> {
+pub struct FeedProgress<S> {
     settled: Option<Snapshot<S>>,
     since: BTreeMap<ObjectKey, Object<S>>,
 }
 
-impl<S> Progress<S> {
+impl<S> FeedProgress<S> {
     /// The function takes this change. Gives the state that was kept for its key, to be freed.
     pub fn take(&mut self, change: &Change<S>) -> Option<Object<S>> {
         match change {
@@ -87,13 +87,13 @@ impl<S> Progress<S> {
     }
 }
 
-impl<S> Default for Progress<S> {
+impl<S> Default for FeedProgress<S> {
     fn default() -> Self {
         Self { settled: None, since: BTreeMap::new() }
     }
 }
 
-crate::debug_as!([S] Progress<S>, self, settled = self.settled, since = self.since.len());
+crate::debug_as!([S] FeedProgress<S>, self, settled = self.settled, since = self.since.len());
 
 #[cfg(test)]
 mod tests {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn informer_8_what_a_listener_had_taken_before_it_died_is_told_250_at_a_time_and_once_each() {
-        let mut progress = Progress::default();
+        let mut progress = FeedProgress::default();
         let version = ResourceVersion::from_number(1).expect("not zero");
         for number in 0..1_000 {
             let key = ObjectKey::cluster(format!("{number:04}"));

@@ -14,7 +14,7 @@ mod scenarios;
 mod walking;
 mod world;
 
-use super::{Backlog, CHUNK, Policy, Progress};
+use super::{Backlog, CHUNK, FeedProgress, Policy};
 use crate::delta::{Cause, Change, Changes};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::fixture::written;
@@ -130,7 +130,7 @@ fn ctl_23_what_was_taken_behind_the_settled_state_and_is_not_the_same_any_more_i
     use crate::snapshot::fixture::{life, object};
     let (kept, brief, changed, lived) =
         (object("kept", 1), object("brief", 2), object("changed", 3), life("lived", "u1", 4));
-    let mut progress = Progress::default();
+    let mut progress = FeedProgress::default();
     for object in [&kept, &brief, &changed, &lived] {
         assert!(progress.take(&added(object)).is_none());
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{AllFollowed, AllStep, ClusterWide, Followed, Names, Plan, Progress, plan};
+use super::{AllFollowed, AllStep, ClusterWide, Followed, Names, NamespaceState, Plan, plan};
 
 fn names(text: &str) -> Names {
     Arc::new(text.split_whitespace().map(Arc::from).collect())
@@ -16,9 +16,9 @@ fn sources(text: &str, all: Option<AllFollowed>) -> Followed {
     let one = |word: &str| {
         let name = word.trim_end_matches(['?', '!']).into();
         let progress = match word.strip_suffix('?') {
-            Some(_) => Progress::Listing,
-            None if word.ends_with('!') => Progress::Leaving,
-            None => Progress::Listed,
+            Some(_) => NamespaceState::Listing,
+            None if word.ends_with('!') => NamespaceState::Leaving,
+            None => NamespaceState::Listed,
         };
         (name, progress)
     };
@@ -145,7 +145,7 @@ struct Model {
 
 impl Model {
     fn covered(&self) -> BTreeSet<Arc<str>> {
-        let each = self.followed.each.iter().filter(|(_, progress)| **progress == Progress::Listed);
+        let each = self.followed.each.iter().filter(|(_, progress)| **progress == NamespaceState::Listed);
         let all = self.followed.all.iter().flat_map(|all| {
             let listed = all.listed.iter().flat_map(|listed| listed.iter());
             listed.filter(|name| all.asked.contains(*name)).chain(all.held.iter())
@@ -161,8 +161,8 @@ impl Model {
             }
             Event::Lists(name) => {
                 let name: Arc<str> = format!("n{name}").into();
-                self.followed.each.entry(name).and_modify(|progress| *progress = Progress::Listed);
-                self.followed.each.retain(|_, progress| *progress != Progress::Leaving);
+                self.followed.each.entry(name).and_modify(|progress| *progress = NamespaceState::Listed);
+                self.followed.each.retain(|_, progress| *progress != NamespaceState::Leaving);
             }
             Event::AllDelivers => {
                 let listing = self.listing.iter().flat_map(|listing| listing.iter());
@@ -193,7 +193,7 @@ impl Model {
 
     fn carry_out(&mut self, plan: Plan) {
         for name in plan.follow {
-            assert!(self.followed.each.insert(name, Progress::Listing).is_none(), "it has none yet");
+            assert!(self.followed.each.insert(name, NamespaceState::Listing).is_none(), "it has none yet");
         }
         for name in plan.leave {
             assert!(self.followed.each.remove(&name).is_some(), "it has one");

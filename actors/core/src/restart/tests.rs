@@ -18,10 +18,10 @@ fn after(milliseconds: u64) -> Duration {
 #[test]
 fn the_role_and_the_exit_decide_what_follows() {
     use OnFailure::{GiveUp, RestartAlone};
-    use Verdict::{Done, Restart, RestartGroup};
+    use RestartVerdict::{Done, Restart, RestartGroup};
     let restart = Restart { after: after(800) };
     let group = RestartGroup { after: after(800) };
-    let given_up = |reason: &str| Verdict::GiveUp { reason: reason.into() };
+    let given_up = |reason: &str| RestartVerdict::GiveUp { reason: reason.into() };
     let failed = || Exit::Failed("its thread is gone".into());
     for (on_failure, exit, verdict) in [
         (RestartAlone, Exit::Finished, Done),
@@ -47,14 +47,18 @@ fn inf_45_the_sixth_failure_within_ten_minutes_gives_up_for_ever() {
     let mut history = RestartHistory::new(RestartPolicy::default());
     for (second, wait) in [(0, 800), (100, 1_600), (200, 3_200), (300, 6_400), (400, 12_800)] {
         let verdict = history.decide(OnFailure::RestartGroup, &panicked(), at(second));
-        assert_eq!(verdict, Verdict::RestartGroup { after: after(wait) });
+        assert_eq!(verdict, RestartVerdict::RestartGroup { after: after(wait) });
     }
-    let Verdict::GiveUp { reason } = history.decide(OnFailure::RestartGroup, &panicked(), at(599)) else {
+    let RestartVerdict::GiveUp { reason } = history.decide(OnFailure::RestartGroup, &panicked(), at(599))
+    else {
         panic!("restarted a sixth time");
     };
     assert_eq!(&*reason, "panicked: index out of bounds (after 5 restarts within 600s)");
-    assert_eq!(history.decide(OnFailure::RestartGroup, &panicked(), at(9_999)), Verdict::GiveUp { reason });
-    assert_eq!(history.decide(OnFailure::RestartGroup, &Exit::Asked, at(9_999)), Verdict::Done);
+    assert_eq!(
+        history.decide(OnFailure::RestartGroup, &panicked(), at(9_999)),
+        RestartVerdict::GiveUp { reason }
+    );
+    assert_eq!(history.decide(OnFailure::RestartGroup, &Exit::Asked, at(9_999)), RestartVerdict::Done);
     assert_eq!(history.restarts(), 5);
 }
 
@@ -65,9 +69,9 @@ fn restarts_older_than_the_window_are_forgotten_but_waits_stay_long_until_it_is_
         history.decide(OnFailure::RestartAlone, &panicked(), at(second));
     }
     let verdict = history.decide(OnFailure::RestartAlone, &panicked(), at(600));
-    assert_eq!(verdict, Verdict::Restart { after: after(25_600) });
+    assert_eq!(verdict, RestartVerdict::Restart { after: after(25_600) });
     let verdict = history.decide(OnFailure::RestartAlone, &panicked(), at(1_200));
-    assert_eq!(verdict, Verdict::Restart { after: after(800) }, "ten quiet minutes");
+    assert_eq!(verdict, RestartVerdict::Restart { after: after(800) }, "ten quiet minutes");
     assert_eq!(history.restarts(), 7);
 }
 
@@ -83,12 +87,12 @@ proptest! {
         for gap in gaps {
             now += gap;
             match history.decide(OnFailure::RestartAlone, &panicked(), at(now)) {
-                Verdict::Restart { after } => {
+                RestartVerdict::Restart { after } => {
                     prop_assert!(!gave_up, "restarted after giving up");
                     prop_assert!(after >= policy.backoff.base && after <= policy.backoff.cap * 2);
                     restarts.push(now);
                 }
-                Verdict::GiveUp { .. } => gave_up = true,
+                RestartVerdict::GiveUp { .. } => gave_up = true,
                 other => prop_assert!(false, "{:?}", other),
             }
             let recent = restarts.iter().filter(|restart| now - **restart < policy.window.as_secs()).count();

@@ -14,7 +14,7 @@ use std::iter::from_fn;
 
 use super::Snapshot;
 use super::holders::Held;
-use super::objects::Names;
+use super::objects::NameTree;
 use crate::meta::{Object, ObjectKey};
 use crate::tree::walk::{Pair, Pairs};
 
@@ -244,8 +244,8 @@ impl<'a, S> Visits<'a, '_, S> {
     /// Visits the objects of a scope after a name; true if all are visited.
     fn visit_names(
         &mut self,
-        old: Option<&'a Names<S>>,
-        new: Option<&'a Names<S>>,
+        old: Option<&'a NameTree<S>>,
+        new: Option<&'a NameTree<S>>,
         after: Option<&str>,
     ) -> bool {
         let mut names = Pairs::after(old, new, after);

@@ -16,10 +16,10 @@ use crate::meta::{ClusterName, Object, ObjectKey, SourceId};
 use crate::tree::{Item, Sources, Tree};
 
 /// The objects of one scope, by name.
-pub(crate) type Names<S> = Tree<Held<S>>;
+pub(crate) type NameTree<S> = Tree<Held<S>>;
 
 pub(crate) struct Objects<S> {
-    scopes: Tree<Scope<S>>,
+    scopes: Tree<ScopeTree<S>>,
     len: usize,
     /// What the objects were on the wire, in bytes.
     wire_bytes: usize,
@@ -28,13 +28,13 @@ pub(crate) struct Objects<S> {
 }
 
 /// The objects of a namespace of a cluster, or of a cluster without a namespace.
-pub(crate) struct Scope<S> {
+pub(crate) struct ScopeTree<S> {
     /// Any key in this scope.
     key: ObjectKey,
-    pub(crate) names: Names<S>,
+    pub(crate) names: NameTree<S>,
 }
 
-impl<S> Scope<S> {
+impl<S> ScopeTree<S> {
     /// Any key in this scope.
     pub(crate) fn key(&self) -> &ObjectKey {
         &self.key
@@ -89,12 +89,12 @@ impl<S> Objects<S> {
     }
 
     /// The objects in this scope.
-    pub(crate) fn names_in(&self, scope: (Option<&ClusterName>, Option<&str>)) -> Option<&Names<S>> {
+    pub(crate) fn names_in(&self, scope: (Option<&ClusterName>, Option<&str>)) -> Option<&NameTree<S>> {
         Some(&self.scopes.get(scope)?.names)
     }
 
     /// The objects in the scope of this key.
-    pub(crate) fn names(&self, key: &ObjectKey) -> Option<&Names<S>> {
+    pub(crate) fn names(&self, key: &ObjectKey) -> Option<&NameTree<S>> {
         self.names_in(key.scope())
     }
 
@@ -104,7 +104,7 @@ impl<S> Objects<S> {
         namespace: &str,
     ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
         let here = self.scopes.get((None, Some(namespace))).map(|scope| &scope.names);
-        let mut found: Vec<&Names<S>> = here.into_iter().collect();
+        let mut found: Vec<&NameTree<S>> = here.into_iter().collect();
         // Scopes in clusters come last, and an informer of one cluster has none.
         if self.scopes.last().is_some_and(|scope| scope.key.cluster_name().is_some()) {
             let in_clusters = self.scopes.iter().filter(|scope| scope.key.cluster_name().is_some());
@@ -125,7 +125,7 @@ impl<S> Objects<S> {
         of_it.flat_map(|scope| scope.names.iter()).map(Held::object)
     }
 
-    pub(crate) fn scopes(&self) -> &Tree<Scope<S>> {
+    pub(crate) fn scopes(&self) -> &Tree<ScopeTree<S>> {
         &self.scopes
     }
 
@@ -232,11 +232,15 @@ impl<S> Objects<S> {
 }
 
 /// The objects in a key's scope, to be changed by an object of these sources. Creates the scope if there is none.
-fn names_mut<'a, S>(scopes: &'a mut Tree<Scope<S>>, key: &ObjectKey, sources: Sources) -> &'a mut Names<S> {
+fn names_mut<'a, S>(
+    scopes: &'a mut Tree<ScopeTree<S>>,
+    key: &ObjectKey,
+    sources: Sources,
+) -> &'a mut NameTree<S> {
     let path = match scopes.find(key.scope()) {
         path if path.is_found() => path,
         path => {
-            scopes.insert_at(&path, Scope { key: key.clone(), names: Tree::default() });
+            scopes.insert_at(&path, ScopeTree { key: key.clone(), names: Tree::default() });
             scopes.find(key.scope())
         }
     };
@@ -244,7 +248,7 @@ fn names_mut<'a, S>(scopes: &'a mut Tree<Scope<S>>, key: &ObjectKey, sources: So
     &mut scope.names
 }
 
-impl<S> Item for Scope<S> {
+impl<S> Item for ScopeTree<S> {
     type Name = ObjectKey;
     type Query<'q> = (Option<&'q ClusterName>, Option<&'q str>);
 
@@ -265,7 +269,7 @@ impl<S> Item for Scope<S> {
     }
 }
 
-crate::clone_of!([S] Scope<S> { key, names });
+crate::clone_of!([S] ScopeTree<S> { key, names });
 
 crate::clone_of!([S] Objects<S> { scopes, len, wire_bytes, rewinds, recent });
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use informer_core::reflector::Moment;
-use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, Verdict};
+use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, RestartVerdict};
 use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -79,7 +79,7 @@ impl<T: Body> Inner<T> {
             let moment = Moment { now: shared.runtime.now(), chance: chance.draw() };
             let verdict = history.decide(OnFailure::RestartAlone, &Exit::Failed(Arc::clone(&why)), moment);
             let why = one_line(&why, QUOTED);
-            let Verdict::Restart { after } = verdict else {
+            let RestartVerdict::Restart { after } = verdict else {
                 tracing::error!(target: "actix_informer::controller", %controller, informer, "controller {controller}: its listener to informer {informer:?} has failed too often, and is not started again: {why}; changes of these objects lead to no reconcile");
                 self.is_given_up.store(true, Ordering::Relaxed);
                 shared.lost.cancel();

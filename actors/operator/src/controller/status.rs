@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::controller::machine::{Failure, LedgerFigures};
-use crate::queue::machine::Figures;
+use crate::queue::machine::QueueFigures;
 use informer_core::meta::ObjectKey;
 use informer_core::words::Brief;
 
@@ -42,7 +42,7 @@ pub struct ControllerStatus {
     /// What is kept of keys between their reconciles.
     pub kept: LedgerFigures,
     /// Its queue.
-    pub queue: Figures,
+    pub queue: QueueFigures,
 }
 
 /// What a controller is doing.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::election::machine::{
-    CandidateRecord, Effect, LeaderElection, LeaseRecord, Moment, Read, WhyNot, Written,
+    CandidateRecord, Effect, ElectionMachine, LeaseRecord, LeaseWritten, Moment, Read, WhyNot,
 };
 use actix::{
     Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, Supervised, WrapFuture,
@@ -21,7 +21,7 @@ use actix::{
 use informer_core::words::{QUOTED, one_line};
 
 use super::cell::{Cell, News};
-use super::term::{Answer, LeaseLock, LockError, MakeLock};
+use super::term::{LeaseAnswer, LeaseLock, LockError, MakeLock};
 use informer_actors::inner::{Alarm, Child, Faults, Site, sleep, within};
 
 /// How often the log tells of one cause of failures at most.
@@ -42,7 +42,7 @@ pub(super) struct ElectionSpec {
 
 pub(super) struct ElectionActor {
     spec: ElectionSpec,
-    machine: LeaderElection,
+    machine: ElectionMachine,
     lock: Option<Box<dyn LeaseLock>>,
     alarm: Alarm,
     /// The log says that work of a former term keeps it from leading. Said once between two terms.
@@ -85,7 +85,7 @@ impl Child for ElectionActor {
     type Spec = ElectionSpec;
 
     fn build(spec: &ElectionSpec) -> Self {
-        let machine = LeaderElection::new(spec.cell.settings.clone()).declared();
+        let machine = ElectionMachine::new(spec.cell.settings.clone()).declared();
         Self {
             spec: spec.clone(),
             machine,
@@ -160,7 +160,7 @@ impl ElectionActor {
         ctx.spawn(answered);
     }
 
-    fn take_in(&mut self, effect: &Effect, answer: Result<Answer, LockError>) {
+    fn take_in(&mut self, effect: &Effect, answer: Result<LeaseAnswer, LockError>) {
         self.spec.faults.fail_point(Site::ElectionAnswered);
         let moment = self.moment();
         let of = match effect {
@@ -174,12 +174,12 @@ impl ElectionActor {
         };
         let is_done = answer.is_ok();
         let written = match &answer {
-            Ok(_) => Written::Done,
-            Err(LockError::Conflict) => Written::Conflict,
-            Err(LockError::Failed(_)) => Written::Failed,
+            Ok(_) => LeaseWritten::Done,
+            Err(LockError::Conflict) => LeaseWritten::Conflict,
+            Err(LockError::Failed(_)) => LeaseWritten::Failed,
         };
         // After a conflict it is not known yet whether this process may write: the next read says who has written.
-        if of != WRITE || written != Written::Conflict {
+        if of != WRITE || written != LeaseWritten::Conflict {
             self.note(of, error);
         }
         match effect {
@@ -268,16 +268,16 @@ fn waits_for_others(why: &WhyNot) -> bool {
     )
 }
 
-fn lease_of(answer: Result<Answer, LockError>) -> Read<LeaseRecord> {
+fn lease_of(answer: Result<LeaseAnswer, LockError>) -> Read<LeaseRecord> {
     match answer {
-        Ok(Answer::Lease(lease)) => lease.map_or(Read::Absent, Read::Found),
+        Ok(LeaseAnswer::Lease(lease)) => lease.map_or(Read::Absent, Read::Found),
         _ => Read::Failed,
     }
 }
 
-fn candidate_of(answer: Result<Answer, LockError>) -> Read<CandidateRecord> {
+fn candidate_of(answer: Result<LeaseAnswer, LockError>) -> Read<CandidateRecord> {
     match answer {
-        Ok(Answer::Candidate(candidate)) => candidate.map_or(Read::Absent, Read::Found),
+        Ok(LeaseAnswer::Candidate(candidate)) => candidate.map_or(Read::Absent, Read::Found),
         _ => Read::Failed,
     }
 }

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::election::machine::{Figures, LONGEST_WORK, Leading, Settings, WhyNot, is_healthy};
+use crate::election::machine::{ElectionFigures, LONGEST_WORK, Leading, Settings, WhyNot, is_healthy};
 use tokio_util::sync::CancellationToken;
 
 use super::Unhealthy;
@@ -45,7 +45,7 @@ pub struct ElectionStatus {
     /// Whether it was ever known who leads: the server has answered that another one holds the lease, or has taken a write of it.
     pub answered: bool,
     /// What was counted.
-    pub figures: Figures,
+    pub figures: ElectionFigures,
     /// How often the actor was built anew after a panic.
     pub restarts: u64,
     /// Whether the election has ended.
@@ -68,7 +68,7 @@ pub(super) struct News {
     pub(super) why_not: WhyNot,
     /// Since when work of a former term keeps it from leading.
     pub(super) kept_since: Option<Duration>,
-    pub(super) figures: Figures,
+    pub(super) figures: ElectionFigures,
     pub(super) last_error: Option<Arc<str>>,
     pub(super) write_error: Option<Arc<str>>,
     /// Since when requests fail.
@@ -135,7 +135,7 @@ impl Cell {
             holder: "".into(),
             why_not: WhyNot::NotBegun,
             kept_since: None,
-            figures: Figures::default(),
+            figures: ElectionFigures::default(),
             last_error: None,
             write_error: None,
             failing_since: None,

@@ -51,10 +51,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::election::{self as actors, MakeLock, unique_identity};
+use crate::election::{self, MakeLock, unique_identity};
 pub use crate::election::{
-    ElectionOver, ElectionStatus, Figures, NotReleased, Settings, SettingsError, Term, TermWork, Unhealthy,
-    Validity, WhyNot,
+    ElectionFigures, ElectionOver, ElectionStatus, NotReleased, Settings, SettingsError, Term, TermWork,
+    Unhealthy, Validity, WhyNot,
 };
 use informer_actors::runtime::Runtime;
 
@@ -74,7 +74,7 @@ mod lock;
 pub enum LeaderElectionError {
     /// The settings do not fit together, or the system has no thread.
     #[error(transparent)]
-    Start(#[from] actors::StartError),
+    Start(#[from] election::StartError),
     /// A name from which no path can be made.
     #[error(transparent)]
     Name(ClientError),
@@ -83,11 +83,11 @@ pub enum LeaderElectionError {
 /// A candidate of an election, and the leader when it has the lease.
 ///
 /// Cloning is cheap. When the last handle is dropped, a term ends at once and the lease is left to run out;
-/// [`shutdown`](crate::election::LeaderElection::shutdown) gives it back. What it can do besides [`Self::guard`] is described at
-/// [`crate::election::LeaderElection`], to which it derefs: `begin`, `is_leader`, `fence`, `acquired`,
+/// [`shutdown`](crate::election::Election::shutdown) gives it back. What it can do besides [`Self::guard`] is described at
+/// [`crate::election::Election`], to which it derefs: `begin`, `is_leader`, `fence`, `acquired`,
 /// `lost`, `health`, `status`, `shutdown`.
 #[derive(Debug, Clone)]
-pub struct LeaderElection(actors::LeaderElection);
+pub struct LeaderElection(election::Election);
 
 /// The settings of an election that is not started yet.
 #[must_use = "a builder does nothing until `start`"]
@@ -191,7 +191,7 @@ impl ForTerm for Client {
 }
 
 impl Deref for LeaderElection {
-    type Target = actors::LeaderElection;
+    type Target = election::Election;
 
     fn deref(&self) -> &Self::Target {
         &self.0
@@ -206,7 +206,7 @@ impl LeaderElectionBuilder {
         self
     }
 
-    /// How long others wait, after they have seen a renewal, before they take the lease. Written in whole seconds, rounded
+    /// How long others wait, after they have seen a renewal, before they take the lease. LeaseWritten in whole seconds, rounded
     /// up. 15 s unless set.
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.settings.lease_duration = duration;
@@ -255,7 +255,7 @@ impl LeaderElectionBuilder {
         Ok(election)
     }
 
-    /// As [`Self::start`], but the candidate takes part only from [`begin`](actors::LeaderElection::begin) on: nothing is
+    /// As [`Self::start`], but the candidate takes part only from [`begin`](election::Election::begin) on: nothing is
     /// asked of the server before. As a part of an [`Operator`](crate::lifecycle::Operator) it begins when the caches are
     /// filled, so that no replica has the lease which cannot work yet. Clients can be guarded before.
     ///
@@ -287,7 +287,7 @@ impl LeaderElectionBuilder {
         let lock: MakeLock = Arc::new(move || {
             Box::new(ServerLock::new(backend.transport(), Arc::clone(&names), Arc::clone(&identity)))
         });
-        Ok(LeaderElection(actors::LeaderElection::declare(&runtime, lease, settings, lock)?))
+        Ok(LeaderElection(election::Election::declare(&runtime, lease, settings, lock)?))
     }
 }
 

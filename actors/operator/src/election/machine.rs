@@ -25,7 +25,7 @@ use std::time::Duration;
 use attempt::{Goal, Step};
 use settings::Observed;
 
-pub use effect::{Effect, Figures, Leading, Moment, Read, WhyNot, Written};
+pub use effect::{Effect, ElectionFigures, Leading, LeaseWritten, Moment, Read, WhyNot};
 pub use settings::{CandidateRecord, JITTER, LeaseRecord, Settings, SettingsError};
 
 mod attempt;
@@ -38,21 +38,21 @@ mod tests;
 /// One candidate. It knows what the server has answered, and nothing of other candidates.
 ///
 /// ```
-/// # use informer_operator::election::machine::{Effect, LeaderElection, Moment, Read, Settings, Written};
+/// # use informer_operator::election::machine::{Effect, ElectionMachine, Moment, Read, Settings, LeaseWritten};
 /// use std::time::Duration;
 /// let at = |seconds| Moment { now: Duration::from_secs(seconds), wall: Duration::ZERO, chance: 0.5 };
-/// let mut candidate = LeaderElection::new(Settings::new("me"));
+/// let mut candidate = ElectionMachine::new(Settings::new("me"));
 /// assert_eq!(candidate.poll_effect(at(0)), Some(Effect::Read));
 /// candidate.handle_read(Read::Absent, at(0));
 /// let Some(Effect::Create(record)) = candidate.poll_effect(at(1)) else { panic!() };
 /// assert_eq!((&*record.holder, record.transitions), ("me", 0));
-/// candidate.handle_written(Written::Done, at(2));
+/// candidate.handle_written(LeaseWritten::Done, at(2));
 /// let leading = candidate.leading(at(2).now).expect("it leads");
 /// assert_eq!(leading.until, Duration::from_secs(11)); // ten seconds after the write was sent
 /// assert_eq!(candidate.leading(leading.until), None);
 /// ```
 #[derive(Debug)]
-pub struct LeaderElection {
+pub struct ElectionMachine {
     settings: Settings,
     observed: Option<Observed>,
     /// The greatest number of transitions that was seen or written.
@@ -84,7 +84,7 @@ pub struct LeaderElection {
     /// Nothing is left to be done about the lease.
     lease_is_done: bool,
     released: bool,
-    figures: Figures,
+    figures: ElectionFigures,
 }
 
 /// A term that has begun.
@@ -95,7 +95,7 @@ struct Term {
     acquired: Duration,
 }
 
-impl LeaderElection {
+impl ElectionMachine {
     /// A candidate that has asked nothing yet. The settings are checked.
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl LeaderElection {
             withdraw_until: Duration::ZERO,
             lease_is_done: false,
             released: false,
-            figures: Figures::default(),
+            figures: ElectionFigures::default(),
         }
     }
 
@@ -223,7 +223,7 @@ impl LeaderElection {
     }
 
     /// What has been counted.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> ElectionFigures {
         self.figures
     }
 
@@ -281,7 +281,7 @@ pub fn is_healthy(settings: &Settings, shown: Option<Leading>, tolerance: Durati
 // fails the lease does not wait for it: it is tried again behind the lease, for at most a lease's duration. What is left
 // then, or after a crash, nobody renews: the server's controller does not choose it, and deletes it in time.
 
-impl LeaderElection {
+impl ElectionMachine {
     /// The next request of the end, if one is due.
     fn begin_release(&mut self, moment: Moment) -> Option<Effect> {
         if !self.releasing {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::actor::{ElectionActor, ElectionSpec};
 use super::cell::Cell;
-use super::{LeaderElection, MakeLock, StartError};
+use super::{Election, MakeLock, StartError};
 use informer_actors::inner::{
     ALONE, ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent, Registrant, Registration,
 };
@@ -34,7 +34,7 @@ pub(super) fn declare(
     lease: Arc<str>,
     settings: Settings,
     lock: MakeLock,
-) -> Result<LeaderElection, StartError> {
+) -> Result<Election, StartError> {
     settings.check().map_err(|source| StartError::Settings { lease: Arc::clone(&lease), source })?;
     let own = runtime.own_arbiter("election");
     let own = own.map_err(|source| StartError::Thread { lease: Arc::clone(&lease), source })?;
@@ -60,7 +60,7 @@ pub(super) fn declare(
         drop(own);
     });
     let stop = Arc::new(cell.stop.clone().drop_guard());
-    Ok(LeaderElection { cell, address, _stop: stop })
+    Ok(Election { cell, address, _stop: stop })
 }
 
 /// The election in the registry of its runtime. After the shutdown of that there is none, and the election stops.

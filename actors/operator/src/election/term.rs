@@ -132,7 +132,7 @@ informer_core::debug_as!(
 /// Sends the requests of an election, one at a time. Made and used on the election's thread.
 pub trait LeaseLock: 'static {
     /// Sends one request. Dropping the future cancels it.
-    fn send(&self, request: Effect) -> LocalBoxFuture<'static, Result<Answer, LockError>>;
+    fn send(&self, request: Effect) -> LocalBoxFuture<'static, Result<LeaseAnswer, LockError>>;
 }
 
 /// Makes the lock, on the election's thread.
@@ -141,13 +141,13 @@ pub type MakeLock = Arc<dyn Fn() -> Box<dyn LeaseLock> + Send + Sync>;
 /// What a lock answers to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "each request has one of these answers")]
-pub enum Answer {
+pub enum LeaseAnswer {
     /// To a read of the lease; `None` if there is none.
     Lease(Option<LeaseRecord>),
     /// To a read of the candidate's registration; `None` if there is none.
     Candidate(Option<CandidateRecord>),
     /// To any write.
-    Written,
+    LeaseWritten,
 }
 
 /// Why a request has failed.

@@ -31,7 +31,7 @@ impl Server {
         self.lease.lock().unwrap().1.clone().expect("a lease")
     }
 
-    fn answer(&self, effect: Effect, known: &AtomicU64) -> Result<Answer, LockError> {
+    fn answer(&self, effect: Effect, known: &AtomicU64) -> Result<LeaseAnswer, LockError> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let mut lease = self.lease.lock().unwrap();
         let (version, record) = &mut *lease;
@@ -44,19 +44,19 @@ impl Server {
             Effect::Create(written) | Effect::Update(written) => {
                 (*version, *record) = (*version + 1, Some(written));
                 known.store(*version, Ordering::Relaxed);
-                return Ok(Answer::Written);
+                return Ok(LeaseAnswer::LeaseWritten);
             }
             other => panic!("{other:?}"),
         }
         known.store(*version, Ordering::Relaxed);
-        Ok(Answer::Lease(record.clone()))
+        Ok(LeaseAnswer::Lease(record.clone()))
     }
 }
 
 struct Lock(Arc<Server>, Arc<AtomicU64>);
 
 impl LeaseLock for Lock {
-    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<Answer, LockError>> {
+    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<LeaseAnswer, LockError>> {
         let (server, known) = (Arc::clone(&self.0), Arc::clone(&self.1));
         Box::pin(async move {
             sleep(Duration::from_millis(5)).await;
@@ -70,13 +70,13 @@ impl LeaseLock for Lock {
     }
 }
 
-fn candidate_with(runtime: &Runtime, server: &Arc<Server>, settings: Settings) -> LeaderElection {
+fn candidate_with(runtime: &Runtime, server: &Arc<Server>, settings: Settings) -> Election {
     let server = Arc::clone(server);
     let make: MakeLock = Arc::new(move || Box::new(Lock(Arc::clone(&server), Arc::default())));
-    LeaderElection::start(runtime, "shop/operator", settings, make).expect("it starts")
+    Election::start(runtime, "shop/operator", settings, make).expect("it starts")
 }
 
-fn candidate(runtime: &Runtime, server: &Arc<Server>, identity: &str) -> LeaderElection {
+fn candidate(runtime: &Runtime, server: &Arc<Server>, identity: &str) -> Election {
     candidate_with(runtime, server, Settings::new(identity))
 }
 
@@ -162,7 +162,7 @@ fn le_08_a_term_that_the_actor_has_not_ended_when_its_lease_and_the_tolerance_ar
         let guard = Validity::of_any_term(Arc::clone(&cell));
         let until = cell.now() + 10 * SECOND;
         let leading = Some(Leading { fence: 0, until });
-        let (figures, holder) = (Figures::default(), "me".into());
+        let (figures, holder) = (ElectionFigures::default(), "me".into());
         cell.publish(News {
             leading,
             holder,
@@ -216,8 +216,7 @@ fn a_declared_election_asks_nothing_until_it_begins_also_if_its_actor_dies() {
             let server: Arc<Server> = Arc::default();
             let lock = (Arc::clone(&server), Arc::default());
             let make: MakeLock = Arc::new(move || Box::new(Lock(Arc::clone(&lock.0), Arc::clone(&lock.1))));
-            let declared =
-                || LeaderElection::declare(&runtime, "shop/operator", Settings::new("me"), make.clone());
+            let declared = || Election::declare(&runtime, "shop/operator", Settings::new("me"), make.clone());
             let (leader, other) = (declared().expect("it starts"), declared().expect("it starts"));
             sleep(60 * SECOND).await;
             assert_eq!((server.asked.load(Ordering::Relaxed), leader.health(Duration::ZERO)), (0, Ok(())));
@@ -280,7 +279,7 @@ fn settings_that_do_not_fit_together_are_refused_and_every_wait_ends_with_the_ru
         let server: Arc<Server> = Arc::default();
         let broken = Settings { renew_deadline: 60 * SECOND, ..Settings::new("me") };
         let make: MakeLock = Arc::new(|| unreachable!("it does not start"));
-        let error = LeaderElection::start(&runtime, "shop/operator", broken, make).expect_err("too long");
+        let error = Election::start(&runtime, "shop/operator", broken, make).expect_err("too long");
         assert_eq!(
             error.to_string(),
             "leader election shop/operator: lease duration 15s is not longer than the renew deadline 1m"
@@ -334,7 +333,7 @@ fn le_09_health_and_status_are_read_by_other_threads_while_the_lease_is_renewed(
 struct Blocking(Lock, Arc<Mutex<(std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>)>>);
 
 impl LeaseLock for Blocking {
-    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<Answer, LockError>> {
+    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<LeaseAnswer, LockError>> {
         if matches!(effect, Effect::Update(_)) {
             let (blocked, release) = &*self.1.lock().unwrap();
             blocked.send(()).unwrap();
@@ -353,8 +352,7 @@ fn every_wait_ends_although_the_thread_of_the_election_is_blocked() {
     let make: MakeLock = Arc::new(move || {
         Box::new(Blocking(Lock(Arc::clone(&server), Arc::default()), Arc::clone(&channels)))
     });
-    let leader =
-        LeaderElection::start(&runtime, "shop/operator", Settings::new("me"), make).expect("it starts");
+    let leader = Election::start(&runtime, "shop/operator", Settings::new("me"), make).expect("it starts");
     let waiting = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     waiting.block_on(async {
         let term = leader.acquired().await.expect("it leads");

@@ -16,7 +16,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::events::machine::{Answer, Recorder, Request};
+use crate::events::machine::{Answer, EventRequest, RecorderMachine};
 use actix::dev::OneshotSender;
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
 use futures_util::FutureExt;
@@ -44,13 +44,13 @@ impl Handler<Flushed> for Runner<Inside> {
 }
 
 impl Run for Inside {
-    type Machine = Recorder;
+    type Machine = RecorderMachine;
     /// Those who wait for a flush.
     type Waiting = Vec<OneshotSender<()>>;
 
     const SITES: [Site; 2] = [Site::RecorderStarted, Site::RecorderLook];
 
-    fn locked(&self) -> &Locked<Recorder> {
+    fn locked(&self) -> &Locked<RecorderMachine> {
         &self.content
     }
 
@@ -75,7 +75,7 @@ impl Run for Inside {
     }
 }
 
-fn send(runner: &Runner<Inside>, request: Request, ctx: &mut Context<Runner<Inside>>) {
+fn send(runner: &Runner<Inside>, request: EventRequest, ctx: &mut Context<Runner<Inside>>) {
     let (id, sink) = (request.id, Arc::clone(&runner.run.sink));
     let sent = AssertUnwindSafe(async move { sink.send(request).await }).catch_unwind();
     let answered = sent.into_actor(runner).map(move |answer, runner: &mut Runner<Inside>, ctx| {

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::events::machine::{At, Figures, Recorder, WARN_EVERY};
+use crate::events::machine::{At, RecorderFigures, RecorderMachine, WARN_EVERY};
 use informer_core::reflector::Moment;
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
@@ -21,13 +21,13 @@ use informer_actors::inner::{Locked, Machine, Registrant};
 /// What the actor has, too.
 pub(super) struct Inside {
     pub(super) name: Arc<str>,
-    pub(super) content: Locked<Recorder>,
+    pub(super) content: Locked<RecorderMachine>,
     pub(super) sink: Arc<dyn EventSink>,
     /// Cancelled when nothing of the actor exists any more.
     pub(super) over: CancellationToken,
 }
 
-impl Machine for Recorder {
+impl Machine for RecorderMachine {
     fn is_sound(&self) -> bool {
         self.check().is_ok()
     }
@@ -39,7 +39,7 @@ impl Machine for Recorder {
 
 impl Inside {
     /// Calls the machine.
-    pub(super) fn with<R>(&self, call: impl FnOnce(&mut Recorder, At) -> R) -> R {
+    pub(super) fn with<R>(&self, call: impl FnOnce(&mut RecorderMachine, At) -> R) -> R {
         self.content.with(|recorder, moment| {
             let wall = self.content.clock().wall_time().duration_since(UNIX_EPOCH);
             call(recorder, At { moment, wall: wall.unwrap_or(Duration::ZERO) })
@@ -65,7 +65,7 @@ pub struct RecorderReport {
     /// Its name: the one it was given, or that with a number, if a live recorder of the runtime had it.
     pub name: Arc<str>,
     /// What is measured.
-    pub figures: Figures,
+    pub figures: RecorderFigures,
 }
 
 /// A recorder as its runtime knows it.

@@ -13,14 +13,16 @@
 
 use std::time::Duration;
 
-use crate::events as actors;
-pub use crate::events::machine::{DropReason, Emitted, Event, EventType, Figures, LastError, Reference};
+use crate::events;
+pub use crate::events::machine::{
+    DropReason, Emitted, Event, EventType, LastError, RecorderFigures, Reference,
+};
 use crate::events::machine::{RecorderConfig, Repeats};
 use informer_actors::runtime::Runtime;
 
 pub use self::regarding::{Cached, Dynamic, Referenced, Regarding, Typed};
 use self::sink::Sink;
-pub use actors::NotFlushed;
+pub use crate::events::NotFlushed;
 use informer_client::{Client, LabelSelector};
 
 mod regarding;
@@ -69,7 +71,7 @@ pub enum RecorderError {
 /// ```
 #[derive(Clone)]
 pub struct Recorder {
-    inner: actors::Recorder,
+    inner: events::EventRecorder,
 }
 
 /// The settings of a recorder that is not started yet. The defaults are client-go's.
@@ -146,7 +148,7 @@ impl Recorder {
     }
 
     /// What is measured: sent, repeated, dropped by reason, the newest failure.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> RecorderFigures {
         self.inner.figures()
     }
 
@@ -262,7 +264,7 @@ impl RecorderBuilder {
             return Err(RecorderError::Instance(instance));
         }
         let sink = Sink::new(client, (&controller, &instance), config.repeats);
-        let inner = actors::Recorder::start(&runtime, controller, config, sink);
+        let inner = events::EventRecorder::start(&runtime, controller, config, sink);
         let inner = match spam_key {
             Some(key) => inner.spam_key(key),
             None => inner,

@@ -2,7 +2,7 @@
 //!
 //! Answers "what follows from one more event?". Repeats are counted in one event of the server; many that differ only in
 //! their notes share one; an object that has too many loses some. It sends nothing and reads no clock. Invariants, which
-//! [`Recorder::check`] tests:
+//! [`RecorderMachine::check`] tests:
 //! 1. What was accepted is told, dropped with a reason that is counted, or still waits.
 //! 2. At most as many events as the configuration says wait for their request or its answer, and so many are remembered.
 //! 3. An event has one request at a time; the next one says all that has happened until then.
@@ -24,7 +24,7 @@ use record::{Record, State};
 use series::{Lru, Similar};
 
 pub use event::{COMBINED, Event, EventType, InvalidEvent, MOST_NOTE, MOST_WORD, Reference};
-pub use record::{DropReason, Figures, LastError, Repeats, Request, RequestId, Verb};
+pub use record::{DropReason, EventRequest, LastError, RecorderFigures, Repeats, RequestId, Verb};
 pub use sending::{Answer, WARN_EVERY, Warning};
 
 mod event;
@@ -103,10 +103,10 @@ pub enum Emitted {
 /// The recorder; the module's documentation describes it.
 ///
 /// ```
-/// # use informer_operator::events::machine::{At, Emitted, Event, EventType, Recorder, RecorderConfig, Reference, Verb, Answer};
+/// # use informer_operator::events::machine::{At, Emitted, Event, EventType, RecorderMachine, RecorderConfig, Reference, Verb, Answer};
 /// # use informer_core::reflector::Moment;
 /// use std::time::Duration;
-/// let mut recorder = Recorder::new(RecorderConfig::default());
+/// let mut recorder = RecorderMachine::new(RecorderConfig::default());
 /// let at = At { moment: Moment { now: Duration::ZERO, chance: 0.0 }, wall: Duration::from_secs(1_700_000_000) };
 /// let pod = Reference { kind: "Pod".into(), name: "web".into(), ..Reference::default() };
 /// let event = Event::new(pod, EventType::Normal, "Started", "Start", "it runs");
@@ -118,7 +118,7 @@ pub enum Emitted {
 /// let request = recorder.next_request(at).expect("the repeat begins a series");
 /// assert_eq!((request.verb, request.count), (Verb::Patch, 2));
 /// ```
-pub struct Recorder {
+pub struct RecorderMachine {
     config: RecorderConfig,
     records: BTreeMap<u64, Record>,
     known: Lru<Arc<Identity>, u64>,
@@ -128,14 +128,14 @@ pub struct Recorder {
     in_flight: BTreeSet<u64>,
     /// When each known series is looked at next.
     timers: BTreeSet<(Duration, u64)>,
-    figures: Figures,
+    figures: RecorderFigures,
     warning: sending::Warnings,
     is_closed: bool,
     next_id: u64,
     last_stamp: u64,
 }
 
-impl Recorder {
+impl RecorderMachine {
     /// An empty one. Numbers that cannot be are raised: each bound is at least one.
     pub fn new(config: RecorderConfig) -> Self {
         let queue = config.queue.max(1);
@@ -155,7 +155,7 @@ impl Recorder {
             lines: NamespaceLines::default(),
             in_flight: BTreeSet::new(),
             timers: BTreeSet::new(),
-            figures: Figures::default(),
+            figures: RecorderFigures::default(),
             warning: sending::Warnings::default(),
             is_closed: false,
             next_id: 0,
@@ -296,8 +296,8 @@ impl Recorder {
     }
 
     /// What is measured.
-    pub fn figures(&self) -> Figures {
-        Figures {
+    pub fn figures(&self) -> RecorderFigures {
+        RecorderFigures {
             waiting: self.lines.len(),
             in_flight: self.in_flight.len(),
             known: self.known.len(),
@@ -316,13 +316,13 @@ impl Recorder {
     }
 }
 
-informer_core::debug_as!(Recorder, self, figures = self.figures());
+informer_core::debug_as!(RecorderMachine, self, figures = self.figures());
 
 // Whether the parts of a recorder fit together.
 //
 // Checked by tests, and by the actor after a panic.
 
-impl Recorder {
+impl RecorderMachine {
     /// Tests the invariants.
     ///
     /// # Errors

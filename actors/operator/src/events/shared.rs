@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::events::machine::{Recorder, RecorderConfig};
+use crate::events::machine::{RecorderConfig, RecorderMachine};
 use actix::Addr;
 use informer_core::restart::{RestartPolicy, Role};
 use informer_core::words::Brief;
@@ -62,7 +62,8 @@ pub(super) fn start(
     let (owner, stop) = (Arc::new(RecorderOwner(Arc::clone(&name))), CancellationToken::new());
     let parent =
         Parent::start(&name, owner, Group::none(), runtime, (RestartPolicy::default(), stop.clone()));
-    let content = Locked::new(Recorder::new(config), (parent.arbiter.clock().clone(), runtime.chance()));
+    let content =
+        Locked::new(RecorderMachine::new(config), (parent.arbiter.clock().clone(), runtime.chance()));
     let inside = Arc::new(Inside { name, content, sink, over: CancellationToken::new() });
     let spec = (Arc::clone(&inside), parent.faults.clone());
     let Mailbox(address, inbox) = Mailbox::<Runner<Inside>>::new();

@@ -38,7 +38,7 @@ impl Server {
         locked(&self.0).events.iter().map(|(_, reason, count)| (reason.clone(), *count)).collect()
     }
 
-    fn answer(&self, request: Request) -> Answer {
+    fn answer(&self, request: EventRequest) -> Answer {
         let mut state = locked(&self.0);
         state.at_once -= 1;
         if state.is_down {
@@ -61,7 +61,7 @@ impl Server {
 }
 
 impl EventSink for Server {
-    fn send(&self, request: Request) -> LocalBoxFuture<'static, Answer> {
+    fn send(&self, request: EventRequest) -> LocalBoxFuture<'static, Answer> {
         let server = self.clone();
         let mut state = locked(&self.0);
         let (panics, latency) = (state.panics_on == Some(&*request.event.reason), state.latency);
@@ -82,9 +82,9 @@ fn event(reason: &str) -> Event {
     Event::new(pod, EventType::Normal, reason, "Act", "it")
 }
 
-fn started(runtime: &Runtime) -> (Recorder, Server) {
+fn started(runtime: &Runtime) -> (EventRecorder, Server) {
     let server = Server::default();
-    (Recorder::start(runtime, "test", RecorderConfig::default(), server.clone()), server)
+    (EventRecorder::start(runtime, "test", RecorderConfig::default(), server.clone()), server)
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl OperatorBuilder {
 
     /// The election that decides whether this process leads, by [`PartContext::leads`](super::PartContext::leads). It
     /// starts when the caches are filled, and so does the leader's work: a declared
-    /// [`LeaderElection`](crate::election::LeaderElection) takes part from then on. One that was started takes part
+    /// [`Election`](crate::election::Election) takes part from then on. One that was started takes part
     /// from its own start, and may have the lease before the caches are filled. It ends when the leader's work has ended.
     pub fn election(self, part: impl Part) -> Self {
         self.part(Phase::Election, part)

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::lifecycle::machine::{Action, Ended, Life, Lifecycle, PartId};
+use crate::lifecycle::machine::{Action, Life, Lifecycle, PartEnded, PartId};
 use informer_core::reflector::Moment;
 use informer_core::restart::Exit;
 use tokio_util::sync::CancellationToken;
@@ -119,7 +119,7 @@ impl Shared {
     }
 
     /// Nothing of this life is left.
-    pub(super) fn ended(&self, life: Life, exit: &Exit) -> Option<Ended> {
+    pub(super) fn ended(&self, life: Life, exit: &Exit) -> Option<PartEnded> {
         let (_left, ended) = self.content.with(|content, at| {
             let left = content.knows(life).then(|| content.lives.remove(&life.part));
             (left, content.lifecycle.handle_ended(life, exit, at))

@@ -18,11 +18,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use state::{DrainLimits, Ended, PartState, Phase, Stage};
+pub use state::{DrainLimits, PartEnded, PartState, Phase, Stage};
 
 use informer_core::backoff::BackoffPolicy;
 use informer_core::reflector::Moment;
-use informer_core::restart::{Exit, OnFailure, RestartPolicy, Verdict};
+use informer_core::restart::{Exit, OnFailure, RestartPolicy, RestartVerdict};
 use state::{Part, Run};
 
 mod state;
@@ -127,7 +127,7 @@ impl Lifecycle {
     }
 
     /// Nothing of this life is left. Gives what follows, for the log.
-    pub fn handle_ended(&mut self, life: Life, exit: &Exit, at: Moment) -> Option<Ended> {
+    pub fn handle_ended(&mut self, life: Life, exit: &Exit, at: Moment) -> Option<PartEnded> {
         let is_running = self.stage == Stage::Running;
         let part = self.living(life)?;
         let ended = match part.run {
@@ -135,23 +135,23 @@ impl Lifecycle {
             Run::Ending { lease_lost: true, .. } => {
                 let clean = !part.was_given_up;
                 part.run = if is_running { Run::Off } else { Run::Stopped { clean } };
-                Ended::LeaseLost
+                PartEnded::LeaseLost
             }
             // It is told to end what it holds when its phase stops.
             Run::Runs { .. } if part.holds && *exit != Exit::Finished => {
                 (part.run, part.was_given_up) = (Run::Off, true);
                 part.note(exit);
-                Ended::Drained
+                PartEnded::Drained
             }
             Run::Draining { .. } | Run::Runs { .. } => {
                 let clean = matches!(exit, Exit::Finished | Exit::Asked) && !part.was_given_up;
                 part.run = Run::Stopped { clean };
                 part.note(exit);
-                Ended::Drained
+                PartEnded::Drained
             }
             _ => {
                 part.run = Run::Stopped { clean: false };
-                Ended::TimeOver
+                PartEnded::TimeOver
             }
         };
         part.since = at.now;
@@ -323,20 +323,20 @@ impl Lifecycle {
 
 impl Part {
     /// A part has ended by itself.
-    fn fail(&mut self, exit: &Exit, at: Moment) -> Ended {
+    fn fail(&mut self, exit: &Exit, at: Moment) -> PartEnded {
         self.note(exit);
         match self.history.decide(OnFailure::RestartAlone, exit, at) {
-            Verdict::Restart { after } | Verdict::RestartGroup { after } => {
+            RestartVerdict::Restart { after } | RestartVerdict::RestartGroup { after } => {
                 self.run = Run::Backoff { until: at.now.saturating_add(after) };
-                Ended::Restarts { after }
+                PartEnded::Restarts { after }
             }
-            Verdict::GiveUp { reason } => {
+            RestartVerdict::GiveUp { reason } => {
                 (self.run, self.was_given_up) = (Run::GivenUp, true);
-                Ended::GivenUp { reason }
+                PartEnded::GivenUp { reason }
             }
-            Verdict::Done => {
+            RestartVerdict::Done => {
                 (self.run, self.was_ready) = (Run::Done, true);
-                Ended::Done
+                PartEnded::Done
             }
         }
     }

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use crate::lifecycle::machine::{Ended, Life, PartId};
+use crate::lifecycle::machine::{Life, PartEnded, PartId};
 use futures_util::FutureExt;
 use informer_core::restart::Exit;
 use informer_core::words::{Brief, QUOTED, one_line};
@@ -95,7 +95,7 @@ impl Drop for EndNotice {
     }
 }
 
-fn log((operator, part): (&str, &str), exit: &Exit, ended: &Ended) {
+fn log((operator, part): (&str, &str), exit: &Exit, ended: &PartEnded) {
     let why = match exit {
         Exit::Failed(why) => format!("has failed: {}", one_line(why, QUOTED)),
         Exit::Panicked(text) => format!("has panicked: {}", one_line(text, QUOTED)),
@@ -103,16 +103,16 @@ fn log((operator, part): (&str, &str), exit: &Exit, ended: &Ended) {
     };
     let is_failure = matches!(exit, Exit::Failed(_) | Exit::Panicked(_));
     match ended {
-        Ended::Restarts { after } => {
+        PartEnded::Restarts { after } => {
             tracing::warn!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} {why}; it starts again in {}, and nothing else is touched", Brief(*after));
         }
-        Ended::GivenUp { .. } => {
+        PartEnded::GivenUp { .. } => {
             tracing::error!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} {why}; it is not started again");
         }
-        Ended::LeaseLost => {
+        PartEnded::LeaseLost => {
             tracing::warn!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} was dropped, because the lease is lost; it starts again with the next one");
         }
-        Ended::TimeOver => {
+        PartEnded::TimeOver => {
             tracing::warn!(target: "actix_informer::operator", %operator, %part, "operator {operator}: {part} was dropped, because its time to drain was over");
         }
         _ if is_failure => {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use actix::Addr;
 
-use crate::queue::machine::{Merge, WorkQueue};
+use crate::queue::machine::{Merge, QueueMachine};
 use informer_core::reflector::Moment;
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +36,7 @@ pub(super) struct Shared<K: QueueKey, P: QueueNote> {
 }
 
 pub(super) struct Content<K, P: Merge> {
-    pub(super) queue: WorkQueue<K, P>,
+    pub(super) queue: QueueMachine<K, P>,
     pub(super) limiter: CaughtLimiter<K>,
 }
 
@@ -54,20 +54,20 @@ impl<K: QueueKey, P: QueueNote> Inside<K, P> {
     /// Calls the queue.
     pub(super) fn with<R>(
         &self,
-        call: impl FnOnce(&mut WorkQueue<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
+        call: impl FnOnce(&mut QueueMachine<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> R {
         self.content.with(|Content { queue, limiter }, moment| call(queue, limiter, moment))
     }
 
     /// Ends every wait: nothing is added or handed out any more.
     pub(super) fn end(&self) {
-        self.discard(WorkQueue::force);
+        self.discard(QueueMachine::force);
         self.over.cancel();
     }
 
     /// Shuts the queue down in this way, and discards what is not handed out any more: a part at a time, so that others get
     /// the lock in between. Returns how many keys were discarded.
-    pub(super) fn discard(&self, how: impl FnOnce(&mut WorkQueue<K, P>)) -> usize {
+    pub(super) fn discard(&self, how: impl FnOnce(&mut QueueMachine<K, P>)) -> usize {
         self.with(|queue, _, _| how(queue));
         let part = || self.with(|queue, _, _| queue.discard_some());
         std::iter::repeat_with(part).take_while(|count| *count > 0).sum()

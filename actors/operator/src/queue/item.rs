@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::queue::machine::{Priority, RateLimiter, Taken, WorkQueue};
+use crate::queue::machine::{Priority, QueueMachine, RateLimiter, Taken};
 use actix::Message;
 use informer_core::reflector::Moment;
 
@@ -94,7 +94,7 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     }
 
     /// The work begins only now, in this call, which is given what was noted of the key; nothing is from then on.
-    pub(crate) fn begin<R>(&mut self, how: impl FnOnce(&mut WorkQueue<K, P>, &K, P) -> R) -> R {
+    pub(crate) fn begin<R>(&mut self, how: impl FnOnce(&mut QueueMachine<K, P>, &K, P) -> R) -> R {
         let note = self.note();
         self.home.inside.with(|queue, _, _| how(queue, self.key(), note))
     }
@@ -123,7 +123,7 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
     /// The key comes back, in this call, unless it has.
     pub(crate) fn back<R>(
         &mut self,
-        how: impl FnOnce(&mut WorkQueue<K, P>, &K, &mut CaughtLimiter<K>, Moment) -> R,
+        how: impl FnOnce(&mut QueueMachine<K, P>, &K, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> Option<R> {
         let key = &self.taken.as_ref()?.key;
         // It is taken away when the key is back: a panic before leaves it to the drop.

@@ -1,7 +1,7 @@
 //! A queue of keys to be worked on: each key waits once, and is handed out to one worker at a time.
 //!
 //! Answers "which key is next, and when is it time to ask again?" for every kind of key. It holds no objects, reads no
-//! clock and decides no delays after failures (`limiter.rs`). Invariants, which [`WorkQueue::check`] tests:
+//! clock and decides no delays after failures (`limiter.rs`). Invariants, which [`QueueMachine::check`] tests:
 //! 1. A key that was added is handed out, later than the add; several adds before that are one.
 //! 2. A key that is being processed is not handed out. If it is added meanwhile, it is handed out once more after it
 //!    has come back.
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub use backoff::{KeyBackoff, KeyBackoffPolicy};
 pub use delays::{MOST_DUE, MOST_PERIODS};
-pub use figures::{Figures, Measured};
+pub use figures::{Measured, QueueFigures};
 pub use limiter::{
     Bucket, ExponentialPerKey, FastSlow, MaxOf, MaxWait, RateLimiter, TooLong, default_limiter,
 };
@@ -78,10 +78,10 @@ pub struct Taken<K, P = ()> {
 /// The queue; the module's documentation describes it. Times are since the start of the runtime.
 ///
 /// ```
-/// # use informer_operator::queue::machine::{Priority, WorkQueue};
+/// # use informer_operator::queue::machine::{Priority, QueueMachine};
 /// use std::time::Duration;
 /// let at = Duration::from_millis;
-/// let mut queue = WorkQueue::<&str>::new();
+/// let mut queue = QueueMachine::<&str>::new();
 /// for key in ["foo", "bar", "foo"] {
 ///     queue.add(key, Priority::Normal, at(0));
 /// }
@@ -94,7 +94,7 @@ pub struct Taken<K, P = ()> {
 /// queue.done(&"foo", at(9));
 /// assert_eq!(queue.take(at(9)).map(|taken| taken.key), Some("foo"));
 /// ```
-pub struct WorkQueue<K, P: Merge = ()> {
+pub struct QueueMachine<K, P: Merge = ()> {
     slots: Slots<K, P>,
     /// Slots by their keys.
     by_key: SortedIds,
@@ -116,7 +116,7 @@ pub struct WorkQueue<K, P: Merge = ()> {
     phase: Phase,
 }
 
-impl<K: Ord + Clone> WorkQueue<K> {
+impl<K: Ord + Clone> QueueMachine<K> {
     /// An empty queue in which all keys are of one lane.
     pub fn new() -> Self {
         Self::with_lanes(|_, _| Ordering::Equal)
@@ -128,8 +128,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 }
 
-impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
-    /// As [`WorkQueue::with_lanes`], with notes. At most so many keys have notes with memory of their own.
+impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
+    /// As [`QueueMachine::with_lanes`], with notes. At most so many keys have notes with memory of their own.
     pub fn noting(order: LaneOrder<K>, most: usize) -> Self {
         Self {
             slots: Slots::default(),
@@ -359,7 +359,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     }
 }
 
-impl WorkQueue<ObjectKey> {
+impl QueueMachine<ObjectKey> {
     /// An empty queue in which the namespaces of all clusters take turns.
     pub fn by_namespace() -> Self {
         Self::with_lanes(namespace_order)
@@ -371,13 +371,13 @@ pub fn namespace_order(one: &ObjectKey, other: &ObjectKey) -> Ordering {
     one.scope().cmp(&other.scope())
 }
 
-impl<K: Ord + Clone> Default for WorkQueue<K> {
+impl<K: Ord + Clone> Default for QueueMachine<K> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-informer_core::debug_as!([K, P: Merge] WorkQueue<K, P>, self,
+informer_core::debug_as!([K, P: Merge] QueueMachine<K, P>, self,
     phase = self.phase,
     waiting = self.lines.len(),
     delayed = self.delays.len(),

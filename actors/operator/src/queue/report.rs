@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::queue::machine::Figures;
+use crate::queue::machine::QueueFigures;
 use tokio_util::sync::CancellationToken;
 
 use super::content::Inside;
@@ -21,7 +21,7 @@ pub struct QueueReport {
     /// Its name: the one it was given, or that with a number, if a live queue of the runtime had it.
     pub name: Arc<str>,
     /// What is measured.
-    pub figures: Figures,
+    pub figures: QueueFigures,
     /// How often its content was built anew from its keys, after a panic in the order or the clone of keys.
     pub rebuilt: u64,
     /// How often its rate limiter has panicked.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::queue::machine::WorkQueue;
+use crate::queue::machine::QueueMachine;
 use informer_core::restart::{RestartPolicy, Role};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ struct QueueOwner(Arc<str>);
 pub(super) fn start<K: QueueKey, P: QueueNote>(
     runtime: &Runtime,
     name: Arc<str>,
-    queue: WorkQueue<K, P>,
+    queue: QueueMachine<K, P>,
     limiter: Limiter<K>,
 ) -> Shared<K, P> {
     // Without a registration the runtime was shut down: the actor never starts, and the queue is over at once.

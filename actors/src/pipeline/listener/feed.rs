@@ -3,14 +3,14 @@
 //! Answers "where does the next Listener go on if this one dies?". Invariants:
 //! 1. It outlives its Listener. What the next Listener delivers from the last settled state on, and what it is told at its
 //!    start of what was taken after that state, misses nothing.
-//! 2. Its lock is held for one step of [`Progress`], by one Listener at a time; objects are freed outside of it.
+//! 2. Its lock is held for one step of [`FeedProgress`], by one Listener at a time; objects are freed outside of it.
 //!
 //! Read next: `delivery.rs`, which calls it.
 
 use std::sync::Mutex;
 
 use informer_core::delta::Change;
-use informer_core::listener::Progress;
+use informer_core::listener::FeedProgress;
 use informer_core::meta::ObjectKey;
 use informer_core::snapshot::Snapshot;
 
@@ -22,7 +22,7 @@ type TakeFn<S> = Box<dyn Fn(&Change<S>) + Send + Sync>;
 /// Takes the keys that changes concern. It outlives its Listener: the next one goes on where that has been.
 pub struct Feed<S: Body> {
     take: TakeFn<S>,
-    progress: Mutex<Progress<S>>,
+    progress: Mutex<FeedProgress<S>>,
 }
 
 impl<S: Body> Feed<S> {
@@ -43,12 +43,12 @@ impl<S: Body> Feed<S> {
     }
 
     /// All changes up to this state were taken. Gives what was known before, to be freed.
-    pub(super) fn settle(&self, state: &Snapshot<S>) -> Option<Progress<S>> {
+    pub(super) fn settle(&self, state: &Snapshot<S>) -> Option<FeedProgress<S>> {
         locked(&self.progress).settle(state)
     }
 
     /// No Listener goes on from here. Gives what was known, to be freed.
-    pub fn forget(&self) -> Progress<S> {
+    pub fn forget(&self) -> FeedProgress<S> {
         std::mem::take(&mut *locked(&self.progress))
     }
 

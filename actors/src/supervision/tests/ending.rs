@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use informer_core::restart::Verdict;
+use informer_core::restart::RestartVerdict;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +19,7 @@ fn started(
     parent: &Arc<Parent>,
     stop: CancellationToken,
     notes: &Notes,
-) -> (actix::Addr<Noting>, oneshot::Receiver<Option<Verdict>>) {
+) -> (actix::Addr<Noting>, oneshot::Receiver<Option<RestartVerdict>>) {
     let Mailbox(address, inbox) = Mailbox::new();
     let (ended, end) = oneshot::channel();
     let context = ChildContext { stop: StopOn::Token(stop), ..parent.context("child", ALONE) };
@@ -37,11 +37,11 @@ fn a_child_ends_with_its_own_scope_with_its_parent_or_when_nobody_holds_its_addr
         let (third, third_end) = started(&parent, parent.stop.child_token(), &notes);
         settle().await;
         drop(third);
-        assert_eq!(third_end.await, Ok(Some(Verdict::Done)));
+        assert_eq!(third_end.await, Ok(Some(RestartVerdict::Done)));
         scope.cancel();
-        assert_eq!(first_end.await, Ok(Some(Verdict::Done)));
+        assert_eq!(first_end.await, Ok(Some(RestartVerdict::Done)));
         parent.stop.cancel();
-        assert_eq!(second_end.await, Ok(Some(Verdict::Done)));
+        assert_eq!(second_end.await, Ok(Some(RestartVerdict::Done)));
         parent.tasks.close();
         parent.tasks.wait().await;
         assert_eq!(notes.read().iter().filter(|line| *line == "dropped").count(), 3);
@@ -57,7 +57,7 @@ fn a_child_that_waits_out_its_backoff_ends_at_the_stop_at_once() {
         say(&actor, &["die"]).await;
         let before = runtime.now();
         parent.stop.cancel();
-        assert_eq!(end.await, Ok(Some(Verdict::Done)));
+        assert_eq!(end.await, Ok(Some(RestartVerdict::Done)));
         assert_eq!(runtime.now(), before);
     });
 }
@@ -70,7 +70,7 @@ fn a_panic_while_a_child_is_dropped_does_not_hide_its_end() {
         let (_actor, end) = started(&parent, parent.stop.clone(), &notes);
         settle().await;
         parent.stop.cancel();
-        assert_eq!(end.await, Ok(Some(Verdict::Done)));
+        assert_eq!(end.await, Ok(Some(RestartVerdict::Done)));
         parent.tasks.close();
         parent.tasks.wait().await;
     });

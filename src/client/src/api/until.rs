@@ -16,13 +16,13 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use informer_core::list_watch_error::ErrorClass;
 use informer_core::meta::Uid;
-use informer_core::until::{Held, Seen};
+use informer_core::until::{Decided, Seen};
 use kube_core::params::{ListParams, WatchParams};
 use kube_core::{Resource, WatchEvent};
 use serde::de::DeserializeOwned;
 
 use super::Api;
-use super::machine::resume::{Next, WatchResume};
+use super::machine::resume::{AfterEnd, WatchResume};
 use super::retry::{chance, class_of, is_final};
 use crate::error::Error;
 use crate::scope::selector_value;
@@ -76,8 +76,8 @@ impl Progress {
         self.error = None;
         let held = self.seen.handle_state(object.as_ref(), identity, condition);
         Ok(match held.map_err(UntilError::Condition)? {
-            Held::ByState => Some(object),
-            Held::ByAbsence => Some(None),
+            Decided::ByState => Some(object),
+            Decided::ByAbsence => Some(None),
             _ => None,
         })
     }
@@ -205,8 +205,8 @@ where
     async fn wait_before_list(&self, lists: &mut WatchResume, class: ErrorClass) -> Result<(), Error> {
         let class = if class == ErrorClass::Relist { ErrorClass::Retry } else { class };
         match lists.handle_failure(class, chance(&self.client)) {
-            Next::OpenAfter(wait) => self.client.sleep(wait).await,
-            Next::ListAgain => Ok(()),
+            AfterEnd::OpenAfter(wait) => self.client.sleep(wait).await,
+            AfterEnd::ListAgain => Ok(()),
         }
     }
 }

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 use super::Api;
 use super::exchange::{accepting, asked_by, checked, decoded, not_made, unexpected_answer};
-use super::machine::resume::{Next, WatchResume};
+use super::machine::resume::{AfterEnd, WatchResume};
 use super::retry::{chance, class_of};
 use crate::error::{Error, Refused, status};
 use crate::scope::check_selectors;
@@ -189,9 +189,9 @@ impl<K> Watch<K> {
         });
     }
 
-    fn follow(&mut self, next: Next) {
+    fn follow(&mut self, next: AfterEnd) {
         match next {
-            Next::OpenAfter(wait) => self.wait(wait),
+            AfterEnd::OpenAfter(wait) => self.wait(wait),
             _ => self.connection = Connection::Ended,
         }
     }

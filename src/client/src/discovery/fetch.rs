@@ -18,7 +18,7 @@ use http::{Request, Response, header};
 
 use super::documents::{self, DocumentError, legacy};
 use super::error::DiscoveryError;
-use super::memory::{Begun, Memory, Roots, Tagged};
+use super::memory::{Begun, Memory, Tagged, TaggedRoots};
 use super::model::{DiscoveredGroup, FailedGroupVersion, ServerResources, group_version};
 use crate::client::Client;
 use crate::error::Error;
@@ -44,7 +44,7 @@ pub(super) const ROOTS: [&str; 2] = ["/api", "/apis"];
 /// What a server answered.
 pub(super) struct Fetched {
     pub(super) resources: ServerResources,
-    pub(super) roots: Roots,
+    pub(super) roots: TaggedRoots,
     /// The bodies of the aggregated answers with their ETags, for a cache on disk. `None` where nothing has changed.
     pub(super) bodies: [Option<Response<Bytes>>; 2],
     pub(super) is_aggregated: bool,

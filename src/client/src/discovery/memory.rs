@@ -33,7 +33,7 @@ use crate::warning::OnceInAWhile;
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) resources: Arc<ServerResources>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: KeptOrigin,
 }
 
 /// An answer to `/api` or `/apis` with the ETag by which the server recognizes it.
@@ -45,7 +45,7 @@ pub(crate) struct Tagged {
 }
 
 /// The answers to `/api` and `/apis`, where the server has tagged them.
-pub(crate) type Roots = [Option<Tagged>; 2];
+pub(crate) type TaggedRoots = [Option<Tagged>; 2];
 
 /// How discovery of a client is doing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ struct State {
     asking: Option<WeakShared<BoxFuture<'static, Answer>>>,
     invalidated: Option<u64>,
     budget: MissBudget,
-    roots: Roots,
+    roots: TaggedRoots,
     status: DiscoveryStatus,
 }
 
@@ -103,7 +103,7 @@ struct State {
 pub(crate) struct Begun {
     pub(crate) order: u64,
     pub(crate) at: Instant,
-    pub(crate) roots: Roots,
+    pub(crate) roots: TaggedRoots,
     /// Whether a cache on disk may answer.
     #[cfg(feature = "disk-cache")]
     pub(crate) may_read_disk: bool,
@@ -163,7 +163,7 @@ impl Memory {
     }
 
     /// Keeps an answer of the server.
-    pub(crate) fn accept(&self, resources: ServerResources, roots: Roots, begun: &Begun) -> Known {
+    pub(crate) fn accept(&self, resources: ServerResources, roots: TaggedRoots, begun: &Begun) -> Known {
         let mut state = self.state();
         state.roots = roots;
         state.accept(resources, (begun.order, begun.at), Duration::ZERO)
@@ -216,7 +216,7 @@ impl State {
     fn accept(&mut self, resources: ServerResources, (order, at): (u64, Instant), age: Duration) -> Known {
         self.status.failed = resources.failed.len();
         let is_incomplete = !resources.failed.is_empty();
-        let origin = Origin { order, at, age, arrived: Instant::now(), is_incomplete };
+        let origin = KeptOrigin { order, at, age, arrived: Instant::now(), is_incomplete };
         let known = Known { resources: Arc::new(resources), origin };
         self.known = Some(known.clone());
         known
@@ -260,7 +260,7 @@ pub(crate) struct Question {
 
 /// When and how what is known was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct KeptOrigin {
     /// Its place in the order: when it was begun to be asked for. Of a cache on disk 0, before every question.
     pub(crate) order: u64,
     /// When it was begun to be asked for.
@@ -273,7 +273,7 @@ pub(crate) struct Origin {
     pub(crate) is_incomplete: bool,
 }
 
-impl Origin {
+impl KeptOrigin {
     /// Whether it answers a question; `invalidated` is the place of the last invalidation.
     pub(crate) fn answers(self, question: Question, invalidated: Option<u64>, now: Instant) -> bool {
         let is_valid = invalidated.is_none_or(|at| at < self.order);

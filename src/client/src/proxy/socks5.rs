@@ -35,7 +35,7 @@ const IPV6: u8 = 4;
 
 /// What to do next.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum SocksStep {
     /// Send these bytes, and then ask again.
     Send(SecretSlice<u8>),
     /// Read exactly so many bytes, and give them to [`Socks5::handle_bytes`].
@@ -82,15 +82,15 @@ impl<'a> Socks5<'a> {
     }
 
     /// What to do next.
-    pub(crate) fn poll_step(&mut self) -> Step {
+    pub(crate) fn poll_step(&mut self) -> SocksStep {
         if let Some(bytes) = self.to_send.take() {
-            return Step::Send(bytes);
+            return SocksStep::Send(bytes);
         }
         match self.state {
-            State::Method | State::Login => Step::Read(2),
-            State::Reply => Step::Read(5),
-            State::Address(length) => Step::Read(length),
-            State::Open => Step::Open,
+            State::Method | State::Login => SocksStep::Read(2),
+            State::Reply => SocksStep::Read(5),
+            State::Address(length) => SocksStep::Read(length),
+            State::Open => SocksStep::Open,
         }
     }
 

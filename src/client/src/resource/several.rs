@@ -99,7 +99,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
 impl fmt::Display for SelectedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Labels(text) => write!(f, "({})", selector::labels(text).unwrap_or_else(|_| text.clone())),
+            Self::Labels(text) => {
+                write!(f, "({})", selector::normal_labels(text).unwrap_or_else(|_| text.clone()))
+            }
             Self::Informer(_) => f.write_str("(of an informer)"),
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::delta::{Cause, Replacement, WatchPart};
 use crate::index::Index;
-use crate::indexer::machine::{Effect, IndexerMachine, Step, UnderWay};
+use crate::indexer::machine::{IndexerEffect, IndexerMachine, Step, UnderWay};
 use crate::indexer::{Progress, Store, Successors};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
@@ -99,9 +99,9 @@ impl Driven {
     fn drive(&mut self) {
         while let Some(effect) = self.machine.poll_effect(self.store.under_way()) {
             match effect {
-                Effect::Ask => self.questions += 1,
-                Effect::Apply((number, batch)) => self.apply(number, batch),
-                Effect::Advance => self.advance(),
+                IndexerEffect::Ask => self.questions += 1,
+                IndexerEffect::Apply((number, batch)) => self.apply(number, batch),
+                IndexerEffect::Advance => self.advance(),
             }
         }
         assert!(self.turns + self.fan_outs <= 1, "two steps at once");
@@ -216,8 +216,8 @@ fn idx_27_in_every_order_of_events_one_step_runs_at_a_time_and_the_next_batch_is
 /// It has asked for a batch, and builds an index meanwhile.
 fn building() -> IndexerMachine<&'static str> {
     let mut machine = IndexerMachine::new();
-    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Ask));
-    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Advance));
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(IndexerEffect::Ask));
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(IndexerEffect::Advance));
     machine
 }
 
@@ -230,13 +230,13 @@ fn idx_27_a_batch_that_comes_while_an_index_is_handed_on_waits_until_that_is_tak
     // A second index is added: the list goes before it.
     assert_eq!(machine.poll_effect(UnderWay::Index), None);
     machine.handle_fanned_out();
-    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Apply("a list")));
-    assert_eq!(machine.poll_effect(UnderWay::InOrder), Some(Effect::Advance));
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(IndexerEffect::Apply("a list")));
+    assert_eq!(machine.poll_effect(UnderWay::InOrder), Some(IndexerEffect::Advance));
     assert_eq!(machine.poll_effect(UnderWay::InOrder), None, "one slice at a time");
     machine.handle_published();
     machine.handle_fanned_out();
-    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Ask));
-    assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Advance), "and the index goes on");
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(IndexerEffect::Ask));
+    assert_eq!(machine.poll_effect(UnderWay::Index), Some(IndexerEffect::Advance), "and the index goes on");
 }
 
 #[test]
@@ -258,11 +258,11 @@ fn informer_7_while_an_index_of_a_million_objects_is_built_an_event_waits_for_on
     for _ in 1..4_000 {
         machine.handle_turn();
         machine.handle_batch("an event");
-        assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Apply("an event")));
+        assert_eq!(machine.poll_effect(UnderWay::Index), Some(IndexerEffect::Apply("an event")));
         machine.handle_published();
         machine.handle_fanned_out();
-        assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Ask));
-        assert_eq!(machine.poll_effect(UnderWay::Index), Some(Effect::Advance));
+        assert_eq!(machine.poll_effect(UnderWay::Index), Some(IndexerEffect::Ask));
+        assert_eq!(machine.poll_effect(UnderWay::Index), Some(IndexerEffect::Advance));
         slices += 1;
     }
     assert_eq!(slices, 4_000);

@@ -30,7 +30,7 @@ pub struct ListenerConfig<S> {
 /// What the actor does next.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the actor does all of it")]
-pub enum Effect<S> {
+pub enum ListenerEffect<S> {
     /// Ask the Processor to attach the listener; it sends a snapshot, see [`ListenerMachine::handle_start`](super::ListenerMachine::handle_start).
     Attach,
     /// Give this window to the subscriber; [`ListenerMachine::handle_handled`](super::ListenerMachine::handle_handled) or the next ask says it is handled.

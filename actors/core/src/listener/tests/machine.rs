@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::invariants::Replay;
-use super::super::machine::{Effect, Figures, ListenerConfig, ListenerMachine, WINDOW};
+use super::super::machine::{Figures, ListenerConfig, ListenerEffect, ListenerMachine, WINDOW};
 use super::super::{Filter, Notifications, Policy, WhenFull};
 use super::world::{Publish, World, publish, sources};
 use crate::delta::Cause;
@@ -154,13 +154,13 @@ impl Surroundings {
             said.push(format!("{effect:?}").chars().take(16).collect::<String>());
             self.check_order(&said)?;
             match effect {
-                Effect::Attach => self.wants_attach = true,
-                Effect::Deliver(Notifications::InitDone) => {
+                ListenerEffect::Attach => self.wants_attach = true,
+                ListenerEffect::Deliver(Notifications::InitDone) => {
                     prop_assert!(self.is_pulled && self.is_window_wanted && self.world.is_listed());
                     prop_assert!(self.figures.synced, "shown before");
                     (self.marks, self.is_window_wanted, self.in_flight) = (self.marks + 1, false, 0);
                 }
-                Effect::Deliver(window) => {
+                ListenerEffect::Deliver(window) => {
                     prop_assert!(self.is_window_wanted && self.in_flight == 0, "a window too many");
                     prop_assert!((1..=WINDOW * 4).contains(&window.len()));
                     (self.is_window_wanted, self.in_flight) = (false, window.len());
@@ -176,26 +176,26 @@ impl Surroundings {
                         Notifications::Keys(keys) => self.keys.extend(keys.into_iter().map(|(key, _)| key)),
                     }
                 }
-                Effect::Yield => {
+                ListenerEffect::Yield => {
                     prop_assert!(!self.is_yielding, "it yields twice");
                     self.is_yielding = true;
                 }
-                Effect::Show(figures) => {
+                ListenerEffect::Show(figures) => {
                     prop_assert_eq!(figures.in_flight, self.in_flight);
                     prop_assert!(!self.figures.synced || figures.synced, "latched");
                     self.figures = figures;
                 }
-                Effect::AwaitPoll => {
+                ListenerEffect::AwaitPoll => {
                     prop_assert!(self.is_pulled && !self.is_waiting_for_poll);
                     self.is_waiting_for_poll = true;
                 }
-                Effect::AnswerDrains => {
+                ListenerEffect::AnswerDrains => {
                     prop_assert!(self.drains > 0, "nobody waits");
                     let is_done = self.in_flight == 0 && self.figures.depth == 0;
                     prop_assert!((is_done && self.is_attached) || self.is_pulled, "answered too early");
                     self.drains = 0;
                 }
-                Effect::End { .. } => self.has_ended = true,
+                ListenerEffect::End { .. } => self.has_ended = true,
             }
         }
         if !self.has_ended && self.drains > 0 && self.is_attached && !self.is_pulled {
@@ -318,15 +318,15 @@ fn the_turn_that_finds_no_more_events_shows_that_the_initial_ones_are_delivered(
         is_pulled: false,
         seen: None,
     });
-    assert!(matches!(machine.poll_effect(None), Some(Effect::Attach)));
+    assert!(matches!(machine.poll_effect(None), Some(ListenerEffect::Attach)));
     machine.handle_start(super::snapshot(&objects), Duration::ZERO);
     let mut shown = Vec::new();
     for _ in 0..10 {
         let mut yields = false;
         while let Some(effect) = machine.poll_effect(None) {
             match effect {
-                Effect::Yield => yields = true,
-                Effect::Show(figures) => shown.push((figures.synced, figures.oldest_since)),
+                ListenerEffect::Yield => yields = true,
+                ListenerEffect::Show(figures) => shown.push((figures.synced, figures.oldest_since)),
                 other => panic!("{other:?}"),
             }
         }
@@ -351,7 +351,7 @@ fn what_was_not_given_cannot_be_handled() {
         seen: None,
     };
     let mut machine = ListenerMachine::<String>::new(config);
-    assert!(matches!(machine.poll_effect(None), Some(Effect::Attach)));
+    assert!(matches!(machine.poll_effect(None), Some(ListenerEffect::Attach)));
     machine.handle_start(Snapshot::empty(), Duration::ZERO);
     machine.handle_handled();
 }

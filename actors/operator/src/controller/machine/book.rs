@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use super::kept::{Kept, Known, Last, MOST_RESTING, News, Run, State, Tally};
 use super::{Arrival, Causes, Ended, MOST_WRITES, Next, Reason, Telling, Why, Writes};
-use crate::queue::machine::{Added, Merge, Priority, RateLimiter, WorkQueue};
+use crate::queue::machine::{Added, Merge, Priority, QueueMachine, RateLimiter};
 use informer_core::meta::{Meta, Object, ObjectKey};
 use informer_core::reflector::Moment;
 
@@ -90,9 +90,9 @@ pub struct Concluded<S> {
 /// assert!(book.handle_arrival(&key, Arrival::Output, why(), now).added.is_none(), "it rests");
 /// assert!(book.handle_arrival(&key, present(&second), why(), now).added.is_some(), "it has changed");
 /// ```
-pub type Book<S> = WorkQueue<ObjectKey, Kept<S>>;
+pub type Book<S> = QueueMachine<ObjectKey, Kept<S>>;
 
-impl<S> WorkQueue<ObjectKey, Kept<S>> {
+impl<S> QueueMachine<ObjectKey, Kept<S>> {
     /// Something leads to this key. It is added with this reason, if it is one; if the time is not zero, when nothing more has
     /// come for it in this time.
     pub fn handle_arrival(

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::election::machine::LeaseRecord;
-use crate::election::{Answer, LeaseLock, LockError, Request as Effect};
+use crate::election::{LeaseAnswer, LeaseLock, LockError, Request as Effect};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{Method, Request, header};
@@ -49,7 +49,7 @@ impl ServerLock {
 }
 
 impl LeaseLock for ServerLock {
-    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<Answer>> {
+    fn send(&self, effect: Effect) -> LocalBoxFuture<'static, Result<LeaseAnswer>> {
         let inner = Rc::clone(&self.0);
         Box::pin(async move {
             match effect {
@@ -66,28 +66,28 @@ impl LeaseLock for ServerLock {
 }
 
 impl Inner {
-    async fn read(&self) -> Result<Answer> {
+    async fn read(&self) -> Result<LeaseAnswer> {
         let lease = self.get(&self.names.lease()).await?.map(|answer| self.is_lease(answer)).transpose()?;
         let record = lease.as_ref().map(record_of);
         self.lease.replace(lease);
-        Ok(Answer::Lease(record))
+        Ok(LeaseAnswer::Lease(record))
     }
 
-    async fn create(&self, record: &LeaseRecord) -> Result<Answer> {
+    async fn create(&self, record: &LeaseRecord) -> Result<LeaseAnswer> {
         let mut lease = self.names.new_lease();
         self.names.write(&mut lease, record);
         let written = self.write(Method::POST, &self.names.leases(), &lease).await?;
         self.lease.replace(Some(self.is_lease(written)?));
-        Ok(Answer::Written)
+        Ok(LeaseAnswer::LeaseWritten)
     }
 
-    async fn update(&self, record: &LeaseRecord) -> Result<Answer> {
+    async fn update(&self, record: &LeaseRecord) -> Result<LeaseAnswer> {
         // Without one that was read there is none to write.
         let mut lease = self.lease.borrow().clone().ok_or(LockError::Conflict)?;
         self.names.write(&mut lease, record);
         let written = self.write(Method::PUT, &self.names.lease(), &lease).await?;
         self.lease.replace(Some(self.is_lease(written)?));
-        Ok(Answer::Written)
+        Ok(LeaseAnswer::LeaseWritten)
     }
 
     /// What a proxy or a login page answers with 200 is no lease that is free. What was read before is forgotten then.
@@ -100,14 +100,14 @@ impl Inner {
         Err(LockError::Failed("the answer is not a Lease".into()))
     }
 
-    async fn read_candidate(&self) -> Result<Answer> {
+    async fn read_candidate(&self) -> Result<LeaseAnswer> {
         let candidate = self.get(&self.candidate_path().await?).await?;
         let record = candidate.as_ref().map(candidate::record_of);
         self.candidate.replace(candidate);
-        Ok(Answer::Candidate(record))
+        Ok(LeaseAnswer::Candidate(record))
     }
 
-    async fn create_candidate(&self, renewed: Duration) -> Result<Answer> {
+    async fn create_candidate(&self, renewed: Duration) -> Result<LeaseAnswer> {
         let version = self.version().await?;
         let candidate = candidate::new(&self.names, &self.identity, version, renewed);
         let path = candidate::path(&self.names, version);
@@ -117,22 +117,22 @@ impl Inner {
             self.version.replace(None);
         }
         self.candidate.replace(Some(written?));
-        Ok(Answer::Written)
+        Ok(LeaseAnswer::LeaseWritten)
     }
 
-    async fn renew_candidate(&self, renewed: Duration) -> Result<Answer> {
+    async fn renew_candidate(&self, renewed: Duration) -> Result<LeaseAnswer> {
         let mut candidate = self.candidate.borrow().clone().ok_or(LockError::Conflict)?;
         candidate::renew(&mut candidate, renewed);
         let written = self.write(Method::PUT, &self.candidate_path().await?, &candidate).await?;
         self.candidate.replace(Some(written));
-        Ok(Answer::Written)
+        Ok(LeaseAnswer::LeaseWritten)
     }
 
-    async fn withdraw_candidate(&self) -> Result<Answer> {
+    async fn withdraw_candidate(&self) -> Result<LeaseAnswer> {
         let path = self.candidate_path().await?;
         match self.send(Method::DELETE, &path, None).await {
             Err(error) if !error.is_not_found() => Err(failed(&error)),
-            _ => Ok(Answer::Written),
+            _ => Ok(LeaseAnswer::LeaseWritten),
         }
     }
 
@@ -242,11 +242,11 @@ mod tests {
         let names = Arc::new(Names { namespace, name, labels: Default::default(), version });
         let lock = ServerLock::new(Rc::new(server), names, "me".into());
         let (read, create) = (Effect::ReadCandidate, Effect::CreateCandidate(Duration::ZERO));
-        assert!(matches!(lock.send(read.clone()).await, Ok(Answer::Candidate(None))));
+        assert!(matches!(lock.send(read.clone()).await, Ok(LeaseAnswer::Candidate(None))));
         serves.set("v1beta1"); // it is upgraded
         assert!(matches!(lock.send(create.clone()).await, Err(LockError::Failed(_))));
-        assert!(matches!(lock.send(read).await, Ok(Answer::Candidate(None))));
-        assert!(matches!(lock.send(create).await, Ok(Answer::Written)));
+        assert!(matches!(lock.send(read).await, Ok(LeaseAnswer::Candidate(None))));
+        assert!(matches!(lock.send(create).await, Ok(LeaseAnswer::LeaseWritten)));
         let (group, path) = (candidate::GROUP, "namespaces/shop/leasecandidates");
         let expected = [
             format!("GET {group}"),

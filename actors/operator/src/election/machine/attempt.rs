@@ -12,9 +12,9 @@
 
 use std::time::Duration;
 
-use super::effect::{Effect, Leading, Moment, Read, WhyNot, Written};
+use super::effect::{Effect, Leading, LeaseWritten, Moment, Read, WhyNot};
 use super::settings::{CandidateRecord, LeaseRecord, Observed};
-use super::{LeaderElection, Term};
+use super::{ElectionMachine, Term};
 
 /// A registration is renewed after this time, also if nobody asks: after 30 minutes the controller would forget it.
 const REGISTER_EACH: Duration = Duration::from_secs(300);
@@ -56,7 +56,7 @@ pub(super) enum Goal {
     Release,
 }
 
-impl LeaderElection {
+impl ElectionMachine {
     /// The answer to [`Effect::Read`].
     pub fn handle_read(&mut self, answer: Read<LeaseRecord>, moment: Moment) {
         if self.step != Step::Reading {
@@ -81,15 +81,15 @@ impl LeaderElection {
     }
 
     /// The answer to [`Effect::Create`] or [`Effect::Update`].
-    pub fn handle_written(&mut self, answer: Written, moment: Moment) {
+    pub fn handle_written(&mut self, answer: LeaseWritten, moment: Moment) {
         let Step::Writing(write) = self.step else {
             debug_assert!(false, "no write is under way: {:?}", self.step);
             return;
         };
         self.handle_time(moment.now);
         match answer {
-            Written::Done => self.written(write, moment),
-            Written::Conflict => {
+            LeaseWritten::Done => self.written(write, moment),
+            LeaseWritten::Conflict => {
                 self.figures.conflicts += 1;
                 if write.fast {
                     self.step = Step::AskRead;
@@ -97,7 +97,7 @@ impl LeaderElection {
                     self.rest(moment);
                 }
             }
-            Written::Failed => {
+            LeaseWritten::Failed => {
                 if write.goal != Goal::Release {
                     self.may_hold = true;
                     let kept_until = write.sent.saturating_add(self.settings.lease_duration);
@@ -128,15 +128,15 @@ impl LeaderElection {
 
     /// The answer to [`Effect::CreateCandidate`], [`Effect::RenewCandidate`] or [`Effect::WithdrawCandidate`]. The attempt
     /// goes on with the lease, whatever the answer is.
-    pub fn handle_candidate_written(&mut self, answer: Written, moment: Moment) {
+    pub fn handle_candidate_written(&mut self, answer: LeaseWritten, moment: Moment) {
         let withdraws = self.step == Step::Withdrawing;
         match answer {
-            Written::Done => {
+            LeaseWritten::Done => {
                 self.registered = (!withdraws).then_some(moment.now);
                 self.may_be_registered = !withdraws;
             }
-            Written::Conflict => self.figures.conflicts += 1,
-            Written::Failed => self.figures.failures += 1,
+            LeaseWritten::Conflict => self.figures.conflicts += 1,
+            LeaseWritten::Failed => self.figures.failures += 1,
         }
         self.step = if withdraws { self.first_step_of_release(moment) } else { Step::AskRead };
     }

@@ -60,7 +60,7 @@ pub enum Read<R> {
 /// The answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "it is written, it is not, or it is not known")]
-pub enum Written {
+pub enum LeaseWritten {
     /// It is written.
     Done,
     /// It is not written: somebody else was faster, or it is not there any more.
@@ -131,7 +131,7 @@ pub struct Leading {
 /// What has been counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct ElectionFigures {
     /// Terms that have begun: changes of `leader_election_master_status` from 0 to 1.
     pub terms: u64,
     /// Terms that have ended before the shutdown.

@@ -10,7 +10,7 @@ mod props;
 
 /// A candidate and the lease of its server, on one clock.
 pub(super) struct Stage {
-    pub(super) candidate: LeaderElection,
+    pub(super) candidate: ElectionMachine,
     pub(super) lease: Option<LeaseRecord>,
     pub(super) now: Duration,
     /// What was asked for, in order: `read`, `create`, `update`, and what the registration needs.
@@ -38,7 +38,7 @@ pub(super) fn held_by(holder: &str, transitions: u64) -> LeaseRecord {
 
 impl Stage {
     pub(super) fn new(settings: Settings) -> Self {
-        let candidate = LeaderElection::new(settings);
+        let candidate = ElectionMachine::new(settings);
         let (lease, registration) = (None, None);
         Self { candidate, lease, now: Duration::ZERO, asked: Vec::new(), conflicts: 0, registration }
     }
@@ -69,12 +69,12 @@ impl Stage {
             Effect::Create(record) | Effect::Update(record) if self.conflicts == 0 => {
                 self.asked.push(if self.lease.is_none() { "create" } else { "update" });
                 self.lease = Some(record);
-                self.candidate.handle_written(Written::Done, moment);
+                self.candidate.handle_written(LeaseWritten::Done, moment);
             }
             Effect::Create(_) | Effect::Update(_) => {
                 self.asked.push("conflict");
                 self.conflicts -= 1;
-                self.candidate.handle_written(Written::Conflict, moment);
+                self.candidate.handle_written(LeaseWritten::Conflict, moment);
             }
             Effect::ReadCandidate => {
                 let registration = self.registration;
@@ -84,12 +84,12 @@ impl Stage {
                 self.asked.push("register");
                 let pinged = self.registration.and_then(|registration| registration.pinged);
                 self.registration = Some(CandidateRecord { pinged, renewed: Some(renewed) });
-                self.candidate.handle_candidate_written(Written::Done, moment);
+                self.candidate.handle_candidate_written(LeaseWritten::Done, moment);
             }
             Effect::WithdrawCandidate => {
                 self.asked.push("withdraw");
                 self.registration = None;
-                self.candidate.handle_candidate_written(Written::Done, moment);
+                self.candidate.handle_candidate_written(LeaseWritten::Done, moment);
             }
         }
     }
@@ -174,7 +174,7 @@ fn le_05_the_leader_renews_without_reading_and_reads_once_after_a_conflict() {
     stage.pass(4 * SECOND);
     assert_eq!(stage.asked, ["conflict", "read", "update", "update"]);
     assert_eq!(stage.fence(), Some(0), "it led all the time");
-    let Figures { terms, slow_paths, conflicts, .. } = stage.candidate.figures();
+    let ElectionFigures { terms, slow_paths, conflicts, .. } = stage.candidate.figures();
     assert_eq!((terms, slow_paths, conflicts), (1, 1, 1));
     assert_eq!(stage.lease().acquired, Some(DAY), "it has held it since the start");
 }
@@ -233,7 +233,7 @@ fn le_08_a_candidate_ends_its_term_at_the_renew_deadline_although_no_request_is_
 fn a_declared_candidate_asks_nothing_until_it_begins_and_has_nothing_to_give_back() {
     let declared = || {
         let mut stage = Stage::new(Settings::new("me"));
-        stage.candidate = LeaderElection::new(Settings::new("me")).declared();
+        stage.candidate = ElectionMachine::new(Settings::new("me")).declared();
         stage.pass(100 * SECOND);
         assert_eq!((stage.candidate.why_not(), stage.candidate.poll_timeout()), (&WhyNot::NotBegun, None));
         assert!(stage.asked.is_empty());
@@ -347,7 +347,7 @@ fn le_15_work_that_is_known_of_when_the_lease_was_read_keeps_it_from_being_taken
 
 #[test]
 fn failures_are_tried_again_and_a_candidate_waits_a_random_time_between_one_and_2_2_retry_periods() {
-    let mut candidate = LeaderElection::new(Settings::new("me"));
+    let mut candidate = ElectionMachine::new(Settings::new("me"));
     let at = |now, chance| Moment { now, wall: DAY, chance };
     assert_eq!(candidate.poll_effect(at(SECOND, 0.0)), Some(Effect::Read));
     candidate.handle_read(Read::Failed, at(SECOND, 0.0));

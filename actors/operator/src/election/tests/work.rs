@@ -3,7 +3,7 @@
 use super::*;
 
 /// A leader whose term has ended, because the server was silent or because its actor has died.
-async fn after_its_term(leader: &LeaderElection, server: &Server, dies: &AtomicBool, is_death: bool) {
+async fn after_its_term(leader: &Election, server: &Server, dies: &AtomicBool, is_death: bool) {
     if is_death {
         dies.store(true, Ordering::Relaxed);
         leader.lost().await;
@@ -22,7 +22,7 @@ fn cell(runtime: &Runtime) -> Arc<Cell> {
 }
 
 fn news(leading: Option<Leading>) -> News {
-    let (figures, holder) = (Figures::default(), "me".into());
+    let (figures, holder) = (ElectionFigures::default(), "me".into());
     News {
         leading,
         holder,

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::events::machine::{Reference, Repeats, Request, Verb};
+use crate::events::machine::{EventRequest, Reference, Repeats, Verb};
 use crate::events::{Answer, EventSink};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -43,14 +43,14 @@ impl Sink {
 }
 
 impl EventSink for Sink {
-    fn send(&self, request: Request) -> LocalBoxFuture<'static, Answer> {
+    fn send(&self, request: EventRequest) -> LocalBoxFuture<'static, Answer> {
         let sink = Arc::clone(&self.0);
         async move { answer(request.verb, sink.sent(&request).await) }.boxed_local()
     }
 }
 
 impl Inner {
-    async fn sent(&self, request: &Request) -> Result<(), Error> {
+    async fn sent(&self, request: &EventRequest) -> Result<(), Error> {
         let namespace = request.event.namespace();
         let (params, is_core) = (PostParams::default(), self.repeats == Repeats::Count);
         match (is_core, request.verb) {
@@ -73,7 +73,7 @@ impl Inner {
         }
     }
 
-    fn event(&self, request: &Request) -> Event {
+    fn event(&self, request: &EventRequest) -> Event {
         let event = &request.event;
         let series = EventSeries { count: count(request), last_observed_time: MicroTime(time(request.last)) };
         Event {
@@ -92,7 +92,7 @@ impl Inner {
         }
     }
 
-    fn core_event(&self, request: &Request) -> CoreEvent {
+    fn core_event(&self, request: &EventRequest) -> CoreEvent {
         let event = &request.event;
         CoreEvent {
             metadata: metadata(request),
@@ -114,23 +114,23 @@ impl Inner {
 }
 
 /// The patch of a repeat in `events.k8s.io`.
-fn repeated(request: &Request) -> Patch<Value> {
+fn repeated(request: &EventRequest) -> Patch<Value> {
     let last = MicroTime(time(request.last));
     Patch::Merge(json!({"series": {"count": count(request), "lastObservedTime": last}}))
 }
 
 /// The patch of a repeat in the core group.
-fn counted(request: &Request) -> Patch<Value> {
+fn counted(request: &EventRequest) -> Patch<Value> {
     let last = Time(time(request.last));
     Patch::Merge(json!({"count": count(request), "lastTimestamp": last, "message": request.note}))
 }
 
-fn metadata(request: &Request) -> ObjectMeta {
+fn metadata(request: &EventRequest) -> ObjectMeta {
     let namespace = request.event.namespace().to_owned();
     ObjectMeta { name: Some(request.name.clone()), namespace: Some(namespace), ..ObjectMeta::default() }
 }
 
-fn count(request: &Request) -> i32 {
+fn count(request: &EventRequest) -> i32 {
     i32::try_from(request.count).unwrap_or(i32::MAX)
 }
 

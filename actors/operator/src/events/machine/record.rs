@@ -39,7 +39,7 @@ pub struct RequestId(pub(super) u64);
 /// A request to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Request {
+pub struct EventRequest {
     /// Its number, for the answer.
     pub id: RequestId,
     /// What to do.
@@ -124,9 +124,9 @@ impl Record {
     }
 
     /// Makes its request, and remembers what that says.
-    pub(super) fn request(&mut self, id: u64) -> Request {
+    pub(super) fn request(&mut self, id: u64) -> EventRequest {
         self.state = State::InFlight { count: self.count, again: false };
-        Request {
+        EventRequest {
             id: RequestId(id),
             verb: if self.told.is_some() { Verb::Patch } else { Verb::Create },
             name: self.name.clone(),
@@ -180,7 +180,7 @@ pub struct LastError {
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct RecorderFigures {
     /// Events that the program gave.
     pub emitted: u64,
     /// Of these, repeats of one that is still told.
@@ -205,7 +205,7 @@ pub struct Figures {
     pub last_error: Option<LastError>,
 }
 
-impl Figures {
+impl RecorderFigures {
     /// How many were dropped for this reason.
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped.get(&reason).copied().unwrap_or(0)

@@ -12,8 +12,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::record::{Record, Request, RequestId, State, Told, Verb};
-use super::{At, DropReason, LastError, Recorder};
+use super::record::{EventRequest, Record, RequestId, State, Told, Verb};
+use super::{At, DropReason, LastError, RecorderMachine};
 
 /// At most one warning about losses in this time.
 pub const WARN_EVERY: Duration = Duration::from_secs(600);
@@ -64,9 +64,9 @@ pub(super) struct Warnings {
     others: u64,
 }
 
-impl Recorder {
+impl RecorderMachine {
     /// The next request to send. It must be answered by [`Self::handle_answer`].
-    pub fn next_request(&mut self, at: At) -> Option<Request> {
+    pub fn next_request(&mut self, at: At) -> Option<EventRequest> {
         self.look_at_series(at);
         if self.in_flight.len() >= self.config.at_once {
             return None;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::event::{Identity, digest};
 use super::record::{Record, State};
-use super::{At, DropReason, Recorder, RecorderConfig, Repeats};
+use super::{At, DropReason, RecorderConfig, RecorderMachine, Repeats};
 
 /// How many timers are handled in one call.
 const MOST_DUE: usize = 256;
@@ -21,7 +21,7 @@ const MOST_DUE: usize = 256;
 /// When a series for which there is no room is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-impl Recorder {
+impl RecorderMachine {
     /// Handles the timers that are due. A closed recorder has told all of each series already.
     pub(super) fn look_at_series(&mut self, at: At) {
         if self.is_closed {

@@ -30,7 +30,7 @@ fn event(reason: &str, note: &str) -> Event {
 
 /// A recorder, the time, and what the server was sent: verb, note and count of each request.
 struct World {
-    recorder: Recorder,
+    recorder: RecorderMachine,
     now: Duration,
 }
 
@@ -40,7 +40,7 @@ impl World {
     }
 
     fn with(config: RecorderConfig) -> Self {
-        Self { recorder: Recorder::new(config), now: Duration::ZERO }
+        Self { recorder: RecorderMachine::new(config), now: Duration::ZERO }
     }
 
     fn emit(&mut self, event: Event) -> Emitted {
@@ -50,11 +50,11 @@ impl World {
         emitted
     }
 
-    fn next(&mut self) -> Option<Request> {
+    fn next(&mut self) -> Option<EventRequest> {
         self.recorder.next_request(at(self.now))
     }
 
-    fn answer(&mut self, request: &Request, answer: Answer) {
+    fn answer(&mut self, request: &EventRequest, answer: Answer) {
         self.recorder.handle_answer(request.id, answer, at(self.now));
         assert_eq!(self.recorder.check(), Ok(()));
     }
@@ -197,7 +197,7 @@ fn rec_05_after_25_events_an_object_has_one_each_five_minutes_whatever_their_rea
 
 #[test]
 fn rec_05_with_a_key_of_its_own_each_reason_has_its_own_tokens() {
-    let mut recorder = Recorder::new(RecorderConfig::default());
+    let mut recorder = RecorderMachine::new(RecorderConfig::default());
     for n in 0..100 {
         let event = event(&format!("Reason{n}"), "it");
         let key = event.reason.clone();

@@ -58,7 +58,7 @@ pub enum PartState {
 /// What follows from the end of one life of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ended {
+pub enum PartEnded {
     /// It has failed, and starts again after this wait.
     Restarts {
         /// How long it waits.

@@ -204,7 +204,7 @@ fn a_part_that_fails_too_often_for_its_policy_is_given_up_with_the_reason() {
     let mut world = World::with(&[Phase::Work], policy);
     world.fail(0);
     world.pass(secs(60));
-    let Some(Ended::GivenUp { reason }) = world.fail(0) else { panic!("it is given up") };
+    let Some(PartEnded::GivenUp { reason }) = world.fail(0) else { panic!("it is given up") };
     assert!(reason.starts_with("failed: on purpose"), "{reason}");
     world.pass(secs(3_600));
     assert_eq!((world.log().last(), world.states()[0]), (Some(&"start 0".to_owned()), PartState::GivenUp));

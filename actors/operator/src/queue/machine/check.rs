@@ -5,9 +5,9 @@
 
 use super::shutdown::Phase;
 use super::slots::{Budget, Delay, Processing, Slot, State};
-use super::{Merge, WorkQueue};
+use super::{Merge, QueueMachine};
 
-impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// Whether all invariants hold. Linear in the number of keys.
     ///
     /// # Errors

@@ -1,18 +1,18 @@
 //! Adds that are made later: at a time, or when nothing more has come for a while.
 //!
 //! Answers "when does this key begin to wait?". Invariants:
-//! 1. A key has one delayed add. Of several by [`WorkQueue::add_after`] the earliest counts. A plain add does not take it
+//! 1. A key has one delayed add. Of several by [`QueueMachine::add_after`] the earliest counts. A plain add does not take it
 //!    away.
 //! 2. A postponed add counts anew with each further one: the newest wins. It is put off until [`MOST_PERIODS`] times its
-//!    delay have passed since the first one, and not beyond what was asked for by [`WorkQueue::add_after`].
-//! 3. One call makes at most [`MOST_DUE`] keys wait. While more are due, [`WorkQueue::next_due`] is in the past.
+//!    delay have passed since the first one, and not beyond what was asked for by [`QueueMachine::add_after`].
+//! 3. One call makes at most [`MOST_DUE`] keys wait. While more are due, [`QueueMachine::next_due`] is in the past.
 //!
 //! Read next: `machine.rs`.
 
 use std::time::Duration;
 
 use super::slots::{Delay, Processing, State, nanos};
-use super::{Added, Merge, Priority, WorkQueue};
+use super::{Added, Merge, Priority, QueueMachine};
 
 /// How many delayed adds become waiting keys in one call, and how many keys one call discards after a shutdown.
 pub const MOST_DUE: usize = 250;
@@ -20,7 +20,7 @@ pub const MOST_DUE: usize = 250;
 /// A key to which something happens again and again is put off for so many times its delay at most.
 pub const MOST_PERIODS: u32 = 10;
 
-impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// Adds a key when this time has passed; at once if it is zero. Of several delayed adds of a key the earliest counts,
     /// with the highest of their priorities.
     pub fn add_after(&mut self, key: K, delay: Duration, priority: Priority, now: Duration) -> Added {

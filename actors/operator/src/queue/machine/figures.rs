@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Merge, Priority, WorkQueue};
+use super::{Merge, Priority, QueueMachine};
 
 /// The upper ends of the buckets of [`Measured`]: 10 ns, 100 ns, and so on to 1,000 s; the last one is open.
 const FIRST_BUCKET: u64 = 10;
@@ -14,7 +14,7 @@ const BUCKETS: usize = 13;
 /// The figures of a queue at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct QueueFigures {
     /// Keys that wait, by priority, the most urgent first.
     pub depth: [usize; 3],
     /// Keys with a delayed add.
@@ -85,7 +85,7 @@ impl Measured {
     }
 }
 
-impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// The key that has been processed for the longest time, and for how long.
     pub fn longest_running(&self, now: Duration) -> Option<(K, Duration)> {
         let (since, id) = self.processing.first()?;
@@ -94,11 +94,11 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
     }
 
     /// The figures at this time. O(keys that are being processed).
-    pub fn figures(&self, now: Duration) -> Figures {
+    pub fn figures(&self, now: Duration) -> QueueFigures {
         let Cells { adds, retries, refused, discarded, waited, worked } = self.cells;
         let running = |since: u64| now.saturating_sub(Duration::from_nanos(since));
         let all = self.processing.iter().map(|(since, _)| running(*since));
-        Figures {
+        QueueFigures {
             depth: Priority::ALL.map(|priority| self.lines.depth(priority)),
             delayed: self.delays.len(),
             retrying: self.retrying.len(),

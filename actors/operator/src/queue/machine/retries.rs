@@ -11,10 +11,10 @@
 use std::time::Duration;
 
 use super::slots::Processing;
-use super::{Merge, Priority, RateLimiter, WorkQueue};
+use super::{Merge, Priority, QueueMachine, RateLimiter};
 use informer_core::reflector::Moment;
 
-impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// Adds a key after the delay that the limiter says, which counts a failure of the key. Gives the delay; `None` if
     /// the add is refused, and then the limiter forgets the key.
     pub fn add_rate_limited(

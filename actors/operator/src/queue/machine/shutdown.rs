@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::slots::{Processing, State};
-use super::{MOST_DUE, Merge, Taken, WorkQueue};
+use super::{MOST_DUE, Merge, QueueMachine, Taken};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -20,7 +20,7 @@ pub(super) enum Phase {
     Forced,
 }
 
-impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// Refuses adds from here on, and makes no delayed one wait. What waits is still handed out. A drain that waits has
     /// ended: it is over.
     pub fn shut_down(&mut self) {
@@ -145,7 +145,7 @@ impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
 // Invariant:
 // 1. While a key is on its way, the queue is not over: it may wait again.
 
-impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// As [`Self::take`] without delayed adds, which [`Self::release_due`] makes wait before; for a worker that may have gone: until [`Self::accept`] or [`Self::take_back`] is called for the
     /// key, the queue is not over, since the key may wait again.
     pub fn offer(&mut self, now: Duration) -> Option<Taken<K, P>> {

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::WorkQueue;
+use super::QueueMachine;
 
 /// No slot: the end of a line.
 pub(super) const NONE: u32 = u32::MAX;
@@ -213,7 +213,7 @@ impl Merge for () {
     fn merge(&mut self, (): Self) {}
 }
 
-impl<K: Ord + Clone, P: Merge> WorkQueue<K, P> {
+impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// The note of a key, if it has a slot, and what is kept of all keys together.
     pub(crate) fn noted(&mut self, key: &K) -> (Option<&mut P>, &mut P::Tally) {
         let slot = self.find(key).and_then(|id| self.slots.get_mut(id));

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::{Added, ExponentialPerKey, MOST_WAIT, Merge, Priority, RateLimiter, Taken, WorkQueue};
+use super::{Added, ExponentialPerKey, MOST_WAIT, Merge, Priority, QueueMachine, RateLimiter, Taken};
 use informer_core::meta::ObjectKey;
 use informer_core::reflector::Moment;
 
@@ -20,8 +20,8 @@ const fn ms(millis: u64) -> Duration {
 }
 
 /// A queue to which these were added at 0 ms.
-fn queue(keys: &[&'static str]) -> WorkQueue<&'static str> {
-    let mut queue = WorkQueue::new();
+fn queue(keys: &[&'static str]) -> QueueMachine<&'static str> {
+    let mut queue = QueueMachine::new();
     keys.iter().for_each(|key| {
         queue.add(*key, NORMAL, ms(0));
     });
@@ -29,12 +29,12 @@ fn queue(keys: &[&'static str]) -> WorkQueue<&'static str> {
 }
 
 /// Discards what is to be discarded after a shutdown, and says how many keys that were.
-fn discard_all<K: Ord + Clone, P: Merge>(queue: &mut WorkQueue<K, P>) -> usize {
+fn discard_all<K: Ord + Clone, P: Merge>(queue: &mut QueueMachine<K, P>) -> usize {
     std::iter::repeat_with(|| queue.discard_some()).take_while(|count| *count > 0).sum()
 }
 
 /// Takes until nothing is given, without bringing anything back.
-fn take_all<K: Ord + Clone>(queue: &mut WorkQueue<K>, now: Duration) -> Vec<K> {
+fn take_all<K: Ord + Clone>(queue: &mut QueueMachine<K>, now: Duration) -> Vec<K> {
     let keys = std::iter::from_fn(|| queue.take(now)).map(|taken| taken.key).collect();
     assert_eq!(queue.check(), Ok(()));
     keys
@@ -69,7 +69,7 @@ fn wq_03_the_length_counts_each_key_once() {
 // has no object to touch).
 #[test]
 fn wq_04_a_key_that_is_added_twice_is_delivered_once_and_the_second_add_is_said_to_be_merged() {
-    let mut queue = WorkQueue::new();
+    let mut queue = QueueMachine::new();
     let added: Vec<_> = (0..2).map(|_| queue.add("foo", NORMAL, ms(0))).collect();
     assert_eq!(added, [Added::Accepted, Added::Merged]);
     assert_eq!(take_all(&mut queue, ms(0)), ["foo"]);
@@ -81,7 +81,7 @@ fn wq_04_a_key_that_is_added_twice_is_delivered_once_and_the_second_add_is_said_
 // WQ-09: given an item added, got and done, when GC/refcount is checked, then the queue holds no reference.
 #[test]
 fn wq_09_nothing_refers_to_a_key_that_is_done() {
-    let (key, mut queue) = (Rc::new(7), WorkQueue::new());
+    let (key, mut queue) = (Rc::new(7), QueueMachine::new());
     queue.add(Rc::clone(&key), NORMAL, ms(0));
     queue.add_after(Rc::clone(&key), ms(5), NORMAL, ms(0));
     drop(queue.take(ms(0)));
@@ -98,7 +98,7 @@ fn wq_09_nothing_refers_to_a_key_that_is_done() {
 // - a delivered once and not again
 #[test]
 fn wq_10_a_delayed_add_is_delivered_once_when_it_is_due() {
-    let mut queue = WorkQueue::new();
+    let mut queue = QueueMachine::new();
     queue.add_after("foo", ms(50), NORMAL, ms(0));
     assert_eq!((queue.len(), queue.next_due()), (0, Some(ms(50))));
     assert_eq!(take_all(&mut queue, ms(49)), [""; 0]);
@@ -113,7 +113,7 @@ fn wq_10_a_delayed_add_is_delivered_once_when_it_is_due() {
 // - b the earliest delayed add of a key counts
 #[test]
 fn wq_12_delayed_adds_are_delivered_in_the_order_of_their_times_and_the_earliest_of_a_key_counts() {
-    let mut queue = WorkQueue::new();
+    let mut queue = QueueMachine::new();
     queue.add_after("first", ms(1_000), NORMAL, ms(0));
     queue.add_after("second", ms(50), NORMAL, ms(0));
     assert_eq!(take_all(&mut queue, ms(60)), ["second"]);
@@ -130,7 +130,7 @@ fn wq_12_delayed_adds_are_delivered_in_the_order_of_their_times_and_the_earliest
 
 #[test]
 fn a_plain_add_does_not_take_a_delayed_one_away_and_a_delay_of_for_ever_does_no_harm() {
-    let mut queue = WorkQueue::new();
+    let mut queue = QueueMachine::new();
     queue.add_after("foo", ms(50), NORMAL, ms(0));
     queue.add("foo", NORMAL, ms(0));
     queue.add_after("never", Duration::MAX, NORMAL, ms(0));
@@ -176,7 +176,7 @@ fn lis_42_a_key_that_is_never_quiet_is_put_off_for_ten_times_as_long_at_most() {
 
 #[test]
 fn informer_8_of_200000_keys_that_are_due_at_once_one_call_makes_250_wait() {
-    let mut queue = WorkQueue::<u32>::new();
+    let mut queue = QueueMachine::<u32>::new();
     for key in 0..200_000 {
         queue.postpone(key, ms(10), Priority::Normal, ms(0));
     }
@@ -198,7 +198,7 @@ fn informer_8_of_200000_keys_that_are_due_at_once_one_call_makes_250_wait() {
 //   `a_key_that_is_in_order_before_its_retry_is_due_is_not_tried_again`
 #[test]
 fn wq_14_failures_of_a_key_are_counted_delayed_longer_and_longer_and_forgotten() {
-    let (mut queue, mut limiter) = (WorkQueue::new(), ExponentialPerKey::new(ms(1), ms(1_000)));
+    let (mut queue, mut limiter) = (QueueMachine::new(), ExponentialPerKey::new(ms(1), ms(1_000)));
     let moment = Moment { now: ms(0), chance: 0.0 };
     assert_eq!(queue.add_rate_limited("x", NORMAL, &mut limiter, moment), Some(ms(1)));
     assert_eq!(queue.add_rate_limited("x", NORMAL, &mut limiter, moment), Some(ms(2)));
@@ -214,9 +214,9 @@ fn wq_14_failures_of_a_key_are_counted_delayed_longer_and_longer_and_forgotten()
 
 #[test]
 fn a_key_that_has_failed_counts_as_retried_until_it_is_due_or_was_worked_on_for_another_reason() {
-    let (mut queue, mut limiter) = (WorkQueue::new(), ExponentialPerKey::new(ms(100), ms(100)));
+    let (mut queue, mut limiter) = (QueueMachine::new(), ExponentialPerKey::new(ms(100), ms(100)));
     let moment = |now| Moment { now: ms(now), chance: 0.0 };
-    let retrying = |queue: &WorkQueue<&str>| queue.figures(ms(0)).retrying;
+    let retrying = |queue: &QueueMachine<&str>| queue.figures(ms(0)).retrying;
     queue.add_after("asked", ms(500), NORMAL, ms(0));
     for key in ["due", "changed"] {
         queue.add(key, NORMAL, ms(0));
@@ -298,7 +298,7 @@ fn wq_16_work_that_has_not_ended_is_measured() {
 //   `wq_20_old_keys_of_low_priority_do_not_go_before_new_normal_ones`
 #[test]
 fn wq_20_a_key_of_low_priority_waits_for_at_most_nine_turns_while_others_never_end() {
-    let mut queue = WorkQueue::new();
+    let mut queue = QueueMachine::new();
     (0..20_u32).for_each(|key| {
         queue.add(key, Priority::Low, ms(0));
     });
@@ -315,7 +315,7 @@ fn wq_20_a_key_of_low_priority_waits_for_at_most_nine_turns_while_others_never_e
 
 #[test]
 fn wq_20_old_keys_of_low_priority_do_not_go_before_new_normal_ones() {
-    let mut queue = WorkQueue::new();
+    let mut queue = QueueMachine::new();
     (0..1_000_u32).for_each(|key| {
         queue.add(key, Priority::Low, ms(0));
     });
@@ -342,7 +342,7 @@ fn a_waiting_key_moves_to_a_higher_priority_and_never_to_a_lower_one() {
 
 #[test]
 fn namespaces_take_turns() {
-    let mut queue = WorkQueue::by_namespace();
+    let mut queue = QueueMachine::by_namespace();
     let keys = ["a/1", "a/2", "a/3", "b/1", "c/1", "b/2"];
     keys.iter().for_each(|key| {
         queue.add(key.parse::<ObjectKey>().expect("a key"), NORMAL, ms(0));
@@ -380,7 +380,7 @@ impl Eq for Fragile<'_> {}
 
 #[test]
 fn a_key_for_which_the_lane_order_panics_gets_no_slot_and_a_panic_between_two_keys_changes_nothing() {
-    let mut queue = WorkQueue::with_lanes(|one: &u32, other| {
+    let mut queue = QueueMachine::with_lanes(|one: &u32, other| {
         assert!(*one != 13 && *other != 13 && (*one, *other) != (0, 7), "an order that panics");
         (one % 3).cmp(&(other % 3))
     });
@@ -403,7 +403,8 @@ fn a_panic_in_the_order_of_keys_leaves_a_sound_queue_that_loses_no_key_and_hands
         for fuse in 1..12 {
             let left = AtomicU32::new(0);
             let key = |number| Fragile(number, &left);
-            let mut queue = WorkQueue::with_lanes(|one: &Fragile<'_>, other| (one.0 % 3).cmp(&(other.0 % 3)));
+            let mut queue =
+                QueueMachine::with_lanes(|one: &Fragile<'_>, other| (one.0 % 3).cmp(&(other.0 % 3)));
             (0..8).for_each(|number| {
                 queue.add(key(number), NORMAL, ms(0));
             });

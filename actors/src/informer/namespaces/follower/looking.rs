@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
-use informer_core::namespaces::{AllFollowed, Followed, Progress};
+use informer_core::namespaces::{AllFollowed, Followed, NamespaceState};
 use informer_core::reflector::SourceState;
 use informer_core::words::{QUOTED, one_line};
 
@@ -76,9 +76,9 @@ impl<S: Body> Exchange<S> {
         for (id, namespace, is_leaving) in shared.sources.of_set(self.set.number) {
             if let Some(namespace) = &namespace {
                 let progress = match (is_leaving, snapshot.version(&id).is_some()) {
-                    (true, _) => Progress::Leaving,
-                    (false, true) => Progress::Listed,
-                    (false, false) => Progress::Listing,
+                    (true, _) => NamespaceState::Leaving,
+                    (false, true) => NamespaceState::Listed,
+                    (false, false) => NamespaceState::Listing,
                 };
                 found.followed.each.insert(Arc::clone(namespace), progress);
             } else {

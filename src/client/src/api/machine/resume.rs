@@ -10,7 +10,7 @@
 //! 4. What has expired stays so until the reader has listed and says from where to go on.
 //! 5. The version never goes back: an event at or below it was delivered before, and is not delivered again.
 //!
-//! Inputs: what the watch brought and how it ended. Outputs: `Next`.
+//! Inputs: what the watch brought and how it ended. Outputs: `AfterEnd`.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const LEAST_ASKED: Duration = Duration::from_secs(1);
 
 /// What follows an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum AfterEnd {
     /// Open it again at [`WatchResume::version`] after this time.
     OpenAfter(Duration),
     /// The server no longer has the version: the reader must list, and say from where to go on.
@@ -100,26 +100,26 @@ impl WatchResume {
     }
 
     /// The connection has ended in good order, after this time; `asked` is how long the request asked for.
-    pub(crate) fn handle_end(&mut self, lasted: Duration, asked: Duration, chance: f64) -> Next {
+    pub(crate) fn handle_end(&mut self, lasted: Duration, asked: Duration, chance: f64) -> AfterEnd {
         let has_progressed = std::mem::take(&mut self.has_progressed);
         let least = self.backoff.last_wait().unwrap_or_default().max(LEAST_WATCH).min(asked.max(LEAST_ASKED));
         if has_progressed || lasted >= least {
             self.backoff.reset();
-            return Next::OpenAfter(Duration::ZERO);
+            return AfterEnd::OpenAfter(Duration::ZERO);
         }
-        Next::OpenAfter(self.backoff.next_wait(chance))
+        AfterEnd::OpenAfter(self.backoff.next_wait(chance))
     }
 
     /// The connection could not be made, was refused or broke.
-    pub(crate) fn handle_failure(&mut self, class: ErrorClass, chance: f64) -> Next {
+    pub(crate) fn handle_failure(&mut self, class: ErrorClass, chance: f64) -> AfterEnd {
         self.has_progressed = false;
         match class {
-            ErrorClass::Relist => Next::ListAgain,
+            ErrorClass::Relist => AfterEnd::ListAgain,
             ErrorClass::RetryAfter(wait) => {
                 self.backoff.count_told(wait);
-                Next::OpenAfter(wait)
+                AfterEnd::OpenAfter(wait)
             }
-            _ => Next::OpenAfter(self.backoff.next_wait(chance)),
+            _ => AfterEnd::OpenAfter(self.backoff.next_wait(chance)),
         }
     }
 }
@@ -131,8 +131,8 @@ mod tests {
     const SHORT: Duration = Duration::from_secs(1);
     const LONG: Duration = Duration::from_secs(300);
 
-    fn open_after(milliseconds: u64) -> Next {
-        Next::OpenAfter(Duration::from_millis(milliseconds))
+    fn open_after(milliseconds: u64) -> AfterEnd {
+        AfterEnd::OpenAfter(Duration::from_millis(milliseconds))
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
     fn a_wait_that_the_server_names_is_kept() {
         let mut watch = WatchResume::new("10", false);
         let seven = Duration::from_secs(7);
-        assert_eq!(watch.handle_failure(ErrorClass::RetryAfter(seven), 0.9), Next::OpenAfter(seven));
+        assert_eq!(watch.handle_failure(ErrorClass::RetryAfter(seven), 0.9), AfterEnd::OpenAfter(seven));
     }
 
     #[test]

@@ -25,9 +25,9 @@ async fn a_panic_while_the_server_is_asked_is_an_error_of_all_that_wait_and_stop
     assert_eq!(memory.status().failures, 2);
 }
 
-fn found(order: u64, is_incomplete: bool) -> Origin {
+fn found(order: u64, is_incomplete: bool) -> KeptOrigin {
     let now = Instant::now();
-    Origin { order, at: now, age: Duration::ZERO, arrived: now, is_incomplete }
+    KeptOrigin { order, at: now, age: Duration::ZERO, arrived: now, is_incomplete }
 }
 
 fn asked(order: u64, newer: bool, ttl: Duration) -> Question {
@@ -50,7 +50,7 @@ async fn what_is_known_serves_until_its_time_to_live_and_shorter_if_it_is_incomp
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_is_as_old_as_its_asking_and_an_incomplete_one_lives_from_its_arrival() {
     let (begun, question) = (Instant::now(), asked(2, false, TTL));
-    let slow = |is_incomplete, took| Origin { arrived: begun + took, ..found(1, is_incomplete) };
+    let slow = |is_incomplete, took| KeptOrigin { arrived: begun + took, ..found(1, is_incomplete) };
     let took = INCOMPLETE_TTL * 2;
     assert!(slow(true, took).answers(question, None, begun + took));
     assert!(!slow(true, took).answers(question, None, begun + took + INCOMPLETE_TTL));

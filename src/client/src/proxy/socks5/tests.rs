@@ -16,9 +16,9 @@ fn played(mut machine: Socks5<'_>, answers: &[u8]) -> (Vec<Vec<u8>>, usize, Resu
     let (mut sent, mut read) = (Vec::new(), 0);
     loop {
         match machine.poll_step() {
-            Step::Send(bytes) => sent.push(bytes.expose_secret().to_vec()),
-            Step::Open => return (sent, read, Ok(())),
-            Step::Read(count) => {
+            SocksStep::Send(bytes) => sent.push(bytes.expose_secret().to_vec()),
+            SocksStep::Open => return (sent, read, Ok(())),
+            SocksStep::Read(count) => {
                 let Some(bytes) = answers.get(read..read + count) else {
                     return (sent, read, Err("the bytes end".to_owned()));
                 };

@@ -23,8 +23,8 @@ use crate::connection_settings::ConnectionSettings;
 use crate::endpoint::Endpoint;
 use crate::error::ProxyError;
 use crate::identity::material::Tls;
-use crate::proxy::socks5::{Socks5, Step};
-use crate::proxy::{Protocol, Proxy, connect};
+use crate::proxy::socks5::{Socks5, SocksStep};
+use crate::proxy::{Proxy, ProxyProtocol, connect};
 use crate::tls;
 
 /// How many bytes of an answer to CONNECT are read at once.
@@ -76,8 +76,8 @@ async fn opened(
             }
         };
         match proxy.protocol {
-            Protocol::Http | Protocol::Https => by_connect(&mut socket, proxy, endpoint).await?,
-            Protocol::Socks5 => by_socks5(&mut socket, proxy, endpoint).await?,
+            ProxyProtocol::Http | ProxyProtocol::Https => by_connect(&mut socket, proxy, endpoint).await?,
+            ProxyProtocol::Socks5 => by_socks5(&mut socket, proxy, endpoint).await?,
         }
         Ok(socket)
     };
@@ -102,13 +102,13 @@ async fn by_socks5(socket: &mut Socket, proxy: &Proxy, endpoint: &Endpoint) -> R
     let mut machine = Socks5::new(&endpoint.host, endpoint.port, proxy.login.as_ref())?;
     loop {
         match machine.poll_step() {
-            Step::Send(bytes) => send(socket, bytes.expose_secret()).await?,
-            Step::Read(count) => {
+            SocksStep::Send(bytes) => send(socket, bytes.expose_secret()).await?,
+            SocksStep::Read(count) => {
                 let mut bytes = vec![0; count];
                 socket.read_exact(&mut bytes).await.map_err(ProxyError::Broken)?;
                 machine.handle_bytes(&bytes)?;
             }
-            Step::Open => return Ok(()),
+            SocksStep::Open => return Ok(()),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Why keys are reconciled: notes in the queue, each of which is given to one reconcile.
 
 use super::*;
-use crate::queue::machine::{Added, ExponentialPerKey, Priority, WorkQueue, namespace_order};
+use crate::queue::machine::{Added, ExponentialPerKey, Priority, QueueMachine, namespace_order};
 use informer_core::reflector::Moment;
 
-type Queue = WorkQueue<ObjectKey, Why>;
+type Queue = QueueMachine<ObjectKey, Why>;
 
 fn queue() -> Queue {
     Queue::noting(namespace_order, MOST_WITH_CAUSES)

@@ -1,7 +1,7 @@
 //! A book whose keys are handed out as a test wants them.
 
 use super::*;
-use crate::queue::machine::{Priority, WorkQueue, default_limiter, namespace_order};
+use crate::queue::machine::{Priority, QueueMachine, default_limiter, namespace_order};
 use informer_core::reflector::Moment;
 
 const NOW: Duration = Duration::ZERO;
@@ -79,6 +79,6 @@ impl<S> Desk<S> {
 
 impl<S> Default for Desk<S> {
     fn default() -> Self {
-        Self { book: WorkQueue::noting(namespace_order, MOST_WITH_CAUSES), runs: BTreeMap::new() }
+        Self { book: QueueMachine::noting(namespace_order, MOST_WITH_CAUSES), runs: BTreeMap::new() }
     }
 }

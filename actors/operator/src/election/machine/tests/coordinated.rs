@@ -144,7 +144,7 @@ fn a_registration_that_cannot_be_taken_back_does_not_hold_up_the_lease_and_is_tr
         match stage.candidate.poll_effect(stage.moment()) {
             Some(Effect::WithdrawCandidate) => {
                 withdrawals += 1;
-                stage.candidate.handle_candidate_written(Written::Failed, stage.moment());
+                stage.candidate.handle_candidate_written(LeaseWritten::Failed, stage.moment());
             }
             Some(effect) => stage.answer(effect),
             None => stage.now = stage.candidate.poll_timeout().unwrap_or(stage.now).max(stage.now),

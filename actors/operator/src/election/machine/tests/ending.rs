@@ -85,7 +85,7 @@ fn a_release_that_fails_is_tried_again_until_the_lease_has_run_out() {
     while !stage.candidate.is_over() {
         if stage.candidate.poll_effect(stage.moment()).is_some() {
             tries += 1;
-            stage.candidate.handle_written(Written::Failed, stage.moment());
+            stage.candidate.handle_written(LeaseWritten::Failed, stage.moment());
         }
         stage.now += SECOND;
         assert!(stage.now < 60 * SECOND);
@@ -124,7 +124,7 @@ fn a_write_without_an_answer_is_looked_for_at_shutdown() {
         panic!("a create")
     };
     stage.lease = Some(record);
-    stage.candidate.handle_written(Written::Failed, stage.moment());
+    stage.candidate.handle_written(LeaseWritten::Failed, stage.moment());
     stage.candidate.handle_shutdown();
     stage.settle();
     assert_eq!((&*stage.lease().holder, stage.candidate.is_released()), ("", true));

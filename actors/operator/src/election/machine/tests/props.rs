@@ -18,7 +18,7 @@ enum Step {
     /// The server carries out the request of a candidate.
     Serve(usize),
     /// The answer arrives at the candidate.
-    Answer(usize),
+    LeaseAnswer(usize),
     /// The answer is lost: after some time the candidate takes the request for failed.
     Lose(usize),
     Suspend(usize),
@@ -38,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
         40 => (1..3_000_u64).prop_map(Step::Pass),
         2 => (3_000..40_000_u64).prop_map(Step::Pass),
         40 => who.clone().prop_map(Step::Serve),
-        40 => who.clone().prop_map(Step::Answer),
+        40 => who.clone().prop_map(Step::LeaseAnswer),
         4 => who.clone().prop_map(Step::Lose),
         4 => who.clone().prop_map(Step::Suspend),
         8 => who.clone().prop_map(Step::Resume),
@@ -58,7 +58,7 @@ struct Server {
 }
 
 struct Candidate {
-    machine: LeaderElection,
+    machine: ElectionMachine,
     clock: (Duration, u64),
     /// What stops while it is suspended, besides the candidate.
     lost_time: Duration,
@@ -67,7 +67,7 @@ struct Candidate {
     /// The version that it knows.
     version: u64,
     open: Option<Effect>,
-    served: Option<(Result<Read<LeaseRecord>, Written>, u64)>,
+    served: Option<(Result<Read<LeaseRecord>, LeaseWritten>, u64)>,
     generation: u32,
     /// The number of the term whose work goes on.
     work: Option<u64>,
@@ -114,7 +114,7 @@ impl Candidate {
 impl World {
     fn new(clocks: &[(u64, u64)]) -> Self {
         let candidate = |(index, (offset, percent)): (usize, &(u64, u64))| Candidate {
-            machine: LeaderElection::new(settings(index, 0)),
+            machine: ElectionMachine::new(settings(index, 0)),
             clock: (Duration::from_secs(*offset), *percent),
             lost_time: Duration::ZERO,
             suspended: false,
@@ -137,7 +137,7 @@ impl World {
                 self.candidates.iter_mut().filter(|it| it.suspended).for_each(|it| it.lost_time += time);
             }
             Step::Serve(who) => self.serve(who),
-            Step::Answer(who) => self.answer(who, false),
+            Step::LeaseAnswer(who) => self.answer(who, false),
             Step::Lose(who) => self.answer(who, true),
             Step::Suspend(who) => self.candidates[who].suspended = true,
             Step::Resume(who) => self.candidates[who].suspended = false,
@@ -145,7 +145,7 @@ impl World {
             Step::Crash(who) => {
                 let it = &mut self.candidates[who];
                 it.generation += 1;
-                it.machine = LeaderElection::new(settings(who, it.generation));
+                it.machine = ElectionMachine::new(settings(who, it.generation));
                 (it.open, it.served, it.work) = (None, None, None);
             }
             Step::BeginWork(who) => {
@@ -167,8 +167,8 @@ impl World {
         let answer = match &it.open {
             None => return,
             Some(Effect::Read) => Ok(server.lease.clone().map_or(Read::Absent, Read::Found)),
-            Some(Effect::Create(_)) if server.lease.is_some() => Err(Written::Conflict),
-            Some(Effect::Update(_)) if known != server.version => Err(Written::Conflict),
+            Some(Effect::Create(_)) if server.lease.is_some() => Err(LeaseWritten::Conflict),
+            Some(Effect::Update(_)) if known != server.version => Err(LeaseWritten::Conflict),
             Some(Effect::Create(record) | Effect::Update(record)) => {
                 let is_new = server.lease.as_ref().is_none_or(|before| before.acquired != record.acquired);
                 if !record.holder.is_empty() && is_new {
@@ -176,7 +176,7 @@ impl World {
                 }
                 server.lease = Some(record.clone());
                 server.version += 1;
-                Err(Written::Done)
+                Err(LeaseWritten::Done)
             }
             Some(other) => panic!("{other:?}"),
         };
@@ -197,13 +197,13 @@ impl World {
                 it.machine.handle_read(read, moment);
             }
             (Some((Err(written), version)), _) => {
-                if written == Written::Done {
+                if written == LeaseWritten::Done {
                     it.version = version;
                 }
                 it.machine.handle_written(written, moment);
             }
             (None, Effect::Read) => it.machine.handle_read(Read::Failed, moment),
-            (None, _) => it.machine.handle_written(Written::Failed, moment),
+            (None, _) => it.machine.handle_written(LeaseWritten::Failed, moment),
         }
     }
 
@@ -253,7 +253,7 @@ proptest! {
         for _ in 0..1_200 {
             world.take(&Step::Pass(50));
             (0..3).for_each(|who| world.take(&Step::Serve(who)));
-            (0..3).for_each(|who| world.take(&Step::Answer(who)));
+            (0..3).for_each(|who| world.take(&Step::LeaseAnswer(who)));
         }
         prop_assert_eq!(world.leaders(), 1);
     }
@@ -267,7 +267,7 @@ fn with_a_clock_that_stops_in_a_suspension_two_would_lead() {
         for _ in 0..seconds * 100 {
             world.take(&Step::Pass(10));
             (0..2).for_each(|who| world.take(&Step::Serve(who)));
-            (0..2).for_each(|who| world.take(&Step::Answer(who)));
+            (0..2).for_each(|who| world.take(&Step::LeaseAnswer(who)));
         }
     };
     all_is_well(&mut world, 5);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::event::Identity;
-use super::super::record::Figures;
+use super::super::record::RecorderFigures;
 use super::super::series::{Lru, MOST_NOTES, Similar};
 use super::*;
 
@@ -163,7 +163,7 @@ fn the_name_of_an_event_is_cut_before_a_letter_or_digit() {
 
 #[test]
 fn refusals_are_counted_by_sixteen_words_and_those_with_further_words_together() {
-    let mut figures = Figures::default();
+    let mut figures = RecorderFigures::default();
     (0..16).for_each(|n| figures.refuse(format!("Word{n}")));
     assert_eq!(figures.refused.len(), 16);
     for word in ["Word16", "Word17", "Word3"] {

@@ -48,7 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Server(BTreeMap<String, u32>);
 
 impl Server {
-    fn handle(&mut self, request: &Request) -> Answer {
+    fn handle(&mut self, request: &EventRequest) -> Answer {
         match (request.verb, self.0.get_mut(&request.name)) {
             (Verb::Create, Some(_)) => Answer::Exists,
             (Verb::Patch, None) => Answer::NotFound,
@@ -64,7 +64,7 @@ impl Server {
         }
     }
 
-    fn answer(&mut self, request: &Request, given: Given) -> Answer {
+    fn answer(&mut self, request: &EventRequest, given: Given) -> Answer {
         match given {
             Given::Handled => self.handle(request),
             Given::Lost => {
@@ -81,7 +81,7 @@ impl Server {
 /// given up or lost by the server.
 fn play(config: RecorderConfig, steps: &[Step]) -> (World, Server, bool) {
     let (mut world, mut server) = (World::with(config), Server::default());
-    let (mut under_way, mut is_lossless) = (Vec::<Request>::new(), true);
+    let (mut under_way, mut is_lossless) = (Vec::<EventRequest>::new(), true);
     for step in steps {
         match *step {
             Step::Emit(object, reason, note) => {

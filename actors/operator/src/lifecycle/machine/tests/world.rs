@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::lifecycle::machine::{
-    Action, DrainLimits, Ended, GRACE, Life, Lifecycle, PartId, PartState, Phase, Stage,
+    Action, DrainLimits, GRACE, Life, Lifecycle, PartEnded, PartId, PartState, Phase, Stage,
 };
 use informer_core::reflector::Moment;
 use informer_core::restart::{Exit, RestartPolicy};
@@ -118,7 +118,7 @@ impl World {
         self.drive();
     }
 
-    pub(super) fn fail(&mut self, part: usize) -> Option<Ended> {
+    pub(super) fn fail(&mut self, part: usize) -> Option<PartEnded> {
         self.end(part, &Exit::Failed("on purpose".into()))
     }
 
@@ -127,7 +127,7 @@ impl World {
         self.end(part, &Exit::Finished);
     }
 
-    fn end(&mut self, part: usize, exit: &Exit) -> Option<Ended> {
+    fn end(&mut self, part: usize, exit: &Exit) -> Option<PartEnded> {
         let seen = &mut self.seen[part];
         let life = seen.alive.take()?;
         let is_done = *exit == Exit::Finished && seen.drain.is_none() && seen.dropped.is_none();

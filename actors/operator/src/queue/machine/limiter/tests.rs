@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::queue::machine::{
-    Bucket, ExponentialPerKey, FastSlow, KeyBackoff, KeyBackoffPolicy, MaxOf, MaxWait, Priority, RateLimiter,
-    TooLong, WorkQueue, default_limiter,
+    Bucket, ExponentialPerKey, FastSlow, KeyBackoff, KeyBackoffPolicy, MaxOf, MaxWait, Priority,
+    QueueMachine, RateLimiter, TooLong, default_limiter,
 };
 use informer_core::reflector::Moment;
 
@@ -98,7 +98,7 @@ fn the_usual_waits_double_from_5_ms_to_1000_s_and_are_shortened_by_up_to_a_half(
 
 /// 3,000 keys fail for ten seconds. When each of them is in order, and how many tries there were.
 fn outage(limiter: &mut impl RateLimiter<u32>) -> (BTreeMap<u32, Duration>, u64) {
-    let mut queue = WorkQueue::<u32>::new();
+    let mut queue = QueueMachine::<u32>::new();
     for key in 0..3_000 {
         queue.add(key, Priority::Normal, Duration::ZERO);
     }

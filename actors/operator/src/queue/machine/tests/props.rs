@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::queue::machine::{ExponentialPerKey, Merge, Priority, WorkQueue};
+use crate::queue::machine::{ExponentialPerKey, Merge, Priority, QueueMachine};
 use informer_core::reflector::Moment;
 use model::Model;
 
@@ -38,7 +38,7 @@ impl Merge for Noted {
     }
 }
 
-type Queue = WorkQueue<u8, Noted>;
+type Queue = QueueMachine<u8, Noted>;
 
 fn queue(most: usize) -> Queue {
     Queue::noting(|one, other| (one % LANES).cmp(&(other % LANES)), most)

@@ -1,11 +1,11 @@
 //! What becomes of the retry of a key that has failed.
 
 use super::{NORMAL, ms, queue, take_all};
-use crate::queue::machine::{ExponentialPerKey, WorkQueue};
+use crate::queue::machine::{ExponentialPerKey, QueueMachine};
 use informer_core::reflector::Moment;
 
 /// A queue with a key that has failed at 0 ms, is to be tried again at 400 ms, and was handed out at 1 ms for something else.
-fn failed(before: impl FnOnce(&mut WorkQueue<&'static str>)) -> WorkQueue<&'static str> {
+fn failed(before: impl FnOnce(&mut QueueMachine<&'static str>)) -> QueueMachine<&'static str> {
     let (mut queue, mut limiter) = (queue(&["foo"]), ExponentialPerKey::new(ms(400), ms(400)));
     take_all(&mut queue, ms(0));
     before(&mut queue);
@@ -41,10 +41,10 @@ fn a_key_on_which_nobody_has_worked_or_that_fails_again_keeps_its_retry() {
 
 #[test]
 fn a_delayed_add_that_something_else_has_asked_for_stays_when_the_key_is_in_order() {
-    let asked = |queue: &mut WorkQueue<&'static str>| {
+    let asked = |queue: &mut QueueMachine<&'static str>| {
         queue.add_after("foo", ms(700), NORMAL, ms(0));
     };
-    let postponed = |queue: &mut WorkQueue<&'static str>| {
+    let postponed = |queue: &mut QueueMachine<&'static str>| {
         queue.postpone("foo", ms(700), NORMAL, ms(0));
     };
     let mut before_the_failure = [failed(asked), failed(postponed)];

@@ -1,7 +1,7 @@
 //! How a queue ends: what is still handed out, what is refused, and when it is over.
 
 use super::{NORMAL, discard_all, ms, queue, take_all};
-use crate::queue::machine::{Added, ExponentialPerKey, Priority, RateLimiter, WorkQueue};
+use crate::queue::machine::{Added, ExponentialPerKey, Priority, QueueMachine, RateLimiter};
 use informer_core::reflector::Moment;
 
 // WQ-01: given 50 producers x 50 adds and 10 consumers, when shut down, then every item is processed, none
@@ -10,7 +10,7 @@ use informer_core::reflector::Moment;
 // - b none after shutdown, Len 0
 #[test]
 fn wq_01_after_a_shutdown_everything_that_waits_is_handed_out_and_nothing_is_added() {
-    let mut queue = WorkQueue::new();
+    let mut queue = QueueMachine::new();
     for (producer, number) in
         (0..50_u32).flat_map(|producer| (0..50_u32).map(move |number| (producer, number)))
     {
@@ -111,7 +111,7 @@ fn a_forced_end_discards_and_counts_what_waits_and_leaves_what_is_processed() {
 
 #[test]
 fn of_200000_keys_a_call_discards_250_and_none_is_handed_out_or_made_to_wait_meanwhile() {
-    let mut queue = WorkQueue::<u32>::new();
+    let mut queue = QueueMachine::<u32>::new();
     for key in 0..100_000 {
         queue.add(key, NORMAL, ms(0));
         queue.add_after(100_000 + key, ms(10), NORMAL, ms(0));
