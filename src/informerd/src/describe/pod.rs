@@ -1,7 +1,7 @@
 //! Describes pods: phase, readiness, node, restarts, images, labels.
 //!
-//! Answers "what happened to this pod?" with the values that `kubectl get pods` shows, and keeps no others: a pod takes some
-//! 2 KB instead of 35, and the decoder of all its fields is not compiled. Invariant:
+//! Answers "what happened to this pod?" with the values that `kubectl get pods` shows, and keeps no others: the cache is smaller,
+//! and the decoder of all fields of a pod, which takes a third of informerd's compilation, is not compiled. Invariant:
 //! 1. A change of any other field is also reported, by the digest of its part: `spec changed`, `status changed`.
 
 use std::borrow::Cow;
