@@ -49,7 +49,7 @@
 
 pub use informer_operator::controller::{
     AnyController, Causes, Controller, ControllerBuilder, ControllerEnd, ControllerState, ControllerStatus,
-    Counts, EventKind, Failure, HANGS_AFTER, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED,
+    Counts, EventKind, Failure, HANGS_AFTER, KeptFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED,
     MOST_RESTING, MOST_WITH_CAUSES, MOST_WRITES, Outcome, ReadyController, Reason, Reconcile, ReconcileError,
     Request, Selected, StartControllerError, Trigger,
 };

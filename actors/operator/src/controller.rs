@@ -23,7 +23,7 @@ use std::time::Duration;
 use informer_core::meta::ObjectKey;
 
 pub use crate::controller::machine::{
-    Causes, EventKind, Failure, LedgerFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
+    Causes, EventKind, Failure, KeptFigures, MOST_ANSWERED, MOST_CAUSES, MOST_DELETED, MOST_RESTING,
     MOST_WITH_CAUSES, MOST_WRITES, Outcome, Reason,
 };
 pub use any::AnyController;

@@ -99,7 +99,7 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
         "wall s"
     );
     let go = std::env::var("INFORMER_GO_CLIENTS").ok();
-    if go.is_none() {
+    if go.is_none() && plan.clients.contains(&Kept::Go) {
         println!("go: INFORMER_GO_CLIENTS names no program: eval \"$(tests/control-plane/build.sh)\"");
     }
     let is_there = |client: &Kept| *client != Kept::Go || go.is_some();

@@ -19,7 +19,7 @@ use informer_core::meta::ObjectKey;
 
 pub use book::{Arrived, Begun, Book, Concluded};
 pub use causes::{Arrival, Causes, EventKind, MOST_CAUSES, MOST_WITH_CAUSES, Reason, Why};
-pub use kept::{Kept, LedgerFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING, Tally};
+pub use kept::{Kept, KeptFigures, MOST_ANSWERED, MOST_DELETED, MOST_RESTING, Tally};
 pub use writes::{Awaited, MOST_WRITES, Writes};
 
 mod book;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::controller::machine::{Failure, LedgerFigures};
+use crate::controller::machine::{Failure, KeptFigures};
 use crate::queue::machine::QueueFigures;
 use informer_core::meta::ObjectKey;
 use informer_core::words::Brief;
@@ -40,7 +40,7 @@ pub struct ControllerStatus {
     /// The key that has been reconciled for the longest time, and for how long.
     pub longest_running: Option<(ObjectKey, Duration)>,
     /// What is kept of keys between their reconciles.
-    pub kept: LedgerFigures,
+    pub kept: KeptFigures,
     /// Its queue.
     pub queue: QueueFigures,
 }

@@ -375,3 +375,26 @@ impl Cell {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_term_that_a_panic_has_left_half_written_is_shown_to_nobody_and_ends() {
+        informer_actors::runtime::Runtime::simulated(1).run(|runtime| async move {
+            let (arbiter, ended) = (runtime.own_arbiter("election").unwrap(), CancellationToken::new());
+            let time = (arbiter.handle().clock().clone(), runtime.chance());
+            let cell = Cell::new("shop/a".into(), Settings::new("me"), time, CancellationToken::new());
+            let half_written = |state: &mut State, now| -> () {
+                state.news.leading = Some(Leading { fence: 2, until: now + Duration::from_secs(10) });
+                state.term = Some(Ongoing { fence: 1, number: 1, ended: ended.clone() });
+                panic!("half written")
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| cell.with(half_written))).is_err());
+            assert_eq!((cell.leading(), cell.term().is_none()), (None, true));
+            assert!(ended.is_cancelled());
+        });
+    }
+}

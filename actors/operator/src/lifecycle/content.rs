@@ -182,3 +182,25 @@ impl Living {
         Self { number: life.number, tokens, waits_for: None, rests: Vec::new() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifecycle::machine::{DrainLimits, PartState, Phase};
+
+    #[test]
+    fn a_life_of_which_nothing_is_known_after_a_panic_has_failed_and_the_part_starts_again() {
+        let (phases, policy) = ([Phase::Caches, Phase::Work], Lifecycle::PATIENT);
+        let mut content = Content::new(Lifecycle::new(&phases, DrainLimits::default(), policy));
+        let at = Moment { now: Duration::ZERO, chance: 0.0 };
+        let Some(Step::Start(known, _)) = content.next(at.now) else { panic!("the cache starts") };
+        content.lifecycle.handle_ready(known, at.now);
+        // As a panic between the two steps of a start leaves it.
+        assert!(matches!(content.lifecycle.next(at.now), Some(Action::Start(_))), "the work starts");
+        assert!(!content.is_sound());
+        content.rebuild(at);
+        assert!(content.is_sound());
+        let states: Vec<_> = content.lifecycle.states().collect();
+        assert!(matches!(states[..], [PartState::Ready, PartState::Backoff { .. }]), "{states:?}");
+    }
+}

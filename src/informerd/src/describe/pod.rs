@@ -41,7 +41,7 @@ struct Spec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct Container {
-    name: String,
+    name: Option<String>,
     image: Option<String>,
 }
 
@@ -134,7 +134,11 @@ impl Describe for ShownPod {
         }
         let images = old.containers().iter().zip(self.containers());
         changes.extend(images.filter_map(|(old, new)| {
-            arrow(&format!("image of {}", new.name), old.image.as_deref(), new.image.as_deref())
+            arrow(
+                &format!("image of {}", new.name.as_deref().unwrap_or_default()),
+                old.image.as_deref(),
+                new.image.as_deref(),
+            )
         }));
         changes.extend(metadata_changes(&old.metadata, &self.metadata, values));
         let parts = [

@@ -80,7 +80,7 @@ pub(super) struct Last<S> {
 /// What is kept, and what was left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LedgerFigures {
+pub struct KeptFigures {
     /// Keys that rest after a terminal error.
     pub resting: usize,
     /// Arrivals that did not lead to a reconcile since their key rested.
@@ -100,7 +100,7 @@ pub struct Tally {
     lasts: BTreeMap<u64, ObjectKey>,
     number: u64,
     pub(super) most_deleted: usize,
-    pub(crate) figures: LedgerFigures,
+    pub(crate) figures: KeptFigures,
     pub(super) answered: Answered,
     pub(crate) failing: Failing,
     pub(crate) last_failure: Option<Failure>,
@@ -220,7 +220,7 @@ impl Default for Tally {
             lasts: BTreeMap::new(),
             number: 0,
             most_deleted: MOST_DELETED,
-            figures: LedgerFigures::default(),
+            figures: KeptFigures::default(),
             answered: Answered::new(MOST_ANSWERED),
             failing: Failing::default(),
             last_failure: None,

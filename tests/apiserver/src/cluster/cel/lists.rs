@@ -191,38 +191,7 @@ impl Val for Listed<'_> {
         Some(self)
     }
 
-    fn as_container(&self) -> Option<&dyn Container> {
-        self.items.as_container()
-    }
-
-    fn as_indexer<'b, 'w>(&'b self) -> Option<&'b (dyn Indexer + 'w)>
-    where
-        Self: 'w,
-    {
-        self.items.as_indexer()
-    }
-
-    fn into_indexer<'w>(self: Box<Self>) -> Option<Box<dyn Indexer + 'w>>
-    where
-        Self: 'w,
-    {
-        Box::new(self.items).into_indexer()
-    }
-
-    fn as_iterable<'b, 'w>(&'b self) -> Option<&'b (dyn Iterable + 'w)>
-    where
-        Self: 'w,
-    {
-        self.items.as_iterable()
-    }
-
-    fn as_sizer(&self) -> Option<&dyn Sizer> {
-        self.items.as_sizer()
-    }
-
-    fn as_zeroer(&self) -> Option<&dyn Zeroer> {
-        self.items.as_zeroer()
-    }
+    as_inner!(items);
 
     fn equals(&self, other: &dyn Val) -> bool {
         let Some(other) = other.downcast_ref::<CelList<'_>>() else { return false };

@@ -11,6 +11,44 @@
 //! Next: `check.rs` looks for what is not there; `library.rs`, `net.rs` and `quantity.rs` have the functions; `lists.rs` has
 //! lists that are sets or maps, `object.rs` has objects, `search.rs` searches in both.
 
+/// How a value that stands for one of the crate's own is read: as that one, which this field holds.
+macro_rules! as_inner {
+    ($inner:ident) => {
+        fn as_container(&self) -> Option<&dyn Container> {
+            self.$inner.as_container()
+        }
+
+        fn as_indexer<'b, 'w>(&'b self) -> Option<&'b (dyn Indexer + 'w)>
+        where
+            Self: 'w,
+        {
+            self.$inner.as_indexer()
+        }
+
+        fn into_indexer<'w>(self: Box<Self>) -> Option<Box<dyn Indexer + 'w>>
+        where
+            Self: 'w,
+        {
+            Box::new(self.$inner).into_indexer()
+        }
+
+        fn as_iterable<'b, 'w>(&'b self) -> Option<&'b (dyn Iterable + 'w)>
+        where
+            Self: 'w,
+        {
+            self.$inner.as_iterable()
+        }
+
+        fn as_sizer(&self) -> Option<&dyn Sizer> {
+            self.$inner.as_sizer()
+        }
+
+        fn as_zeroer(&self) -> Option<&dyn Zeroer> {
+            self.$inner.as_zeroer()
+        }
+    };
+}
+
 mod check;
 mod functions;
 mod library;

@@ -61,38 +61,7 @@ impl Val for Object {
         &MAP_TYPE
     }
 
-    fn as_container(&self) -> Option<&dyn Container> {
-        self.fields.as_container()
-    }
-
-    fn as_indexer<'b, 'w>(&'b self) -> Option<&'b (dyn Indexer + 'w)>
-    where
-        Self: 'w,
-    {
-        self.fields.as_indexer()
-    }
-
-    fn into_indexer<'w>(self: Box<Self>) -> Option<Box<dyn Indexer + 'w>>
-    where
-        Self: 'w,
-    {
-        Box::new(self.fields).into_indexer()
-    }
-
-    fn as_iterable<'b, 'w>(&'b self) -> Option<&'b (dyn Iterable + 'w)>
-    where
-        Self: 'w,
-    {
-        self.fields.as_iterable()
-    }
-
-    fn as_sizer(&self) -> Option<&dyn Sizer> {
-        self.fields.as_sizer()
-    }
-
-    fn as_zeroer(&self) -> Option<&dyn Zeroer> {
-        self.fields.as_zeroer()
-    }
+    as_inner!(fields);
 
     fn equals(&self, other: &dyn Val) -> bool {
         let Some(other) = other.downcast_ref::<Self>() else {

@@ -72,7 +72,7 @@ impl<S> Desk<S> {
         self.book.handle_writes(key, writes, |informer| informer == 1, NOW)
     }
 
-    pub(super) fn kept(&self) -> LedgerFigures {
+    pub(super) fn kept(&self) -> KeptFigures {
         self.book.tally.figures
     }
 }
