@@ -1,8 +1,7 @@
 //! Controllers: a function that brings each object, and what belongs to it, into the wanted state.
 //!
-//! Answers "how do I write an operator?". All of it is `informer_operator`'s but for filters of updates
-//! ([`predicates`]). The controller knows no Kubernetes; owners by their references ([`Owns`]) and the answers of the API
-//! server as own writes ([`OwnWrites`]) do.
+//! The controller itself knows no Kubernetes; owners by their references ([`Owns`]) and the answers of the
+//! API server as own writes ([`OwnWrites`]) do. [`ControllerBuilder`] has all settings.
 //!
 //! ```
 //! use actix_informer::controller::{Controller, Outcome, ReconcileError, Request, predicates};
@@ -44,8 +43,6 @@
 //!     Ok(controller)
 //! }
 //! ```
-//!
-//! Read next: [`ControllerBuilder`], all that can be chosen; [`Request`], what a reconcile is given.
 
 pub use informer_operator::controller::{
     AnyController, Causes, Controller, ControllerBuilder, ControllerEnd, ControllerState, ControllerStatus,

@@ -1,11 +1,7 @@
 //! One error for a whole program: what any step of a setup can fail with.
 //!
-//! Answers "what does `main` return?". Each step has an error of its own, with more details; all of them convert into
-//! this one, so `?` works in a function with several steps. It adds no text. Invariants:
-//! 1. Every error of a public function of this crate converts into it.
-//! 2. Its text and its causes are those of the error that it wraps.
-//!
-//! Read next: the error of each step, named at its variant.
+//! The error of each step has more details and converts into this one, so `?` works in a function with
+//! several steps. Its text and its causes are those of the wrapped error.
 
 use informer_actors::informer::WaitForError;
 use informer_actors::informer::{
@@ -52,7 +48,7 @@ pub enum Error {
     #[cfg(feature = "client")]
     #[error(transparent)]
     Discovery(#[from] crate::client::DiscoveryError),
-    /// A factory gives no informer.
+    /// A factory returns no informer.
     #[cfg(feature = "client")]
     #[error(transparent)]
     Factory(#[from] crate::factory::FactoryError),

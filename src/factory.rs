@@ -1,17 +1,12 @@
-//! Informers that the parts of a program share: each asks for the kind that it needs, and equal requests give one informer.
+//! Informers that the parts of a program share: equal requests get one informer.
 //!
-//! Answers "who else follows this kind already?". A request is a description ([`ResourceSource`]); its [`InformerKey`]
-//! decides. Invariants:
-//! 1. Requests with equal keys give one informer while it runs and a handle of it is held; others give different ones.
-//! 2. Nothing is asked for before [`InformerFactory::start`], so that every part can subscribe before the first event.
-//! 3. The factory keeps no informer running: the last handle that is dropped stops it, and the next request makes
-//!    another one, which lists anew.
-//! 4. What two requests of one key can want differently (list settings, size limit, name) is an error and never ignored.
-//!    Every text of an error names the resource or the informer, and what to do where that is not plain.
-//! 5. After the shutdown nothing is made or started any more.
-//!
-//! Read next: `factory/shared.rs`, which finds or declares; `client/src/informer_key.rs`, the key; `factory/builder.rs`, the
-//! defaults.
+//! A request is a description ([`ResourceSource`]), and its [`InformerKey`] decides.
+//! 1. Requests with equal keys get one informer while it runs and a handle of it is held.
+//! 2. No request is sent before [`InformerFactory::start`], so that every part can subscribe before the first
+//!    event.
+//! 3. The factory keeps no informer running: the drop of the last handle stops it, and the next request makes
+//!    a new one.
+//! 4. Requests of one key that differ elsewhere (list settings, size limit, name) are an error.
 
 mod builder;
 mod defaults;
@@ -33,7 +28,7 @@ use self::shared::Shared;
 use crate::client::{self, Client, InformerKey, ResourceSource};
 use crate::representation::{ControllerOnly, Dynamic, MetadataOnly, Representation, Typed};
 
-/// Why a factory does not give or start an informer.
+/// Why a factory does not return or start an informer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FactoryError {
@@ -59,7 +54,8 @@ pub enum FactoryError {
     ShutDown,
 }
 
-/// Gives each part of a program a handle of the informer that it needs, one informer for equal needs. Cheap to clone.
+/// Returns to each part of a program a handle of the informer that it needs, one informer for equal needs.
+/// Cheap to clone.
 ///
 /// ```
 /// use actix_informer::prelude::*;
@@ -111,8 +107,9 @@ impl InformerFactory {
         InformerFactoryBuilder::new(runtime, client)
     }
 
-    /// This factory for another client: another cluster, or other credentials. Informers, start, waits and shutdown are
-    /// common to both; informers of different clients are never shared. Clones of one client are one client.
+    /// This factory for another client: another cluster, or other credentials. Informers, start, waits and
+    /// shutdown are common to both; informers of different clients are never shared. Clones of one client are
+    /// one client.
     #[must_use = "the factory that it is called on stays as it is"]
     pub fn with_client(&self, client: &Client) -> Self {
         Self { client: client.clone(), ..self.clone() }
@@ -140,8 +137,8 @@ impl InformerFactory {
         self.defaults.describe::<K, _>(self.client.metadata::<K>())
     }
 
-    /// Describes only which object controls each object of a type ([`Client::controllers_of`]), with the settings of this
-    /// factory for all kinds.
+    /// Describes only which object controls each object of a type ([`Client::controllers_of`]), with the
+    /// settings of this factory for all kinds.
     pub fn controllers_of<K>(&self) -> ResourceSource<K, ControllerOnly<K>>
     where
         K: Resource<DynamicType = ()> + Send + Sync + 'static,
@@ -149,20 +146,21 @@ impl InformerFactory {
         self.defaults.describe::<K, _>(self.client.controllers_of::<K>())
     }
 
-    /// Describes objects of a kind known only at run time, with the settings of this factory for all kinds. Of a
-    /// cluster-scoped kind of which only the server knows that, a namespace that the factory sets is one too many:
-    /// [`ResourceSource::all_namespaces`] takes it out.
+    /// Describes objects of a kind known only at run time, with the settings of this factory for all kinds.
+    /// If only the server knows that the kind is cluster-scoped, remove the namespaces of the factory by
+    /// [`ResourceSource::all_namespaces`].
     pub fn dynamic(&self, resource: &ApiResource) -> ResourceSource<DynamicObject, Dynamic> {
         self.defaults.describe::<DynamicObject, _>(self.client.dynamic(resource))
     }
 
-    /// Describes the kind that this name means to kubectl, also one that is defined later, goes away, or comes back with
-    /// another version or scope, with the settings of this factory for all kinds. [`Client::named`] says how it is
-    /// followed.
+    /// Describes the kind that this name means to kubectl, also one that is defined later, goes away, or
+    /// comes back with another version or scope, with the settings of this factory for all kinds.
+    /// [`Client::named`] says how it is followed.
     ///
-    /// The server is asked what the name means, so that all names of one kind give one informer, and a cluster-scoped
-    /// kind gets no namespace. If it does not know, or does not answer, the name is taken as it is: informers of
-    /// `website` and `websites.example.org`, requested before the kind is defined, are two.
+    /// Discovery says what the name means, so that all names of one kind lead to one informer, and a
+    /// cluster-scoped kind gets no namespace. If the server does not know it, or does not answer, the name is
+    /// taken as it is: informers of `website` and `websites.example.org`, requested before the kind is
+    /// defined, are two.
     ///
     /// # Errors
     /// [`FactoryError::Discovery`] when the name means several resources, or one that cannot be followed.
@@ -194,13 +192,14 @@ impl InformerFactory {
         self.of::<K, Typed<K>>(self.resource::<K>())
     }
 
-    /// The informer of this description: the one that runs or is declared, if its [`InformerKey`] is equal, or else a new
-    /// one, which is declared: it takes subscriptions, listers and indices and asks for nothing before [`Self::start`].
+    /// The informer of this description: the one that runs or is declared, if its [`InformerKey`] is equal,
+    /// or else a new one, which is declared: it takes subscriptions, listers and indices, and sends no
+    /// request before [`Self::start`].
     ///
-    /// The description is taken as it is: one that was not made by this factory has none of its settings, but for those
-    /// of [`InformerFactoryBuilder::configure`]. The handle counts: when the last one is dropped, with its listers and
-    /// subscriptions, the informer stops, and its memory is freed. Returns at once; a lock is held for some
-    /// microseconds.
+    /// The description is taken as it is: one that was not made by this factory has none of its settings, but
+    /// for those of [`InformerFactoryBuilder::configure`]. The handle counts: when the last one is dropped,
+    /// with its listers and subscriptions, the informer stops, and its memory is freed. Returns at once; a
+    /// lock is held for some microseconds.
     ///
     /// One namespace is a source named after it, as each of several is.
     ///
@@ -215,8 +214,9 @@ impl InformerFactory {
         self.shared.found_or_declared(description.with_named_sources(), &self.defaults)
     }
 
-    /// Starts every informer that is declared. Those that run are not changed, so each informer is started once however
-    /// often this is called; what is requested later is started by the next call. Returns at once.
+    /// Starts every informer that is declared. Those that run are not changed, so each informer is started
+    /// once however often this is called; what is requested later is started by the next call. Returns at
+    /// once.
     ///
     /// # Errors
     /// [`FactoryError::ShutDown`] after the shutdown.
@@ -225,31 +225,33 @@ impl InformerFactory {
         Ok(())
     }
 
-    /// All informers that run or are declared, with their keys, in the order in which they were requested first.
+    /// All informers that run or are declared, with their keys, in the order in which they were requested
+    /// first.
     pub fn informers(&self) -> Vec<(InformerKey, AnyInformer)> {
         self.shared.held().unwrap_or_default()
     }
 
-    /// The newest snapshots of all its informers, with their versions. Never blocks. It is no transaction: one cache may be
-    /// ahead of another; [`Snapshots::at_least`] waits until each has what was written.
+    /// The newest snapshots of all its informers, with their versions. Never blocks. It is no transaction:
+    /// one cache may be ahead of another; [`Snapshots::at_least`] waits until each has what was written.
     pub fn snapshot(&self) -> Snapshots {
         Snapshots::of(self.informers().into_iter().map(|(_, informer)| informer))
     }
 
-    /// Waits until the first list of each informer is published, for at most `limit` in all. Those that are requested
-    /// meanwhile are not waited for. While it waits, it holds a handle of each.
+    /// Waits until the first list of each informer is published, for at most `limit` in all. Informers that
+    /// are requested during the wait are not waited for. While it waits, it holds a handle of each.
     ///
     /// # Errors
-    /// At the limit, or earlier when nothing that is not synced can sync any more: with name, state and last error of
-    /// each informer. One that is declared and not started says so.
+    /// At the limit, or earlier when nothing that is not synced can sync any more: with name, state and last
+    /// error of each informer. One that is declared and not started says so.
     pub async fn synced_within(&self, limit: Duration) -> Result<Synced, NotAllSynced> {
         let informers: Vec<_> = self.informers().into_iter().map(|(_, informer)| informer).collect();
         AnyInformer::all_synced_within(&informers, limit).await
     }
 
-    /// Shuts all informers down at once: each reads no more, applies what is queued and delivers what waits until
-    /// `limit`. When it returns with a clean report, no actor of any informer of this factory runs any more, not even of
-    /// those whose handles were dropped shortly before. From its beginning on, requests and starts are refused.
+    /// Shuts all informers down at once: each reads no more, applies what is queued and delivers what waits
+    /// until `limit`. When it returns with a clean report, no actor of any informer of this factory runs any
+    /// more, not even of those whose handles were dropped shortly before. From its beginning on, requests and
+    /// starts are refused.
     pub async fn shutdown(&self, limit: Duration) -> DrainReport {
         self.shared.shutdown(limit).await
     }

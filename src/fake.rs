@@ -1,10 +1,8 @@
-//! What unit tests of operators need: objects of plain bodies, events, and caches without a server or a runtime.
+//! What unit tests of operators need: objects of plain bodies, events, and caches without a server or a
+//! runtime.
 //!
-//! Answers "how do I test a function that takes an `Object`, a `Notify`, a `Lister` or a `Snapshot`?" without an async
-//! executor. Events are made by [`Notify::added`](crate::subscription::Notify::added), `updated`, `deleted` and `missed`.
-//! Tests of a whole operator on simulated time are the matter of the feature `testing`.
-//!
-//! Read next: `informer_actors::informer::FakeInformer`.
+//! They need no async executor. Events are made by [`Notify::added`](crate::subscription::Notify::added),
+//! `updated`, `deleted` and `missed`. For a whole operator on simulated time use the feature `testing`.
 //!
 //! ```
 //! use actix_informer::fake;
@@ -53,12 +51,12 @@ mod bodies {
 
     use crate::object::{BodyError, meta_of};
 
-    /// The version of the next body that has none.
+    /// For bodies without a version.
     static NEXT: AtomicU64 = AtomicU64::new(1);
 
     /// The object that this body is. As [`from_body`](crate::object::from_body), but a body without
-    /// `metadata.resourceVersion` gets a version that is above those of all such bodies before: of two objects that a test
-    /// makes one after the other, the second is the newer one.
+    /// `metadata.resourceVersion` gets a version that is above those of all such bodies before: of two
+    /// objects that a test makes one after the other, the second is the newer one.
     ///
     /// # Errors
     /// [`BodyError`] when it has no name, or a version that is not one.

@@ -1,9 +1,6 @@
-//! Walks through larger subjects; and for those who come from client-go or kube-rs, what takes the place of their types
-//! and functions here.
-//!
-//! Answers "how is it done as a whole?", and "what is X called here, and what does it do differently?" Each row of the tables
-//! of [`from_client_go`] and [`from_kube_rs`] links to an example that is compiled with the tests of this crate. Nothing is
-//! defined here.
+//! Guides; and for those who come from client-go or kube-rs, what replaces their types and functions here.
+//! Each row of the tables of [`from_client_go`] and [`from_kube_rs`] links to an example that the tests of
+//! this crate compile.
 
 #[doc = include_str!("guide/start.md")]
 pub mod start {}

@@ -1,11 +1,7 @@
 //! Informers: the handle, its builder, and what they tell.
 //!
-//! Answers "what does a program use of an informer?". All of it is `informer_actors`'s: it is the same for sources that are
-//! not Kubernetes. Invariants:
-//! 1. There is one way to an informer: a description, the builder that it gives, its `start`.
-//!
-//! Read next: `client/src/resource.rs`, what is described; `client/src/namespaces.rs`, which gives the builder; the example
-//! `embed_operator`.
+//! All of it also serves sources that are not Kubernetes. A description returns the builder of an informer,
+//! which is started by `start`.
 
 pub use informer_actors::informer::{
     AddIndexError, AddSourceError, AnyInformer, Body, ClusterWide, DrainReport, HandOverError, Informer,
@@ -35,9 +31,9 @@ mod kubernetes {
 
     /// Adds what a description describes to an informer that runs. In the prelude.
     pub trait AddTo<S: Body> {
-        /// Adds the sources of this description to an informer that runs: one ([`Informer::add_source`]), or one for
-        /// each of its namespaces ([`Informer::add_namespaces`]). To add a cluster of which only some namespaces are
-        /// followed:
+        /// Adds the sources of this description to an informer that runs: one ([`Informer::add_source`]), or
+        /// one for each of its namespaces ([`Informer::add_namespaces`]). To add a cluster of which only some
+        /// namespaces are followed:
         ///
         /// ```no_run
         /// # use actix_informer::prelude::*;
@@ -51,8 +47,8 @@ mod kubernetes {
         /// ```
         ///
         /// # Errors
-        /// As [`ResourceSource::informer`], and as [`Informer::add_source`] and [`Informer::add_namespaces`]. Nothing
-        /// changes then.
+        /// As [`ResourceSource::informer`], and as [`Informer::add_source`] and [`Informer::add_namespaces`].
+        /// Nothing changes then.
         fn add_to(self, informer: &Informer<S>) -> Result<(), crate::Error>;
     }
 

@@ -1,13 +1,8 @@
-//! A subscription as the stream that kube-rs's runtime reads: `watcher::Event`s, for its `Controller`, its `reflector` and
-//! its adaptors.
+//! A subscription as the stream that kube-rs's runtime reads: `watcher::Event`s.
 //!
-//! Answers "how does a controller that is written with kube-rs run on an informer?". Invariants:
-//! 1. `Init` comes first; then each object that the subscription begins with as `InitApply`; then `InitDone`, once; then
-//!    each event as `Apply` or `Delete`.
-//! 2. A later list, a restart or a rewind brings plain differences, and no second `Init`: nothing has to be thrown away.
-//! 3. No `Delete` comes before `InitDone`, where kube-rs's store would forget it: it is kept until then.
-//!
-//! Read next: `informer_actors::subscription::Marked`, where the end of the initial events is found.
+//! The order is `Init`, an `InitApply` for each initial object, `InitDone` once, then `Apply` and `Delete`. A
+//! later list, a restart or a rewind brings differences, and no second `Init`. A `Delete` is held back until
+//! `InitDone`: before that kube-rs's store would forget it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -26,28 +21,28 @@ pub struct KubeEvents<K: Send + Sync + 'static> {
     initial: Initial<K>,
 }
 
-/// How far the initial events are.
 enum Initial<K> {
     NotBegun,
-    /// With what was deleted meanwhile.
+    /// With the bodies of what was deleted during it.
     UnderWay(BTreeMap<ObjectKey, K>),
     Done,
 }
 
-/// A subscription as the stream that kube-rs's `watcher` gives, to be put in its place: `reflect`, `applied_objects`,
-/// `Controller::for_stream` and the other adaptors of kube-rs run on it. It never gives an error: an informer asks again
-/// by itself, and shows failures in its status and by `Informer::on_error`. The stream that is given must not have been
-/// polled: what was taken from it before is missing among the initial events.
+/// A subscription as a replacement of the stream that kube-rs's `watcher` returns: `reflect`,
+/// `applied_objects`, `Controller::for_stream` and the other adaptors of kube-rs run on it. It never yields
+/// an error: an informer retries by itself, and shows failures in its status and by `Informer::on_error`. Do
+/// not poll `events` before: what was taken from it is missing among the initial events.
 ///
-/// It gives `Init`, `InitApply` for each object that was there, `InitDone`, and then `Apply` and `Delete`. Where kube-rs's
-/// watcher begins again with `Init` after it has lost its place, this stream gives what differs. A filter of the
-/// subscription applies: an object that leaves it is a `Delete`. It ends when the subscription does.
+/// It yields `Init`, `InitApply` for each object that was there, `InitDone`, and then `Apply` and `Delete`.
+/// Where kube-rs's watcher begins again with `Init` after it has lost its place, this stream yields the
+/// differences. A filter of the subscription applies: an object that leaves it is a `Delete`. It ends when
+/// the subscription does.
 ///
-/// **Cost.** kube-rs's runtime owns its objects, so each event clones its object, and its `reflector` keeps a store of
-/// its own beside the informer's: a program that reads through a `Lister` has no need of the second one, but
-/// `Controller` has. `Controller::for_stream` needs kube-runtime's feature `unstable-runtime-stream-control`, and shared
-/// streams (`for_shared_stream`) need `unstable-runtime-subscribe`; this crate enables neither. The example
-/// `kube_controller` is a complete one.
+/// **Cost.** kube-rs's runtime owns its objects, so each event clones its object, and its `reflector` keeps a
+/// second store beside the informer's: a program that reads through a `Lister` does not need it, but
+/// `Controller` does. `Controller::for_stream` needs kube-runtime's feature
+/// `unstable-runtime-stream-control`, and shared streams (`for_shared_stream`) need
+/// `unstable-runtime-subscribe`; this crate enables neither. The example `kube_controller` is a complete one.
 ///
 /// ```
 /// use actix_informer::prelude::*;

@@ -1,15 +1,13 @@
 //! Kubernetes informers as supervised actix actors.
 //!
-//! An informer keeps a local copy of one kind of object, delivers every change to its subscribers, and goes on until it
-//! is stopped: Reflector, DeltaFifo, Indexer, Processor and Listeners are actors that a Supervisor restarts when they
-//! fail. This is the crate that programs use. The actors come from `informer_actors`, their decisions from
-//! `informer_core`, what an operator needs besides from `informer_operator`; this crate exports what a program needs of them,
-//! and the `client` feature adds Kubernetes as a source of objects.
+//! An informer keeps a local copy of one kind of object, delivers every change to its subscribers, and goes
+//! on until it is stopped. Its parts are actors that a supervisor restarts when they fail. The `client`
+//! feature adds Kubernetes as a source of objects.
 //!
-//! An informer is made in three steps: a [`client::Client`] describes a resource ([`client::ResourceSource`]:
-//! namespaces, selectors, what is kept, settings), the description gives the builder of an informer, and the builder is
-//! started. A source that is not Kubernetes implements [`source::ListWatch`] and begins with
-//! [`informer::Informer::builder`]. The errors of all steps convert into [`Error`].
+//! A [`client::Client`] describes a resource ([`client::ResourceSource`]: namespaces, selectors, what is
+//! kept, settings), the description returns the builder of an informer, and the builder is started. A source
+//! that is not Kubernetes implements [`source::ListWatch`] and begins with [`informer::Informer::builder`].
+//! All errors convert into [`Error`].
 //!
 //! ```
 //! use actix_informer::prelude::*;
@@ -47,11 +45,11 @@
 //!
 //! # Logs
 //!
-//! Everything is logged with `tracing` under the target `actix_informer`; a filter such as `actix_informer=debug` shows all
-//! of it. The parts have targets of their own below it: `informer` (lists, watches, sources, subscriptions, restarts),
-//! `controller` (with a span `reconcile`), `work_queue`, `leader_election`, `operator`, `events`, `client` (with a span
-//! `request`), `runtime` (threads), `probes`, `testing` and `informerd`. So `info,actix_informer::client=debug` shows each
-//! request, and of the rest what is information.
+//! Everything is logged with `tracing` under the target `actix_informer`. The parts have their own targets
+//! below it: `informer` (lists, watches, sources, subscriptions, restarts), `controller` (with a span
+//! `reconcile`), `work_queue`, `leader_election`, `operator`, `events`, `client` (with a span `request`),
+//! `runtime` (threads), `probes`, `testing` and `informerd`. The filter `info,actix_informer::client=debug`
+//! adds each request.
 //!
 //! The README has a complete program, `ARCHITECTURE.md` the design.
 
@@ -90,7 +88,7 @@ pub mod work_queue;
 struct Readme;
 
 pub use error::Error;
-/// The `http` crate whose requests and responses [`client::Client::send`] takes and gives.
+/// The `http` crate whose requests and responses [`client::Client::send`] takes and returns.
 #[cfg(feature = "client")]
 pub use http;
 /// The `actix` crate whose actors can subscribe (`Handler<Notify<S>>`).
@@ -110,7 +108,7 @@ pub use informer_operator::reconcile::kubernetes as reconcile;
 /// The `k8s-openapi` crate whose types informers keep. The program chooses a feature of it, such as `v1_36`.
 #[cfg(feature = "client")]
 pub use k8s_openapi;
-/// The `kube-core` crate whose `Resource` describes a kind, and whose `DynamicObject` and `PartialObjectMeta` informers
-/// keep.
+/// The `kube-core` crate whose `Resource` describes a kind, and whose `DynamicObject` and `PartialObjectMeta`
+/// informers keep.
 #[cfg(feature = "client")]
 pub use kube_core;

@@ -1,6 +1,4 @@
 //! Objects in a cache: what they are called, which state of them is held, and all of them together.
-//!
-//! Answers "what do I read?" with names from `informer_core`; adds nothing. Read next: `informer.rs`, who holds them.
 
 pub use informer_core::meta::{
     ClusterName, KeyText, Meta, Object, ObjectKey, ParseClusterError, ParseKeyError, ParseVersionError,

@@ -1,8 +1,7 @@
 //! An operator: probes, caches, controllers and an election start in order, stop in reverse, and fail alone.
 //!
-//! Answers "what does `main` of an operator consist of?" with names from `informer_operator`, and makes factories and probes
-//! parts of an operator. A part is anything that implements [`Part`]; [`task`] makes one of a function, [`controller`] of one
-//! that starts a controller.
+//! A part is anything that implements [`Part`]; [`task`] makes one of a function, [`controller`] of one that
+//! starts a controller. Informers, factories, elections, recorders and probes are parts.
 //!
 //! | phase | parts | starts | stops |
 //! |---|---|---|---|
@@ -47,7 +46,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! With `#[actix::main]` parts may send to the program's own actors, whose system they run on. The same without probes:
+//! With `#[actix::main]` parts may send to the program's own actors, whose system they run on. The same
+//! without probes:
 //!
 //! ```no_run
 //! use actix_informer::operator::{Operator, PartContext, task};

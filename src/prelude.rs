@@ -1,7 +1,6 @@
 //! The names that most programs with an informer use, under one import.
 //!
-//! Answers "what do I import?": `use actix_informer::prelude::*;`. It adds nothing of its own. `actix_informer::Error`
-//! is not among them: programs have an `Error` of their own.
+//! `actix_informer::Error` is not among them: programs have an `Error` of their own.
 
 pub use crate::controller::{Controller, Outcome, ReconcileError, Request};
 pub use crate::informer::{

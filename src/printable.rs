@@ -1,15 +1,14 @@
 //! Escapes text for a terminal or a log.
 //!
-//! Answers "how is a text shown that may contain control characters?" Names, reasons and messages are written by anybody
-//! who may create objects or answer requests. A line end in them would forge a line, an escape sequence would control
-//! the terminal, and a bidi control would display another text than there is. Invariants:
-//! 1. The result has no control character, no line separator and no control of the writing direction.
-//! 2. All other characters are unchanged. Backslashes are not doubled: the result is for people, not for a parser.
+//! Names, reasons and messages come from anybody who may create objects or answer requests: a line end would
+//! forge a line, an escape sequence would control the terminal, and a bidi control would show another text.
+//! The result has none of them. Backslashes are not doubled: it is for people, not for a parser.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with every control character escaped, as Rust writes it: `\n`, `\u{1b}`. Borrowed if there is none.
+/// The text with every control character escaped, as Rust writes it: `\n`, `\u{1b}`. Borrowed if there is
+/// none.
 ///
 /// ```
 /// use actix_informer::printable::printable;
@@ -41,7 +40,6 @@ pub fn printable_json(document: String) -> String {
     for character in document.chars() {
         if is_control(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                // Writing to a String cannot fail.
                 let _ = write!(escaped, "\\u{unit:04x}");
             }
         } else {
@@ -51,11 +49,12 @@ pub fn printable_json(document: String) -> String {
     escaped
 }
 
-/// Whether a terminal does something else with this character than display it, or does not display it at all.
+/// Whether a terminal does not just display this character.
 fn is_control(character: char) -> bool {
     character.is_control()
         || matches!(character,
-            // Soft hyphen, zero-width characters, marks, separators, embeddings, isolates, byte order mark, tags.
+            // Soft hyphen, zero-width characters, marks, separators, embeddings, isolates, byte order mark,
+            // tags.
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

@@ -1,17 +1,14 @@
 //! Serves the probes of a kubelet over HTTP: `/livez` (also `/healthz`) and `/readyz`.
 //!
-//! Answers two questions: "would a restart of the process help?" and "can it do its work?". What is asked is a
-//! [`Probed`]: a [`Runtime`](crate::runtime::Runtime), an operator, or a program's own state. It changes nothing.
-//! Invariants:
-//! 1. An answer is one word. The reasons, and how each informer is doing, quote servers and name kinds, so they are
-//!    returned only with `?verbose` and only to clients on this machine: a port that is open to the network shows nothing
-//!    to strangers.
-//! 2. Clients that hold connections open cannot block the probes: a request must be sent within seconds, a connection
-//!    serves one request, and a peer that opens too many connections loses its oldest one.
-//! 3. The probes have a thread of their own: they also answer while everything else is blocked.
+//! A [`Probed`] (a [`Runtime`](crate::runtime::Runtime), an operator, or a program's own state) says whether
+//! a restart of the process would help, and whether it can do its work.
+//! 1. An answer is one word. Reasons and the state of each informer quote servers and name kinds: they are
+//!    returned only with `?verbose`, and only to clients on this machine.
+//! 2. Open connections cannot block the probes: a request must be sent within seconds, a connection serves
+//!    one request, and a peer with too many connections loses its oldest one.
+//! 3. The probes have their own thread: they also answer while everything else is blocked.
 //!
-//! Effects: one thread, at most 64 connections. Read next: `probes/reasons.rs`, what a runtime answers;
-//! `probes/connections.rs`, which connection is closed.
+//! Effects: one thread, at most 64 connections.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -31,16 +28,16 @@ pub use reasons::{detail, given_up, stalled, stuck_threads};
 mod connections;
 mod reasons;
 
-/// How long the head of a request may take: a kubelet sends it at once, and waits one second by default.
+/// For the head of a request: a kubelet sends it at once, and waits one second by default.
 const HEAD_DEADLINE: Duration = Duration::from_secs(2);
-/// How long a connection may last.
 const CONNECTION_DEADLINE: Duration = Duration::from_secs(5);
-/// The pause after an accept that failed because the system has no file descriptors left.
+/// After a failed accept: the system has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What probes ask. Each method is called for each request, on the thread of the probes: it must not block.
 pub trait Probed: Send + Sync + 'static {
-    /// Why the process should be restarted; empty if a restart would not help. An unreachable cluster is no reason.
+    /// Why the process should be restarted; empty if a restart would not help. An unreachable cluster is no
+    /// reason.
     fn unhealthy(&self) -> Vec<String>;
 
     /// What is missing until it can do its work, each with the reason; empty if nothing is.
@@ -92,7 +89,7 @@ pub struct ProbesError {
 /// ```
 #[derive(Debug)]
 pub struct ProbeSocket {
-    /// Nothing after the end of an operator of which it was a part.
+    /// None after the end of an operator of which it was a part.
     listener: Mutex<Option<TcpListener>>,
     address: SocketAddr,
 }
@@ -115,7 +112,6 @@ impl ProbeSocket {
         self.address
     }
 
-    /// Another handle of the same socket.
     pub(crate) fn try_clone(&self) -> Result<Self, ProbesError> {
         let failed = |source| ProbesError { address: self.address, source };
         let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +119,7 @@ impl ProbeSocket {
         Ok(Self { listener: Mutex::new(Some(listener.map_err(failed)?)), address: self.address })
     }
 
-    /// Closes this handle: the address is free when every other one is closed, too.
+    /// The address is free when every other handle is closed, too.
     pub(crate) fn close(&self) {
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -160,7 +156,7 @@ impl ProbeSocket {
 #[must_use = "the probes are not served any more once this is dropped"]
 pub struct Probes {
     address: SocketAddr,
-    /// The thread ends when this is dropped.
+    /// Its drop ends the thread.
     stop: oneshot::Sender<Infallible>,
     /// Ends when the socket and every connection are closed.
     over: oneshot::Receiver<Infallible>,
@@ -174,7 +170,7 @@ impl Probes {
 }
 
 impl Probes {
-    /// Ends them, and waits until the socket and every connection are closed.
+    /// Waits until the socket and every connection are closed.
     pub(crate) async fn end(self) {
         let Self { stop, over, .. } = self;
         drop(stop);
@@ -209,7 +205,7 @@ async fn answer_all(listener: TcpListener, probed: Rc<impl Probed>) {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 let http = Rc::clone(&http);
-                // Errors of a connection are ignored: a peer without an answer sends its request again.
+                // A peer without an answer sends its request again.
                 let served =
                     async move { drop(tokio::time::timeout(CONNECTION_DEADLINE, http.call(stream)).await) };
                 connections.add(peer.ip(), tokio::task::spawn_local(served).abort_handle());

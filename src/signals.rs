@@ -1,11 +1,9 @@
 //! The signals that ask a process to end.
 //!
-//! Answers "when must this program end?". Only [`stop_signal`] installs signal handlers: a program that does not call it
-//! keeps its own. Invariants:
-//! 1. The first SIGINT or SIGTERM is given to the caller, who ends what it has begun; a second one ends the process at
-//!    once, as a person at a terminal expects.
+//! Only [`stop_signal`] installs signal handlers. It returns the first SIGINT or SIGTERM to the caller, who
+//! ends what it has begun; a second one ends the process at once, as a person at a terminal expects.
 
-/// The exit code of a process that a second signal has ended.
+/// After a second signal.
 const EXIT_ON_SECOND_SIGNAL: i32 = 130;
 
 /// Which signal came.
@@ -56,7 +54,7 @@ pub fn stop_signal() -> std::io::Result<impl Future<Output = Signal> + Send> {
 #[cfg(not(unix))]
 pub fn stop_signal() -> std::io::Result<impl Future<Output = Signal> + Send> {
     Ok(async {
-        // An error means that there is no console: then no signal comes.
+        // An error: there is no console, so no signal comes.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,7 +1,7 @@
-//! Where objects come from: the trait of a source, its requests and answers, and the settings of its reflector.
+//! Where objects come from: the trait of a source, its requests and answers, and the settings of its
+//! reflector.
 //!
-//! Answers "how does a program follow something that is not Kubernetes, and with which settings?" with names from
-//! `informer_actors` and `informer_core`; adds nothing. Read next: the example `custom_source`.
+//! The example `custom_source` follows something that is not Kubernetes.
 
 pub use informer_actors::list_watch::{
     Connect, Coverage, KnownObjects, ListStream, ListWatch, SelectorInput, SourceSpec, WatchStream,

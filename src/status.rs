@@ -1,7 +1,4 @@
 //! How an informer, its sources and its runtime are doing.
-//!
-//! Answers "what does a dashboard show?" with names from `informer_actors`, `informer_core` and `informer_operator`; adds nothing. Read
-//! next: `informer.rs`, which gives it.
 
 pub use informer_actors::status::{
     DataCounters, InformerReport, InformerStatus, QueueStatus, RepairCounters, SourceStatus, Stale,

@@ -1,14 +1,12 @@
 //! What tests of operators need: simulated worlds, simulated runtimes, scripted sources, fault hooks.
 //!
-//! Answers "how do I test a controller, with its server, its crashes and its bad days, in milliseconds?". A [`World`] is one
-//! simulation: an in-memory API server, a network between it and any number of processes, and a paused clock, all on one
-//! thread and all from one seed. What informers alone need ([`Server`], [`Recorder`], [`kill_at`]) comes from
-//! `informer_actors`. Invariants:
-//! 1. Nothing in a world comes from outside of it: no real time, no socket, no thread, no random number but from the seed.
-//! 2. One seed gives one trace.
+//! A [`World`] is one simulation from one seed on one thread: an in-memory API server, a network between it
+//! and any number of processes, and a paused clock. Nothing comes from outside of it: no real time, no
+//! socket, no thread. One seed gives one trace. Tests of informers alone use [`Server`], [`Recorder`] and
+//! [`kill_at`].
 //!
-//! Feature `testing`; a [`World`] needs the feature `test-kit`. [`crate::guide::testing`] walks through it. Read next:
-//! `testing/world.rs`.
+//! Feature `testing`; a [`World`] needs the feature `test-kit`. [`crate::guide::testing`] shows how to use
+//! it.
 
 pub use informer_actors::testing::{
     Backup, Faults, RandomNumbers, Recorder, RecorderHandle, RequestLine, Server, Site, kill_at, kill_every,

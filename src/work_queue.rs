@@ -1,8 +1,7 @@
 //! Work queues: keys that wait once each, and are handed out to one worker at a time.
 //!
-//! Answers "how does a program work on what has changed, one key at a time, and try again what failed?" with names from
-//! `informer_operator`; adds nothing. A queue needs no informer and no cluster, and takes any ordered
-//! type as its key. Read next: [`WorkQueue`].
+//! A [`WorkQueue`] needs no informer and no cluster, and takes any ordered type as its key. What failed is
+//! tried again later.
 
 pub use informer_core::reflector::Moment;
 pub use informer_operator::queue::machine::{KeyBackoff, KeyBackoffPolicy, LaneOrder, TooLong};

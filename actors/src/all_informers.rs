@@ -1,10 +1,6 @@
 //! All informers of a runtime together: name them, wait for them, drain them.
 //!
-//! Answers "are all caches ready, and how do I end them all?" without a list that the program must keep. Invariants:
-//! 1. Everything here is what each informer's own method does, for all of them at once.
-//! 2. Who is meant is decided by the call: informers that start later are not waited for, and not drained.
-//!
-//! Read next: `any_informer.rs`, one of them; `runtime.rs`, whose threads end after them.
+//! Each call covers the informers that exist at its start: later ones are neither waited for nor drained.
 
 use std::any::Any;
 use std::fmt;
@@ -22,13 +18,13 @@ use crate::pipeline::messages::Body;
 use crate::pipeline::status::InformerStatus;
 use crate::runtime::Runtime;
 
-/// So many hints of all informers together are returned.
+/// The most hints of all informers together that are returned.
 const MOST_HINTS: usize = 20;
 
-/// Gives a handle of an informer while there is one.
+/// Returns a handle of an informer while there is one.
 type Upgrade = Box<dyn Fn() -> Option<AnyInformer> + Send + Sync>;
 
-/// How one informer is doing when a wait for several has ended.
+/// The state of one informer after a wait for several.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct InformerSync {
@@ -36,22 +32,22 @@ pub struct InformerSync {
     pub name: Arc<str>,
     /// What its worst source is doing.
     pub state: SourceState,
-    /// The newest failure of its worst source, or of any.
+    /// The newest failure of its worst source, or else of any source.
     pub last_error: Option<ListWatchError>,
     /// Why it is not synced, with its name; `None` if it is.
     pub error: Option<WaitError>,
 }
 
-/// Not all of the informers that were waited for were synced in time.
+/// Some of the informers were not synced in time.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub struct NotAllSynced {
-    /// All that were waited for, those that are synced, too; in the order in which they were made.
+    /// All informers of the wait, including synced ones, in the order in which they were made.
     pub informers: Vec<InformerSync>,
 }
 
 impl NotAllSynced {
-    /// Why each of those that are not synced is not; each names its informer.
+    /// The reason of each informer that is not synced; each names its informer.
     pub fn errors(&self) -> impl Iterator<Item = &WaitError> {
         self.informers.iter().filter_map(|informer| informer.error.as_ref())
     }
@@ -70,7 +66,7 @@ impl fmt::Display for NotAllSynced {
     }
 }
 
-/// What the shutdowns of all informers of a runtime left undone.
+/// What was left undone by the shutdowns of all informers of a runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainReport {
@@ -94,7 +90,7 @@ impl fmt::Display for DrainReport {
 }
 
 impl Runtime {
-    /// Its informers that run and have a handle, in the order in which they were started. Each is a
+    /// Its informers that run and have a handle, in the order in which they were started. Each item is a
     /// handle like any other: it keeps its informer running. Never blocks.
     pub fn informers(&self) -> Vec<AnyInformer> {
         let ending = |registrant: Arc<dyn Any + Send + Sync>| registrant.downcast::<Ending>().ok();
@@ -123,21 +119,21 @@ impl Runtime {
     /// ```
     ///
     /// # Errors
-    /// At the limit, or earlier when nothing that is not synced can sync any more: with the reason for each.
+    /// At the limit, or earlier when no remaining informer can sync any more: with the reason for each.
     pub async fn synced_within(&self, limit: Duration) -> Result<Synced, NotAllSynced> {
         AnyInformer::all_synced_within(&self.informers(), limit).await
     }
 
-    /// Shuts all of [`Self::informers`] down at once, as [`Informer::shutdown`](crate::informer::Informer::shutdown)
-    /// does: each reads no more, applies what is queued, and delivers what waits until `limit`. The threads stay:
-    /// [`Self::shutdown`] ends them.
+    /// Shuts all of [`Self::informers`] down at once, as
+    /// [`Informer::shutdown`](crate::informer::Informer::shutdown): each reads no more, applies what is
+    /// queued, and delivers what waits until `limit`. The threads stay: [`Self::shutdown`] ends them.
     pub async fn drain(&self, limit: Duration) -> DrainReport {
         AnyInformer::drain_all(&self.informers(), limit).await
     }
 }
 
 impl InformerSync {
-    /// How far this informer is, without a wait for it.
+    /// The state of this informer now, without a wait.
     #[doc(hidden)]
     pub fn of(status: &InformerStatus) -> Self {
         Self {
@@ -153,8 +149,8 @@ impl AnyInformer {
     /// Waits until each of these is synced, for at most `limit` in all.
     ///
     /// # Errors
-    /// At the limit, or earlier when nothing that is not synced can sync any more: with the name, the state, the last
-    /// error and the reason of each.
+    /// At the limit, or earlier when no remaining informer can sync any more: with the name, state, last
+    /// error and reason of each.
     pub async fn all_synced_within(informers: &[Self], limit: Duration) -> Result<Synced, NotAllSynced> {
         let waits = join_all(informers.iter().map(|informer| informer.synced_within(limit))).await;
         if waits.iter().all(Result::is_ok) {
@@ -181,14 +177,13 @@ impl AnyInformer {
     }
 }
 
-/// Lets the runtime find this informer as long as it has a handle.
+/// Lets the runtime find this informer while it has a handle.
 pub(crate) fn list<S: Body>(informer: &Informer<S>) {
     let weak = informer.downgrade();
     let upgrade: Upgrade = Box::new(move || weak.upgrade().map(AnyInformer::from));
     informer.0.ending.list(Box::new(upgrade));
 }
 
-/// A handle of the informer that ends so, if it runs and has one.
 fn handle(ending: &Ending) -> Option<AnyInformer> {
     let upgrade = ending.listed().filter(|_| !ending.stop.is_cancelled())?;
     upgrade.downcast_ref::<Upgrade>().and_then(|upgrade| upgrade())

@@ -1,11 +1,7 @@
 //! An informer without the type of its objects, so that informers of many kinds fit into one list.
 //!
-//! Answers "are all caches ready, how are they, and how are they all stopped?". It has the methods that do not depend
-//! on the kind; a program that reads objects keeps the [`Informer`] too. Invariants:
-//! 1. It is a handle like the others: it keeps the informer running, and the last one dropped stops it.
-//! 2. Each method does what the method of the same name of [`Informer`] does.
-//!
-//! Read next: `informer.rs`, which answers; `weak_informer.rs`, a reference that does not keep it running.
+//! It has the methods of [`Informer`] that do not depend on the type, and keeps the informer running like any
+//! handle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,10 +46,10 @@ use crate::wait_error::{Looked, wait};
 #[derive(Clone)]
 pub struct AnyInformer(Arc<dyn Erased>);
 
-/// Asked once for each change of the status: is it as awaited?
+/// Whether the status is as awaited. Called once for each change.
 type IsEnough<'a> = Box<dyn FnMut(&InformerStatus) -> bool + Send + 'a>;
 
-/// What the methods of an informer need, whatever its objects are.
+/// The methods of an informer of any type.
 trait Erased: Send + Sync {
     fn name(&self) -> &str;
     fn status(&self) -> InformerStatus;
@@ -153,12 +149,12 @@ impl AnyInformer {
         self.0.name()
     }
 
-    /// How it is doing: states, counters, errors.
+    /// Its states, counters and errors.
     pub fn status(&self) -> InformerStatus {
         self.0.status()
     }
 
-    /// Whether what is read of it is not up to date, for how long, and why; `None` before its first list.
+    /// Whether what it serves is out of date, for how long, and why; `None` before its first list.
     pub fn stale(&self) -> Option<Stale> {
         self.0.stale()
     }
@@ -168,12 +164,12 @@ impl AnyInformer {
         self.status().state()
     }
 
-    /// The newest failure of its worst source, or of any.
+    /// The newest failure of its worst source, or else of any source.
     pub fn last_error(&self) -> Option<ListWatchError> {
         self.status().last_error().cloned()
     }
 
-    /// How its subscriptions are doing, as [`Informer::subscriptions`].
+    /// The status of each subscription, as [`Informer::subscriptions`].
     pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {
         self.0.subscriptions()
     }
@@ -188,10 +184,10 @@ impl AnyInformer {
         self.0.has_stopped()
     }
 
-    /// Follows a source again that was given up, as [`Informer::revive`]. Returns at once.
+    /// Follows a given-up source again, as [`Informer::revive`]. Returns at once.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Informer::revive`].
     pub fn revive(&self, source: &SourceId) -> Result<(), ReviveError> {
         self.0.revive(source)
     }
@@ -201,7 +197,7 @@ impl AnyInformer {
         self.0.objects()
     }
 
-    /// What a set of snapshots needs of it; keeps nothing running.
+    /// For a set of snapshots; keeps nothing running.
     pub(crate) fn observed(&self) -> Arc<dyn Observed> {
         self.0.observed()
     }
@@ -222,7 +218,7 @@ impl AnyInformer {
         self.0.synced_within(limit).await
     }
 
-    /// Waits until the status satisfies `enough`, and gives it.
+    /// Waits until the status satisfies `enough`, and returns it.
     ///
     /// # Errors
     /// As [`Informer::wait_until`].
@@ -233,8 +229,8 @@ impl AnyInformer {
         self.0.wait_until(Box::new(enough)).await
     }
 
-    /// Waits until supervision has given up on a part of it, and gives the reason; `None` when it has stopped. The future
-    /// does not keep the informer running.
+    /// Waits until supervision gives up a part of it, and returns the reason; `None` when it has stopped. The
+    /// future does not keep the informer running.
     pub fn failure(&self) -> impl Future<Output = Option<Arc<str>>> + Send + use<> {
         self.0.failure()
     }

@@ -1,10 +1,4 @@
 //! The builder of an informer.
-//!
-//! Answers "what can be set of an informer before it starts?". Every default stands at its setter. Nothing
-//! is started before [`InformerBuilder::start`] or [`InformerBuilder::declare`]. Invariants:
-//! 1. Builders go by value and are `must_use`.
-//!
-//! Read next: `wiring.rs`, which builds what is described here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,12 +27,12 @@ pub struct InformerBuilder<S: Body> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Begins an informer of this name on `runtime`. It needs at least one source. Its status, its
-    /// log lines and its errors have this name. A name that is in use is not refused: the informer that starts second
-    /// gets a number after it (`pods-2`). A name is free again when its informer is stopped. [`Informer::name`] gives
-    /// the result.
+    /// Begins an informer of this name on `runtime`. It needs at least one source. The name appears in its
+    /// status, log lines and errors. A name in use is not refused: the second informer gets a number after it
+    /// (`pods-2`), and [`Informer::name`] returns the result. A name is free again when its informer is
+    /// stopped.
     ///
-    /// The example `custom_source` is a complete one.
+    /// The example `custom_source` is complete.
     pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> InformerBuilder<S> {
         let spec = InformerSpec {
             name: name.into(),
@@ -56,8 +50,8 @@ impl<S: Body> Informer<S> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Starts an informer that was declared ([`InformerBuilder::declare`]): its sources are followed from now on. Returns
-    /// at once; nothing is listed yet. Further calls do nothing, and so does a call after the stop.
+    /// Starts a declared informer ([`InformerBuilder::declare`]): its sources are followed from now on.
+    /// Returns at once; nothing is listed yet. Further calls, and calls after the stop, do nothing.
     pub fn begin(&self) {
         if self.0.pipeline.begin() {
             let informer = self.name();
@@ -65,12 +59,13 @@ impl<S: Body> Informer<S> {
         }
     }
 
-    /// Whether it was started. It stays so after the stop.
+    /// Whether it was started. Remains true after the stop.
     pub fn has_begun(&self) -> bool {
         self.0.pipeline.shared.begun.is_cancelled()
     }
 
-    /// Whether it was stopped, or is being stopped, for whatever reason. Its handles give what it had published last.
+    /// Whether it was stopped, or is being stopped, for whatever reason. Its handles then return what it
+    /// published last.
     pub fn has_stopped(&self) -> bool {
         self.0.ending.stop_reading.is_cancelled()
     }
@@ -87,22 +82,23 @@ impl<S: Body> InformerBuilder<S> {
         self.source_with(SourceSpec::new(SourceId::default(), connect, config))
     }
 
-    /// Adds a source with a name and settings of its own. Several sources have one informer and one store:
-    /// for example two namespaces or two shards.
+    /// Adds a source with its own name and settings. An informer can have several sources for one store: for
+    /// example two namespaces or two shards.
     pub fn source_with(mut self, source: SourceSpec<S>) -> Self {
         self.spec.sources.push(source);
         self
     }
 
-    /// Follows namespaces that may change while it runs, each with a source of its own; see
+    /// Follows namespaces that may change while it runs, each with its own source; see
     /// [`Informer::set_namespaces`]. An informer of several clusters may have one such set for each.
     pub fn namespaces(mut self, sources: NamespaceSources<S>) -> Self {
         self.namespaces.push(sources);
         self
     }
 
-    /// Adds a secondary index of texts, which is read by its name: each object is filed under the values that `values`
-    /// gives for it. A panic loses only that entry, and is counted. [`Self::index_with`] takes any other.
+    /// Adds a secondary index of texts, which is read by its name: each object is filed under the values that
+    /// `values` returns for it. A panic loses only that entry, and is counted. [`Self::index_with`] takes any
+    /// other index.
     pub fn index<V>(
         self,
         name: impl Into<Arc<str>>,
@@ -114,8 +110,8 @@ impl<S: Body> InformerBuilder<S> {
         self.index_with(Index::new(name, values))
     }
 
-    /// Adds a secondary index by its handle, which reads it afterwards: with values of any ordered type, fallible, or
-    /// used with several informers.
+    /// Adds a secondary index by its handle, which also reads it: with values of any ordered type, fallible,
+    /// or shared by several informers.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -134,23 +130,23 @@ impl<S: Body> InformerBuilder<S> {
         self
     }
 
-    /// The bounds of the queue between reflectors and store. Each is at least 1, else the start is refused. Default:
-    /// 512 parts, 4 MiB, batches of 250.
+    /// The bounds of the queue between reflectors and store. Each must be at least 1, otherwise the start is
+    /// refused. Default: 512 parts, 4 MiB, batches of 250.
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.spec.bounds = bounds;
         self
     }
 
-    /// In which order parts leave the queue between reflectors and store. Default: [`QueueOrder::InOrder`], with which
-    /// every snapshot is a state that the server had.
+    /// The order in which parts leave the queue between reflectors and store. Default:
+    /// [`QueueOrder::InOrder`], with which every snapshot is a state that the server had.
     pub fn queue_order(mut self, queue_order: QueueOrder) -> Self {
         self.spec.queue_order = queue_order;
         self
     }
 
-    /// Subscriptions receive every object again once in each such period, unless they have a period of their own
-    /// ([`SubscribeOptions::resync_every`](crate::subscription::SubscribeOptions::resync_every), where `Duration::MAX`
-    /// is never). Default: never.
+    /// Subscriptions receive every object again once per period, unless they set their own period
+    /// ([`SubscribeOptions::resync_every`](crate::subscription::SubscribeOptions::resync_every), where
+    /// `Duration::MAX` means never). Default: never.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.spec.resync = Some(period);
         self
@@ -165,15 +161,15 @@ impl<S: Body> InformerBuilder<S> {
         self
     }
 
-    /// A subscriber that lags receives the newest state of each object, unless it asks for every event. The default; takes
-    /// back what [`Self::deliver_every`] says, for example in the settings of a factory.
+    /// A subscriber that lags receives the newest state of each object, unless it chooses every event. This
+    /// is the default; it undoes [`Self::deliver_every`], for example in the settings of a factory.
     pub fn deliver_newest(mut self) -> Self {
         self.spec.policy = Policy::Coalesce;
         self
     }
 
-    /// How often actors may be restarted. Default: each 5 times in 10 minutes, with waits from 0.8 s, doubled up to 30
-    /// s.
+    /// How often actors may be restarted. Default: each 5 times in 10 minutes, with waits that double from
+    /// 0.8 s up to 30 s.
     pub fn restarts(mut self, policy: RestartPolicy) -> Self {
         self.spec.restarts = policy;
         self
@@ -189,10 +185,11 @@ impl<S: Body> InformerBuilder<S> {
         Ok(informer)
     }
 
-    /// The informer before its start: its sources are asked for nothing until [`Informer::begin`]. Everything else works
-    /// on its handles as on those of a running one: subscriptions, listers, waits, indices, sources that are added,
-    /// removed or handed over, and the shutdown. What is subscribed to is so before the first event, and each part of a
-    /// program can do its own. Its state is [`SourceState::Declared`](informer_core::reflector::SourceState::Declared).
+    /// The informer before its start: its sources receive no request until [`Informer::begin`]. Everything
+    /// else works on its handles as on those of a running one: subscriptions, listers, waits, indices,
+    /// adding, removing and handing over sources, and the shutdown. So each part of a program can subscribe
+    /// before the first event. Its state is
+    /// [`SourceState::Declared`](informer_core::reflector::SourceState::Declared).
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;

@@ -1,13 +1,8 @@
 //! A subscription as a stream.
 //!
-//! Answers "how is a subscriber served that asks for its events?": each ask takes a window from the Listener, and
-//! means that the window before has been handled. Events wait there, by the policy. Invariants:
-//! 1. One ask in flight, made only when the stream is polled and has nothing left to give.
-//! 2. It ends when the subscription does; dropping it unsubscribes.
-//! 3. The mark of a marked stream is the answer to the ask that says that the last initial event was handled.
-//! 4. Each poll is counted: a shutdown does not wait for a stream that is not polled.
-//!
-//! Read next: `listener.rs`, which answers.
+//! Each ask takes a window of events from the Listener, where they wait, and means that the window before was
+//! handled. There is one ask in flight, made only by a poll when no taken event is left. A mark comes as the
+//! answer to an ask. Polls are counted: a shutdown does not wait for a stream that is not polled.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -26,9 +21,10 @@ use crate::subscription::{SubscribeError, Subscription};
 
 /// A subscription as a stream. It ends when the subscription does; dropping it unsubscribes.
 ///
-/// An item counts as handled once the next one is asked for; so it is synced once the item after the last initial one
-/// is asked for. An informer's shutdown waits for a stream only while it is polled, see
-/// [`Informer::events`](crate::informer::Informer::events): drop a stream that is not read to its end.
+/// An item counts as handled once the next one is requested. The stream is therefore synced once the item
+/// after the last initial one is requested. An informer's shutdown waits for a stream only while it is
+/// polled, see [`Informer::events`](crate::informer::Informer::events). Drop a stream that you do not read to
+/// its end.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Events<S: Body> {
     subscription: Subscription<S>,
@@ -38,7 +34,7 @@ pub struct Events<S: Body> {
     is_marked: bool,
 }
 
-/// A subscription as a stream that says when its initial events are over; made by [`Events::marked`].
+/// A subscription as a stream that marks the end of its initial events; made by [`Events::marked`].
 #[must_use = "a stream does nothing until it is polled"]
 pub struct MarkedEvents<S: Body>(Events<S>);
 
@@ -48,22 +44,23 @@ pub struct MarkedEvents<S: Body>(Events<S>);
 pub enum Marked<S> {
     /// An event.
     Event(Notify<S>),
-    /// Everything that the subscription began with was given before: the first list of every source, or what a newer
-    /// state made of it. Given once in a subscription, and at once when there is nothing to begin with: a later list, a
-    /// restart of the pipeline or a source that is added brings differences, and no second mark. The subscription is
-    /// synced when it is given.
+    /// Everything that the subscription began with came before: the first list of every source, or what a
+    /// newer state made of it. Comes once in a subscription, and at once when there is nothing to begin with.
+    /// A later list, a restart of the pipeline or a new source brings differences, and no second mark. The
+    /// subscription is then synced.
     InitDone,
 }
 
 impl<S: Body> Informer<S> {
     /// Subscribes a stream: events wait, by its policy, until it is polled.
     ///
-    /// An item counts as handled when the next one is asked for. The informer's shutdown waits until its limit
-    /// for a stream that has events to take, or has not asked again, as long as it is polled: as long as it waits for
-    /// an event, or was polled within the last second. A stream that was never polled is given up at once; one that is
-    /// not polled any more, or works on one item for more than a second, after that second. Its events are dropped,
-    /// and the report names it. It still gives what it has taken already, and then ends. Drop a stream that you do not
-    /// read to its end, and no shutdown waits for it.
+    /// An item counts as handled when the next one is requested. The informer's shutdown waits, until its
+    /// limit, for a stream that has events to take or has not requested the next item, as long as it is
+    /// polled: it waits for an event, or was polled within the last second. A stream that was never polled is
+    /// given up at once. One that is no longer polled, or works on one item for more than a second, is given
+    /// up after that second. Its events are dropped, and the report names it. It still returns what it has
+    /// taken already, and then ends. Drop a stream that you do not read to its end, so that no shutdown waits
+    /// for it.
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -89,8 +86,8 @@ impl<S: Body> Events<S> {
         &self.subscription
     }
 
-    /// The same stream with a mark, [`Marked::InitDone`], behind its last initial event and before every later one. To be
-    /// called before it is polled.
+    /// The same stream with a mark, [`Marked::InitDone`], after its last initial event and before every later
+    /// one. Must be called before the stream is polled.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -152,7 +149,7 @@ impl<S: Body> Stream for Events<S> {
         loop {
             match ready!(self.poll_marked(cx)) {
                 Some(Marked::Event(notify)) => return Poll::Ready(Some(notify)),
-                // Not asked for.
+                // This stream has no marks.
                 Some(Marked::InitDone) => {}
                 None => return Poll::Ready(None),
             }

@@ -1,8 +1,7 @@
-//! Names of this crate as `actix-informer` exports them, for examples that a user of it can paste.
+//! Names of this crate as `actix-informer` exports them, so that a program can copy the examples.
 //!
-//! Answers "how does an example here name what a program cannot name as `informer_actors`?" Such an example begins with
-//! the hidden line `use informer_actors::face as actix_informer;`. That `actix-informer` has each of the names is checked
-//! by `tests/documentation`, which compiles the examples without that line. Nothing else may use this module.
+//! An example here begins with the hidden line `use informer_actors::face as actix_informer;`.
+//! `tests/documentation` compiles it without this line. Only examples may use this module.
 
 pub use informer_core::face::object;
 

@@ -1,12 +1,7 @@
-//! What a unit test of code that reads a cache or handles events needs: a cache seeded from a list, and events.
+//! For unit tests of code that reads a cache or handles events, without a server, a runtime or an executor.
 //!
-//! Answers "how do I test my function without a server, a runtime or an async executor?". A function that takes a
-//! [`Lister`] or a `Snapshot` is given one of a [`FakeInformer`]; one that takes a [`Notify`] is given one of the
-//! constructors here, or what [`FakeInformer::apply`] returns. Invariants:
-//! 1. Nothing runs: each call takes effect before it returns, and the listers show it.
-//! 2. The store is the one that informers have: the same rules of versions, uids and indices hold.
-//!
-//! Read next: `lister.rs`; feature `testing`, for tests that need the whole pipeline on simulated time.
+//! Nothing runs: each call takes effect before it returns. The store is that of informers: the same rules of
+//! versions, uids and indices hold.
 
 use std::sync::Arc;
 
@@ -23,7 +18,7 @@ use crate::pipeline::published::Published;
 use crate::pipeline::shared::IndexRegistry;
 use crate::supervision::group::Epoch;
 
-/// A cache without a source: its content is what a test puts there.
+/// A cache without a source: a test sets its content.
 ///
 /// It has no status, no subscriptions and no threads. Its listers do not wait: [`Lister::wait_for`] answers at once.
 ///
@@ -57,7 +52,7 @@ pub struct FakeInformer<S: Body> {
     origin: Arc<FakeOrigin<S>>,
 }
 
-/// A state that is not newer than the one in the cache: an informer ignores it, too.
+/// A state that is not newer than the one in the cache. An informer ignores such a state too.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("version {given} of {key} is not newer than version {stored}, which the cache has")]
 #[non_exhaustive]
@@ -70,11 +65,10 @@ pub struct NotNewer {
     pub given: ResourceVersion,
 }
 
-/// The name of a cache of this type in errors.
 const NAME: &str = "fake";
 
 impl<S: Body> FakeInformer<S> {
-    /// A cache of these objects. Of several states of one key it has the newest one.
+    /// A cache of these objects. If a key has several states, the newest one counts.
     #[must_use]
     pub fn new(objects: impl IntoIterator<Item = Object<S>>) -> Self {
         let published = Arc::new(Published::new([], Arc::new(FreesAtOnce)));
@@ -105,11 +99,11 @@ impl<S: Body> FakeInformer<S> {
         Ok(())
     }
 
-    /// Creates or changes an object, and gives what a subscriber would receive: an addition, an update, or for another
-    /// uid a deletion and an addition.
+    /// Creates or changes an object, and returns what a subscriber would receive: an addition, an update, or,
+    /// for another uid, a deletion and an addition.
     ///
     /// # Errors
-    /// [`NotNewer`] if the cache has this version of the key, or a newer one. Nothing has changed then.
+    /// [`NotNewer`] if the cache has this version of the key, or a newer one. Nothing changes then.
     pub fn apply(&mut self, object: Object<S>) -> Result<Vec<Notify<S>>, NotNewer> {
         if let Some(stored) = self.store.snapshot().get(object.key()).map(Object::version)
             && stored >= object.version()
@@ -120,13 +114,13 @@ impl<S: Body> FakeInformer<S> {
         Ok(self.handle(object.source().clone(), WatchPart::Applied(object)))
     }
 
-    /// Deletes an object, and gives what a subscriber would receive; `None` if there is none of this key.
+    /// Deletes an object, and returns what a subscriber would receive; `None` if there is none of this key.
     pub fn delete(&mut self, key: &ObjectKey) -> Option<Notify<S>> {
         let last = self.store.snapshot().get(key)?.clone();
         self.handle(last.source().clone(), WatchPart::Deleted(last)).pop()
     }
 
-    /// A read handle, as `Informer::lister` gives it. Shows what is applied later, too.
+    /// A read handle, as `Informer::lister` returns. It also shows what is applied later.
     pub fn lister(&self) -> Lister<S> {
         Lister::fake(Arc::clone(&self.published), Arc::clone(&self.origin))
     }
@@ -146,7 +140,7 @@ impl<S: Body> FakeInformer<S> {
     }
 
     fn publish(&self, snapshot: Snapshot<S>) {
-        // Its first epoch is the only one.
+        // The first epoch is the only one.
         let _published = self.published.publish(Epoch(0), snapshot);
     }
 }
@@ -157,7 +151,7 @@ fn first_version() -> ResourceVersion {
 
 informer_core::debug_as!([S: Body] FakeInformer<S>, self, objects = self.snapshot().len());
 
-/// Frees what a snapshot held where its last handle is dropped: there is no other thread.
+/// Frees what a snapshot held where its last handle is dropped, since there is no other thread.
 struct FreesAtOnce;
 
 impl Release for FreesAtOnce {
@@ -188,17 +182,17 @@ impl<S> Notify<S> {
         Self::Added { object, cause }
     }
 
-    /// An object that the subscriber knows is in another state.
+    /// An object that the subscriber knows has a new state.
     pub const fn updated(old: Object<S>, object: Object<S>, cause: Cause) -> Self {
         Self::Updated { old, object, cause }
     }
 
-    /// An object was deleted, and this is its state at the deletion.
+    /// An object was deleted; `last` is its state at the deletion.
     pub const fn deleted(last: Object<S>, cause: Cause) -> Self {
         Self::Deleted { last, exact: true, cause }
     }
 
-    /// An object is gone, and this is the last state that was seen of it: its deletion was missed.
+    /// An object is gone; `last` is the last state seen: its deletion was missed.
     pub const fn missed(last: Object<S>, cause: Cause) -> Self {
         Self::Deleted { last, exact: false, cause }
     }

@@ -1,8 +1,5 @@
-//! What a controller asks of an informer that it follows.
-//!
-//! Answers "is its cache filled, and what would its sources say of an object?" for `informer-operator`, which sees nothing
-//! else of the pipeline. No method waits, but for what [`Followed::first_synced`] gives. Read next:
-//! `pipeline/sources/left.rs`, what sources say; `pipeline/listener/feed.rs`, what is called with each change.
+//! What a controller of `informer-operator` needs from an informer that it follows. No method waits, except
+//! the future of [`Followed::first_synced`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,21 +17,22 @@ use crate::pipeline::status::SourceStatus;
 use crate::subscriber::Subscriber;
 use crate::subscription::{SubscribeError, SubscribeOptions, Subscription};
 
-/// An informer as the controllers that follow it see it.
+/// An informer as its controllers see it.
 pub trait Followed<S: Body> {
     /// Whether both are handles of one informer.
     fn is_same(&self, other: &Self) -> bool;
-    /// Waits until it is synced, also while a source is given up, which may be revived. It waits for ever if it stops before.
+    /// Waits until it is synced, also while a source is given up, since that may be revived. Never ends if
+    /// the informer stops first.
     fn first_synced(&self) -> BoxFuture<'static, ()>;
-    /// What its cache has of this key.
+    /// The cached object of this key.
     fn cached(&self, key: &ObjectKey) -> Option<Object<S>>;
     /// The sources that may follow the object of this key.
     fn sources_of(&self, key: &ObjectKey) -> Vec<SourceId>;
-    /// Whether one of the sources that may bring the object is not followed at present.
+    /// Whether one of the sources that may bring the object is not streaming at present.
     fn may_be_behind(&self, key: &ObjectKey) -> bool;
-    /// Whether an object of this key that none of its sources holds does surely not exist.
+    /// Whether an object of this key that none of its sources holds certainly does not exist.
     fn would_hold(&self, key: &ObjectKey) -> bool;
-    /// Whether one of its sources follows an object of this key with these labels, which none of them holds.
+    /// Whether one of its sources selects an object of this key and these labels that none of them holds.
     fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected;
     /// Subscribes a feed.
     ///

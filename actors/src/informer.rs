@@ -1,13 +1,9 @@
-//! The informer's handle: read, wait, subscribe, stop.
+//! The informer's handle: read, wait, subscribe, stop; from any thread and any async main.
 //!
-//! Answers "what can be done with a running informer?" from any thread and any async main. Every clone, every
-//! [`Lister`] and every `Subscription` is a reference; the informer stops when the last is dropped. Invariants:
-//! 1. A handle never touches an actor's state: it reads what wiring keeps, or sends a message.
-//! 2. Every wait ends: with its result, at its deadline, or when the informer stops for any reason.
-//! 3. `synced` is latched: once Ok, always Ok.
-//! 4. No code of the caller runs under a lock.
-//!
-//! Read next: `ending.rs`, `subscription.rs`, `lister.rs`; `wiring.rs`, which starts it.
+//! Every clone, every [`Lister`] and every `Subscription` keeps the informer running; dropping the last one
+//! stops it. A handle never touches an actor's state: it reads what wiring keeps, or sends a message. Every
+//! wait ends: with its result, at its deadline, or when the informer stops. No code of the caller runs under
+//! a lock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +50,7 @@ mod waits;
 /// A running informer. Cheap to clone; the last handle dropped stops it.
 pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);
 
-/// Why an informer did not start.
+/// The error of starting an informer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -75,7 +71,7 @@ pub enum StartError {
         /// The name of both.
         name: Arc<str>,
     },
-    /// A source names a cluster and another one does not.
+    /// A source names a cluster and another one names none.
     #[error("source {name:?} of informer {informer:?} {}", other_clusters(*.has_cluster))]
     MixedClusters {
         /// The informer's name.
@@ -122,7 +118,7 @@ pub enum StartError {
     },
 }
 
-/// Why an index was not added.
+/// The error of adding an index.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddIndexError {
@@ -144,8 +140,7 @@ impl<S: Body> From<&Informer<S>> for Lister<S> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Builds an informer and starts its actors; nothing is asked for before it begins. Fails when the spec contradicts
-    /// itself, or the runtime was shut down.
+    /// Starts an informer's actors; no request is sent before [`Self::begin`].
     pub(crate) fn declared(runtime: &Runtime, mut spec: InformerSpec<S>) -> Result<Self, StartError> {
         check(&spec)?;
         let sources = sources_of(&spec)?;
@@ -165,18 +160,18 @@ impl<S: Body> Informer<S> {
         Ok(Self(running))
     }
 
-    /// Its name: the one it was given, or that with a number, if a live informer of the runtime had it.
+    /// Its name: the given one, with a number appended if a live informer of the runtime already had it.
     pub fn name(&self) -> &str {
         &self.0.pipeline.parent.name
     }
 
-    /// How it is doing: states, counters, errors.
+    /// Its states, counters and errors.
     pub fn status(&self) -> InformerStatus {
         self.0.pipeline.shared.board.read()
     }
 
-    /// How its subscriptions are doing, in the order in which they were made; those for which no actor runs any more
-    /// are left out. `Runtime::report` (of the prelude) gives those of all informers.
+    /// The status of each subscription, in the order in which they were made, without those that have no
+    /// actor any more. `Runtime::report` (of the prelude) returns those of all informers.
     pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {
         self.0.ending.subscriptions()
     }
@@ -186,7 +181,7 @@ impl<S: Body> Informer<S> {
         self.status().state()
     }
 
-    /// The newest failure of its worst source, or of any.
+    /// The newest failure of its worst source, or else of any source.
     pub fn last_error(&self) -> Option<ListWatchError> {
         self.status().last_error().cloned()
     }
@@ -196,15 +191,15 @@ impl<S: Body> Informer<S> {
         Lister::new(Arc::clone(&self.0))
     }
 
-    /// The newest published state; holds no reference to the informer.
+    /// The newest published state. It holds no reference to the informer.
     pub fn snapshot(&self) -> Snapshot<S> {
         self.0.pipeline.shared.published.snapshot()
     }
 
-    /// Adds a secondary index; it appears, complete, in one later snapshot.
+    /// Adds a secondary index. It appears, complete, in one later snapshot.
     ///
     /// # Errors
-    /// When the name is taken, which changes nothing, or the informer has stopped.
+    /// When the name is taken (nothing changes then), or the informer has stopped.
     pub async fn add_index(&self, index: impl Into<AnyIndex<S>>) -> Result<(), AddIndexError> {
         let (index, call) = (index.into(), IndexCall::new());
         loop {
@@ -216,7 +211,7 @@ impl<S: Body> Informer<S> {
                         informer: Arc::clone(&self.0.pipeline.parent.name),
                     });
                 }
-                // The Indexer panicked before it answered: the rebuilt one is asked.
+                // The Indexer panicked before it answered: ask the rebuilt one.
                 Err(_) => tokio::task::yield_now().await,
             }
         }
@@ -227,12 +222,14 @@ impl<S: Body> Informer<S> {
         &self.0.pipeline.shared.runtime
     }
 
-    /// Stops: reads no more, applies what is queued, delivers what waits until `limit`, ends every actor.
-    /// Returns when nothing of it runs any more, callbacks included, or at the limit with a report of what still runs.
-    /// Async calls that still run at the limit are cancelled: their futures are dropped. Blocking ones cannot be.
+    /// Stops the informer: it reads no more, applies what is queued, delivers what waits until `limit`, and
+    /// ends every actor. Returns when nothing of it runs any more, including callbacks, or at the limit with
+    /// a report of what still runs. Async calls that still run at the limit are cancelled: their futures are
+    /// dropped. Blocking calls cannot be cancelled.
     ///
-    /// It does not wait for streams that are not polled, see [`Self::events`]; nor for the callback in which
-    /// this future is awaited, if that is one of the informer's own closures (the others are waited for).
+    /// It does not wait for streams that are not polled, see [`Self::events`]. If this future is awaited in a
+    /// callback of one of the informer's own closures, it does not wait for that callback, but for all
+    /// others.
     pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         self.0.shutdown(limit).await
     }
@@ -253,7 +250,6 @@ fn check<S>(spec: &InformerSpec<S>) -> Result<(), StartError> {
         .map_or(Ok(()), |name| Err(StartError::IndexTwice { informer: informer(), name }))
 }
 
-/// The sources, if one informer can have all of them.
 fn sources_of<S>(spec: &InformerSpec<S>) -> Result<Sources, StartError> {
     let sources = Sources::default();
     let informer = Arc::clone(&spec.name);
@@ -270,7 +266,6 @@ fn sources_of<S>(spec: &InformerSpec<S>) -> Result<Sources, StartError> {
     joined.map(|()| sources)
 }
 
-/// In what a source differs from those before it.
 fn other_clusters(has_cluster: bool) -> &'static str {
     if has_cluster {
         "names a cluster, and the sources before it name none"
@@ -297,15 +292,11 @@ impl<S: Body> fmt::Debug for Informer<S> {
     }
 }
 
-// An index that a reader of a cache needs, and that its maker has perhaps not added.
-//
-// Invariants:
-// 1. The call does not wait; the index appears, complete, in one later snapshot.
-// 2. An index of that name that is there already stays.
+// For a reader of a cache that may lack the index it needs.
 
 impl<S: Body> Lister<S> {
-    /// Adds this index unless there is one of its name, and returns at once. Until a snapshot has it,
-    /// [`Self::by_index`] says that it is not known. Of a fake nothing is added.
+    /// Adds this index unless one of its name exists, and returns at once. Until a snapshot has the index,
+    /// [`Self::by_index`] returns the error that it is unknown. On a fake this does nothing.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -321,7 +312,7 @@ impl<S: Body> Lister<S> {
         }
         let informer = Informer(Arc::clone(keep));
         let runtime = informer.runtime().clone();
-        // It is refused only where another index has the name by now, or the informer has stopped.
+        // Refused only if another index took the name in between, or the informer has stopped.
         runtime.spawn_local(move || async move { drop(informer.add_index(index).await) });
     }
 }

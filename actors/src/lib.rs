@@ -1,8 +1,7 @@
 //! Informers as supervised actors: Reflector, DeltaFifo, Indexer, Processor and Listeners, which exchange messages.
 //!
-//! This crate answers "who does what, on which thread, and what happens when one of them dies?". Every decision is a
-//! call into its core twin (`informer_core`); the outside world comes in through [`list_watch::ListWatch`] alone, so
-//! nothing here knows HTTP, files or Kubernetes.
+//! Each actor decides by calls into its core twin in `informer_core`. Objects come in through
+//! [`list_watch::ListWatch`] alone: this crate does not know HTTP, files or Kubernetes.
 //!
 //! ```text
 //!  source ──▶ Reflector ──Delta, Replace──▶ DeltaFifo ◀──Pop── Indexer ──FanOut──▶ Processor ──Distribute──▶ Listener
@@ -12,13 +11,12 @@
 //!                                                             Snapshot ──▶ Listers
 //! ```
 //!
-//! Programs use `actix-informer`, which names what they need of this crate and promises it; who writes another front door
-//! depends on this one. Five modules are the face: [`informer`] (handles and their builder), [`list_watch`] (what a source
-//! is), [`subscription`], [`status`], [`runtime`]; with the feature `testing`, `testing`. All else is private, but for what
+//! Programs use `actix-informer`, which reexports and promises what they need. The public modules are
+//! [`informer`] (handles and their builder), [`list_watch`] (what a source is), [`subscription`], [`status`],
+//! [`runtime`] and, with the feature of this name, `testing`. The rest is private, except for what
 //! `informer-client` and `informer-operator` use.
 //!
-//! To read the code, start with `pipeline/messages.rs`, the wiring table; then [`informer::Informer`], the handle; then any
-//! actor.
+//! To read the code, start with the table of messages in `pipeline/messages.rs`.
 
 #[cfg(panic = "abort")]
 compile_error!("supervision restarts actors after panics: build with panic = \"unwind\"");
@@ -50,11 +48,11 @@ mod until;
 mod wait_error;
 mod weak_informer;
 
-/// The version whose actors subscribe here.
+/// The version of actix whose actors can subscribe.
 pub use actix;
 pub use pipeline::status;
 
-/// What the other crates of `actix-informer` use, and no program: nothing here is promised.
+/// For the other crates of `actix-informer` only: nothing here is promised to programs.
 #[doc(hidden)]
 pub mod inner {
     pub use crate::followed::Followed;

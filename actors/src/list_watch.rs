@@ -1,13 +1,8 @@
-//! The only hole through which the outside world comes in: a source that lists, watches and gets.
+//! The interface to the outside world: a source that lists, watches and gets objects, from Kubernetes or
+//! anything else with keys and versions.
 //!
-//! Answers "what must something offer to be informed about?": Kubernetes through the client of `actix-informer`,
-//! or anything else with keys and versions. The reflector decides what is asked for and when. Invariants:
-//! 1. One call is one request. A source never retries, pages or reconnects by itself.
-//! 2. A watch's first item arrives with the head of the answer, even if it is empty: it means "accepted".
-//! 3. Dropping a stream ends its request.
-//! 4. A list without [`ListPart::End`] is no list.
-//!
-//! Read next: `reflector.rs`, the only caller.
+//! The reflector decides what is requested, and when. One call is one request: a source never retries, pages
+//! or reconnects itself. Dropping a stream ends its request. A list without [`ListPart::End`] is no list.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,64 +34,67 @@ pub type WatchStream<S> = LocalBoxStream<'static, Result<Vec<WatchPart<S>>, List
     note = "a source lists, watches and gets objects whose body is `{S}`; the example `custom_source` has one"
 )]
 pub trait ListWatch<S> {
-    /// Asks for one page of a list. An object that `known` already holds in this very version need not be read
-    /// again: the source may give back the known one.
+    /// Requests one page of a list. An object that `known` already holds in this very version need not be
+    /// read again: the source may return the known one.
     fn list(&self, request: ListRequest, known: KnownObjects<S>) -> ListStream<S>;
 
-    /// Opens one watch. Yields an empty batch as soon as the request has been accepted, then what happens.
+    /// Opens one watch. The first item is an empty batch, as soon as the head of the answer has arrived: it
+    /// means "accepted". Then the events follow.
     fn watch(&self, request: WatchRequest, known: KnownObjects<S>) -> WatchStream<S>;
 
-    /// Asks for one object; `None` if it is gone or outside the selectors of this source.
+    /// Requests one object; `None` if it is gone or outside the selectors of this source.
     fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<S>>, ListWatchError>>;
 
-    /// What may be the reason that there is nothing, such as a namespace that does not exist: asked once, after a first list
-    /// that is empty, and shown in the source's status until something comes. `None` if nothing is known: the default.
+    /// A possible reason why there is nothing, such as a namespace that does not exist. Called once, after a
+    /// first list that is empty. The source's status shows the reason until something comes. `None` if
+    /// nothing is known, which is the default.
     fn explain_nothing(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
         std::future::ready(None).boxed_local()
     }
 }
 
-/// Makes a source on the arbiter of its reflector; called at the start and at every restart.
+/// Makes a source on its reflector's arbiter. Called at the start and at every restart.
 pub type Connect<S> = Arc<dyn Fn() -> Box<dyn ListWatch<S>> + Send + Sync>;
 
-/// What is published already, for a source that wants to skip unchanged objects, and which namespaces are kept, for one
-/// that wants to skip others. Holds no reference to the informer.
+/// What is already published, for a source that skips unchanged objects, and which namespaces are kept, for
+/// one that skips others. Holds no reference to the informer.
 pub struct KnownObjects<S> {
     published: Option<Arc<Published<S>>>,
     namespaces: Option<Names>,
 }
 
 impl<S> KnownObjects<S> {
-    /// Reads what `published` holds at the moment of each question; of a request that keeps only these namespaces.
+    /// Reads `published` at each call, for a request that keeps only these namespaces.
     pub(crate) fn new(published: Option<Arc<Published<S>>>, namespaces: Option<Names>) -> Self {
         Self { published, namespaces }
     }
 
-    /// Knows nothing: every object is read anew. After a rewind, equal versions prove nothing.
+    /// Knows nothing, so every object is read again. After a rewind, equal versions prove nothing.
     pub fn nothing() -> Self {
         Self { published: None, namespaces: None }
     }
 
-    /// Knows nothing of objects, and keeps the same namespaces.
+    /// Knows no objects, and keeps the same namespaces.
     #[must_use]
     pub fn anew(&self) -> Self {
         Self { published: None, namespaces: self.namespaces.clone() }
     }
 
-    /// The published object of this key, if any. Reads the newest frame; wait-free.
+    /// The published object of this key, if any. Reads the newest snapshot; wait-free.
     pub fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
         self.published.as_ref()?.get(key)
     }
 
-    /// Whether objects of this namespace are kept. A source may drop others unread: of a list it leaves them out, of a
-    /// watch it makes them bookmarks of their version. What it does not drop is dropped later.
+    /// Whether objects of this namespace are kept. A source may drop others unread: it leaves them out of a
+    /// list, and turns them into bookmarks of their version in a watch. What it does not drop is dropped
+    /// later.
     pub fn follows(&self, namespace: Option<&str>) -> bool {
         let Some(names) = &self.namespaces else { return true };
         namespace.is_some_and(|namespace| names.contains(namespace))
     }
 
-    /// The published object of this name, with the cluster and the namespace if it has them. The same as
-    /// [`Self::get`] without a key: nothing is allocated.
+    /// The published object of this name, with the cluster and the namespace if it has them. Like
+    /// [`Self::get`], but needs no key and allocates nothing.
     pub fn named(
         &self,
         cluster: Option<&ClusterName>,

@@ -1,12 +1,7 @@
 //! The lister: reads the published store from any thread.
 //!
-//! Answers "what is there?" without a mailbox, a lock or an await, and "is my own write there yet?" with
-//! [`Lister::wait_for`]. Invariants:
-//! 1. Every answer comes from one published snapshot.
-//! 2. Before the first list it is empty; a missing name is `None`, never an error and never a wait.
-//! 3. It keeps the informer running; a [`Snapshot`] does not.
-//!
-//! Read next: `informer_core::snapshot`, what it reads; `lister/waits.rs`, its waits.
+//! Reads use no mailbox, lock or await, and each answer comes from one published snapshot. Before the first
+//! list it is empty; a missing name is `None`. A lister keeps the informer running; a [`Snapshot`] does not.
 
 mod waits;
 
@@ -31,7 +26,7 @@ pub struct Lister<S: Body> {
     origin: Origin<S>,
 }
 
-/// The lister as an overlay sees it, which lies over what the lister reads.
+/// What an overlay on top of a lister needs from it.
 pub trait Below<S> {
     /// The name of its informer, for errors.
     fn informer_name(&self) -> Arc<str>;
@@ -43,21 +38,19 @@ pub trait Below<S> {
     fn now(&self) -> Duration;
 }
 
-/// Whose objects a lister reads.
 enum Origin<S: Body> {
-    /// Those of an informer, which it keeps running.
+    /// An informer, which the lister keeps running.
     Running(Arc<Running<S>>),
-    /// Those of a fake, which does nothing by itself.
+    /// A fake, which does nothing by itself.
     Fake(Arc<FakeOrigin<S>>),
 }
 
-/// What a lister needs of a fake.
 pub(crate) struct FakeOrigin<S> {
     pub(crate) name: Arc<str>,
     pub(crate) indices: IndexRegistry<S>,
 }
 
-/// Why a version was not reached.
+/// The error of waiting for a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitForError {
@@ -69,15 +62,15 @@ pub enum WaitForError {
     Stopped {
         /// Its name.
         informer: Arc<str>,
-        /// The version asked for.
+        /// The requested version.
         wanted: ResourceVersion,
     },
-    /// There is no such source, or it was removed meanwhile.
+    /// There is no such source, or it was removed during the wait.
     #[error("informer {informer:?} has no source named {name:?}")]
     UnknownSource {
         /// Its name.
         informer: Arc<str>,
-        /// The name asked for.
+        /// The requested name.
         name: Arc<str>,
     },
     /// No source covers this key.
@@ -88,7 +81,7 @@ pub enum WaitForError {
         /// The key.
         key: ObjectKey,
     },
-    /// There are several sources, each with its own versions, and the call names none.
+    /// There are several sources, each with its own versions, and the call names none of them.
     #[error(
         "informer {informer:?} has several sources ({}): use wait_for_write or wait_for_source", names(.sources)
     )]
@@ -110,7 +103,7 @@ pub struct NotReached {
     pub source: SourceId,
     /// How long the wait took.
     pub waited: Duration,
-    /// The version asked for.
+    /// The requested version.
     pub wanted: ResourceVersion,
     /// The version that the source has reached, if it has listed at all.
     pub reached: Option<ResourceVersion>,
@@ -147,7 +140,7 @@ impl<S: Body> Lister<S> {
         Self { published, origin: Origin::Fake(fake) }
     }
 
-    /// The informer that it keeps running; a fake has none.
+    /// The informer that it keeps running; `None` for a fake.
     pub(crate) fn keep(&self) -> Option<&Arc<Running<S>>> {
         match &self.origin {
             Origin::Running(keep) => Some(keep),
@@ -180,7 +173,8 @@ impl<S: Body> Lister<S> {
         self.len() == 0
     }
 
-    /// The objects of one namespace; visits no other. In an informer of several clusters: of that namespace in each.
+    /// The objects of one namespace; visits no other. In an informer of several clusters: of this namespace
+    /// in each cluster.
     pub fn list_namespace(&self, namespace: &str) -> Vec<Object<S>> {
         self.published.snapshot().namespace(namespace).cloned().collect()
     }
@@ -217,8 +211,8 @@ impl<S: Body> Lister<S> {
         }
     }
 
-    /// Whether the informer may follow the object of this key with these labels: false if its namespaces or its selectors
-    /// surely leave the object out.
+    /// Whether the informer may follow the object of this key with these labels: false if its namespaces or
+    /// its selectors certainly exclude the object.
     pub fn selects(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
         self.keep().is_none_or(|keep| keep.pipeline.shared.sources.select(key, labels))
     }

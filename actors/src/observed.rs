@@ -1,9 +1,4 @@
-//! An informer as a set of snapshots sees it: without the type of its objects, and without keeping it running.
-//!
-//! Answers "what is its newest snapshot, and when has it reached a version?". Invariants:
-//! 1. It holds a weak reference: observing an informer does not keep it running.
-//!
-//! Read next: `snapshots.rs`, which uses it; `weak_informer.rs`, what it is.
+//! An informer for a set of snapshots: without the type of its objects, and without keeping it running.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,14 +12,13 @@ use crate::informer::{Informer, WaitForError};
 use crate::pipeline::messages::Body;
 use crate::weak_informer::WeakInformer;
 
-/// An informer of any kind.
 pub(crate) trait Observed: Send + Sync {
     fn name(&self) -> Arc<str>;
 
-    /// Its newest snapshot; `None` if the informer has no handle any more.
+    /// `None` if the informer has no handle any more.
     fn newest(&self) -> Option<Arc<dyn TakenSnapshot>>;
 
-    /// Waits until a source, or the only one, has reached a version.
+    /// Waits until a source, or the only source, has reached a version.
     fn reaches<'a>(
         &'a self,
         source: Option<&'a SourceId>,
@@ -33,23 +27,20 @@ pub(crate) trait Observed: Send + Sync {
     ) -> BoxFuture<'a, Result<(), WaitForError>>;
 }
 
-/// A snapshot of any kind.
 pub(crate) trait TakenSnapshot: Send + Sync {
     fn len(&self) -> usize;
     fn versions(&self) -> &SourceVersions;
 
-    /// A [`TakenOf`].
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A snapshot, and the informer whose it is.
 pub(crate) struct TakenOf<S: Body> {
     informer: WeakInformer<S>,
     snapshot: Snapshot<S>,
 }
 
 impl<S: Body> TakenOf<S> {
-    /// The snapshot, if it is one of this informer.
+    /// The snapshot, if it belongs to this informer.
     pub(crate) fn of(&self, informer: &Informer<S>) -> Option<&Snapshot<S>> {
         self.informer.is(informer).then_some(&self.snapshot)
     }

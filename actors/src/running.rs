@@ -1,12 +1,8 @@
 //! A running informer, as its handles share it, and how it is shut down.
 //!
-//! Answers "is everything delivered, and does nothing of it run any more?". It stops when the last handle is dropped.
-//! Invariants:
-//! 1. It reads nothing more, applies what is queued, lets every listener deliver, and only then stops the actors.
-//! 2. It returns after the last callback, or at the limit, when async calls are cancelled.
-//! 3. It never waits for the callback in which it is awaited itself.
-//!
-//! Read next: `ending.rs`, what ends then; `subscription_state.rs`, who is waited for.
+//! It stops when the last handle is dropped. A shutdown reads nothing more, applies what is queued, lets
+//! every listener deliver, and then stops the actors. It returns after the last callback, or at the limit, at
+//! which async calls are cancelled. It never waits for the callback in which it is awaited itself.
 
 use std::fmt;
 use std::pin::pin;
@@ -24,10 +20,9 @@ use crate::pipeline::wiring::Pipeline;
 use crate::runtime::mailbox::ask;
 use crate::runtime::within;
 
-/// How long an end may take at least, once nothing more waits: actors end within one turn.
+/// Minimum time for the last step of an end: actors end within one turn.
 pub(crate) const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
-/// What every handle holds a reference to.
 pub(crate) struct Running<S: Body> {
     pub(crate) pipeline: Pipeline<S>,
     pub(crate) ending: Arc<Ending>,
@@ -38,15 +33,15 @@ pub(crate) struct Running<S: Body> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownReport {
-    /// Subscriptions that had not handled everything by the deadline, and streams that were not polled; and that in
-    /// whose callback the shutdown was awaited.
+    /// Subscriptions that had not handled everything by the deadline, streams that were not polled, and the
+    /// subscription in whose callback the shutdown was awaited.
     pub unfinished: Vec<Unfinished>,
-    /// Whether something that had come from a source could not be applied: the pipeline was dead, or too slow.
+    /// Whether something that came from a source could not be applied: the pipeline was dead, or too slow.
     pub unapplied: bool,
     /// Whether something of the informer still ran at the end: an actor, or a callback that could not be cancelled.
     pub still_running: bool,
-    /// Whether it was awaited inside a callback of one of the informer's own closures. It does not wait for that one,
-    /// which still runs.
+    /// Whether the shutdown was awaited inside a callback of one of the informer's own closures. It does not
+    /// wait for that callback, which still runs.
     pub own_callback: bool,
 }
 
@@ -76,17 +71,15 @@ impl fmt::Display for ShutdownReport {
 }
 
 impl<S: Body> Running<S> {
-    /// What has been started; there is no subscription yet.
     pub(crate) fn new(pipeline: Pipeline<S>, ending: Arc<Ending>) -> Self {
         Self { pipeline, ending, next_listener: AtomicU64::new(0) }
     }
 
-    /// A number for the next subscription.
     pub(crate) fn next_number(&self) -> u64 {
         self.next_listener.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// When the informer stops, for whatever reason, its board shows it and its subscriptions end.
+    /// When the informer stops for any reason, its board shows it and its subscriptions end.
     pub(crate) fn watch_for_stop(&self) {
         let registrant: Arc<Ending> = Arc::clone(&self.ending);
         self.ending.registration.list(registrant);
@@ -105,7 +98,7 @@ impl<S: Body> Running<S> {
         pipeline.shared.stop_reading.cancel();
         let clock = &pipeline.shared.runtime.0.clock;
         let deadline = clock.now().saturating_add(limit);
-        // Its callback returns after this, so nothing here may wait for it.
+        // The caller's callback returns after this, so nothing here may wait for it.
         let caller = calling_subscription(&pipeline.parent.name);
         let stopped = pipeline.parent.stop.is_cancelled();
         let drained = stopped || within(limit, self.drained(caller.clone())).await.is_some();
@@ -119,7 +112,7 @@ impl<S: Body> Running<S> {
         pipeline.parent.tasks.close();
         let mut others = self.ending.subscriptions.present();
         others.retain(|state| !caller.as_ref().is_some_and(|caller| caller.is(state)));
-        // Guards end within one turn of the stop; only a blocked arbiter keeps them.
+        // Guards end within one turn of the stop, unless the arbiter is blocked.
         let mut over =
             pin!(join(self.ending.over.cancelled(), join_all(others.iter().map(SubscriptionState::left))));
         let rest = deadline.saturating_sub(clock.now());
@@ -137,9 +130,8 @@ impl<S: Body> Running<S> {
         }
     }
 
-    /// Ends when all that was queued is applied and delivered.
     async fn drained(&self, caller: Option<SubscriptionState>) {
-        // An error means that the actor has died meanwhile: its successor has nothing to wait for.
+        // An error means that the actor died in between: its successor has nothing to wait for.
         let _closed = ask(&self.pipeline.fifo, Flush).await;
         let listeners = self.pipeline.roster.all();
         join_all(listeners.into_iter().map(|listener| ask(&listener, Drain { inside: caller.clone() })))
@@ -147,7 +139,6 @@ impl<S: Body> Running<S> {
     }
 }
 
-/// What these had not done, each once.
 fn report(subscriptions: Vec<SubscriptionState>) -> Vec<Unfinished> {
     let mut once: Vec<SubscriptionState> = Vec::new();
     for state in subscriptions {

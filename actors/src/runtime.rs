@@ -1,16 +1,8 @@
 //! The runtime of informers: threads, clock, random numbers, decode pool and list budget as one value.
 //!
-//! Answers "which threads, which clock and which random seed do actors use?". All that an informer uses of the system,
-//! it gets from its [`Runtime`]. There are two kinds: [`Runtime::threads`] (named OS threads, real time) and, with the
-//! feature `testing`, a simulated one (one thread, paused clock, everything from one seed). Invariants:
-//! 1. There is no actix `System` and no global: two runtimes in one process do not affect each other, in any async
-//!    main.
-//! 2. No signal handler is installed.
-//! 3. Every seed, jitter and clock reading of the pipeline comes from here.
-//! 4. A lock of `locked` never panics: what a panicking thread left behind is used as it is. It is for content that is whole
-//!    after each statement, such as one field, one counter or one queue.
-//!
-//! Read next: `runtime/arbiter.rs`, one thread; `pipeline/wiring.rs`, which builds an informer on a runtime.
+//! An informer gets all that it uses of the system from its [`Runtime`]: every thread, seed and clock
+//! reading. There is no actix `System`, no global and no signal handler, so several runtimes in one process
+//! do not affect each other.
 
 pub(crate) mod arbiter;
 pub(crate) mod callbacks;
@@ -52,7 +44,7 @@ pub(crate) use watchdog::{Watchdog, Watched};
 
 use crate::runtime::faults::Faults;
 
-/// How many lists may be open at once in one runtime, unless the builder sets another number.
+/// Per cluster, unless the builder sets another number.
 const DEFAULT_LIST_BUDGET: usize = 4;
 
 /// Threads, clock, random numbers, pool and budget for any number of informers. Cloning copies a pointer; the threads
@@ -63,7 +55,7 @@ pub struct Runtime(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pipelines: Vec<ArbiterHandle>,
     callbacks: ArbiterHandle,
-    /// Those that one actor has alone, as long as they run.
+    /// Threads that belong to one actor each.
     others: Mutex<Vec<ArbiterHandle>>,
     name: String,
     next: AtomicUsize,
@@ -94,8 +86,8 @@ pub struct RuntimeBuilder {
 }
 
 impl Runtime {
-    /// Named threads and real time. Defaults: one arbiter for pipelines (enough for some 180,000 small events a
-    /// second), one for callbacks, as many decoders as cores, four lists at once.
+    /// Named threads and real time. Defaults: one arbiter for pipelines (enough for about 180,000 small
+    /// events a second), one for callbacks, as many decoders as cores, four lists at once.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -117,18 +109,19 @@ impl Runtime {
         }
     }
 
-    /// Time since this runtime started. In simulation it is the paused clock's.
+    /// Time since this runtime started. In simulation, the paused clock measures it.
     pub fn now(&self) -> Duration {
         self.0.clock.now()
     }
 
-    /// The time of day: for what is compared with other machines, such as leases, events and conditions. On real threads
-    /// it is the system's, read at each call, so it follows when the system's clock is set: measure durations with
-    /// [`Self::now`], which never goes back. In simulation it begins on a day that the seed chooses and moves with the
-    /// simulated time; the same seed shows the same times. Cheap, does not block.
+    /// The time of day, for values that other machines compare: leases, events and conditions. On real
+    /// threads this is the system's clock, read at each call, and it jumps when that clock is set. To measure
+    /// durations use [`Self::now`], which never goes back. In simulation the time of day begins on a day that
+    /// the seed chooses and moves with the simulated time; the same seed shows the same times. Cheap, does
+    /// not block.
     ///
-    /// The type is std's, so that this crate needs no calendar: `jiff::Timestamp::try_from` takes it, for `Time` and
-    /// `MicroTime` of `k8s-openapi`.
+    /// The type is std's, so that this crate needs no calendar. `jiff::Timestamp::try_from` accepts it, for
+    /// `Time` and `MicroTime` of `k8s-openapi`.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -149,10 +142,11 @@ impl Runtime {
         self.0.clock.wall_time()
     }
 
-    /// Runs a future that need not be `Send` on the thread of the async callbacks, in simulation on the only one, until it
-    /// is done or the runtime ends, whichever comes first; then it is dropped there. `make` runs there too. After the
-    /// runtime's end nothing runs. It must not block. Does not keep the runtime alive. A panic ends this future alone; it is
-    /// logged, and counted in [`ArbiterHealth::panics`].
+    /// Runs a future that need not be `Send` on the thread of the async callbacks (in simulation on the only
+    /// thread). `make` runs there too. The future runs until it is done or the runtime ends; then it is
+    /// dropped on that thread. After the runtime's end nothing runs. The future must not block. It does not
+    /// keep the runtime alive. A panic ends only this future; it is logged, and counted in
+    /// [`ArbiterHealth::panics`].
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -172,14 +166,14 @@ impl Runtime {
         self.0.callbacks.spawn_until_stop(make);
     }
 
-    /// The pool that decodes objects, so that arbiters do not.
+    /// The pool that decodes objects, so that arbiters need not.
     pub fn decode_pool(&self) -> DecodePool {
         self.0.pool.clone()
     }
 
-    /// Roughly how many bytes are not used any more and are still to be freed by a thread: lists that failed, states
-    /// that were replaced, informers that have ended. At 256 MiB or more no list begins until it is less. Zero in
-    /// simulation, where everything is freed where it is dropped.
+    /// Roughly how many bytes are no longer used but not freed yet: failed lists, replaced states, informers
+    /// that have ended. A thread frees them. While it is 256 MiB or more, no list begins. Zero in simulation,
+    /// where everything is freed where it is dropped.
     pub fn bytes_to_free(&self) -> usize {
         self.0.freeing.pending_bytes()
     }
@@ -189,21 +183,22 @@ impl Runtime {
         self.0.arbiters().iter().map(ArbiterHandle::health).collect()
     }
 
-    /// Stops every informer of this runtime, then its threads, and waits until they have ended. Does not block the
-    /// caller's thread. Call [`Self::drain`] first if subscribers are to receive the events that still wait: this
-    /// call delivers nothing more, and drops the futures that still run on an arbiter. It does not wait for callbacks
-    /// that block on the callback pool.
+    /// Stops every informer of this runtime, then its threads, and waits until they have ended. Does not
+    /// block the caller's thread. This call delivers no more events: call [`Self::drain`] first if
+    /// subscribers must receive those that wait. It drops the futures that still run on an arbiter. It does
+    /// not wait for callbacks that block on the callback pool.
     ///
     /// Handles of its informers then behave like this:
-    /// - every wait ends, also one that began before: `synced`, `wait_until` and `wait_for` with their `Stopped`;
-    /// - every subscription has ended with [`EndReason::InformerStopped`](crate::subscription::EndReason), its stream
-    ///   gives `None`, and no callback begins any more;
+    /// - every wait ends, also one that began before: `synced`, `wait_until` and `wait_for` with their
+    ///   `Stopped`;
+    /// - every subscription has ended with [`EndReason::InformerStopped`](crate::subscription::EndReason),
+    ///   its stream returns `None`, and no callback begins any more;
     /// - subscribing, adding an index and starting an informer are refused;
     /// - listers and snapshots still read the state published last.
     ///
     /// # Errors
-    /// At the limit, with what blocks a thread. Such a thread ends by itself once that code returns. Nothing more
-    /// begins on it, and all waits but those of streams have ended.
+    /// At the limit, with what blocks a thread. Such a thread ends by itself once that code returns. Nothing
+    /// more begins on it, and all waits except those of streams have ended.
     pub async fn shutdown(self, limit: Duration) -> Result<(), StillRunning> {
         let registrants = self.0.registry.close();
         registrants.iter().for_each(|registrant| registrant.stop());
@@ -266,20 +261,21 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How many lists may be open at once (at least 1). With sources of several clusters: so many for each cluster.
+    /// How many lists may be open at once (at least 1). With sources of several clusters, the number applies
+    /// to each cluster.
     pub fn lists_at_once(mut self, count: usize) -> Self {
         self.lists = count.max(1);
         self
     }
 
-    /// The time over which the first requests of informers are spread: each waits for a random part of it. With
-    /// `Duration::MAX` no request is ever sent. 100 ms unless set.
+    /// The time over which the first requests of informers are spread: each waits for a random part of it.
+    /// With `Duration::MAX` no request is ever sent. 100 ms unless set.
     pub fn start_jitter(mut self, jitter: Duration) -> Self {
         self.start_jitter = jitter;
         self
     }
 
-    /// The first part of its threads' names. `informer` unless set.
+    /// The prefix of its threads' names. `informer` unless set.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self

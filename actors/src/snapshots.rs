@@ -1,13 +1,8 @@
 //! The newest snapshots of several informers, taken together.
 //!
-//! Answers "what do these caches hold now, and when do all of them hold at least that?" for code that reads several kinds,
-//! such as pods and the nodes that they run on. Invariants:
-//! 1. It is no transaction. Each snapshot agrees with itself, and nothing is promised of two of them: servers send each
-//!    kind on its own, and versions of different kinds cannot be compared.
-//! 2. A version is compared only with those of the source that it was given for.
-//! 3. It keeps objects in memory, and no informer running.
-//!
-//! Read next: `lister.rs`, the wait for one version.
+//! This is no transaction: servers send each kind separately, and versions of different kinds cannot be
+//! compared. A version is compared only with those of its own source. A set keeps objects in memory, but no
+//! informer running.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,10 +19,10 @@ use crate::observed::{Observed, TakenOf, TakenSnapshot};
 use crate::pipeline::messages::Body;
 use crate::runtime::Runtime;
 
-/// The newest snapshots of several informers, each read back by its informer.
+/// The newest snapshots of several informers. Each is looked up by its informer.
 ///
-/// It is no transaction: one cache may be ahead of another. A program that has written waits with [`Self::at_least`] until
-/// each cache has what it wrote.
+/// This is no transaction: one cache may be ahead of another. After a write, a program waits with
+/// [`Self::at_least`] until each cache has what it wrote.
 ///
 /// ```
 /// # use informer_actors::face as actix_informer;
@@ -61,7 +56,7 @@ struct Entry {
     taken: Arc<dyn TakenSnapshot>,
 }
 
-/// Versions that informers are to reach, each of one source.
+/// Versions that informers have to reach, each of one source.
 #[derive(Clone, Default)]
 #[must_use = "versions do nothing until they are waited for"]
 pub struct Versions(Vec<Wanted>);
@@ -69,13 +64,12 @@ pub struct Versions(Vec<Wanted>);
 #[derive(Clone)]
 struct Wanted {
     informer: Arc<dyn Observed>,
-    /// `None` for the only one.
+    /// `None` for the only source.
     source: Option<SourceId>,
     version: ResourceVersion,
 }
 
 impl Wanted {
-    /// The error of an informer that has ended.
     fn stopped(&self) -> WaitForError {
         WaitForError::Stopped { informer: self.informer.name(), wanted: self.version.clone() }
     }
@@ -87,7 +81,7 @@ impl Wanted {
 pub struct NotAllReached {
     /// How many versions were waited for.
     pub versions: usize,
-    /// Why each of those that were not reached was not; each names its informer.
+    /// The reason for each version that was not reached; each names its informer.
     pub errors: Vec<WaitForError>,
 }
 
@@ -104,7 +98,7 @@ impl Snapshots {
     pub fn of(informers: impl IntoIterator<Item = AnyInformer>) -> Self {
         let taken = |informer: AnyInformer| {
             let informer = informer.observed();
-            // The handle keeps it until here.
+            // The handle keeps the informer running until here.
             let taken = informer.newest()?;
             Some(Entry { informer, taken })
         };
@@ -122,7 +116,7 @@ impl Snapshots {
         self.0.iter().map(|entry| (entry.informer.name(), entry.taken.len(), entry.taken.versions()))
     }
 
-    /// The version of each source of each informer: what a later set has to reach to be as new as this one.
+    /// The version of each source of each informer: a later set that reaches these is as new as this one.
     pub fn versions(&self) -> Versions {
         let of_entry = |entry: &Entry| -> Vec<Wanted> {
             let versions = entry.taken.versions().iter();
@@ -136,12 +130,13 @@ impl Snapshots {
         Versions(self.0.iter().flat_map(of_entry).collect())
     }
 
-    /// Waits for at most `limit` until each of these versions is reached, and takes the snapshots of the same informers
-    /// anew. At once if all are reached. Each version is waited for as by [`Lister::wait_for`](crate::informer::Lister::wait_for).
+    /// Waits for at most `limit` until each of these versions is reached, and takes new snapshots of the same
+    /// informers. Returns at once if all are reached. It waits for each version as
+    /// [`Lister::wait_for`](crate::informer::Lister::wait_for) does.
     ///
     /// # Errors
-    /// [`NotAllReached`] with the reason for each version: the limit, an informer that has stopped, a source that it does
-    /// not have, or several sources of which none was named.
+    /// [`NotAllReached`] with the reason for each version: the limit, an informer that has stopped, a source
+    /// that it does not have, or several sources of which none was named.
     pub async fn at_least(&self, wanted: &Versions, limit: Duration) -> Result<Self, NotAllReached> {
         let waits = wanted
             .0
@@ -149,7 +144,7 @@ impl Snapshots {
             .map(|wanted| wanted.informer.reaches(wanted.source.as_ref(), &wanted.version, limit));
         let errors: Vec<_> = join_all(waits).await.into_iter().filter_map(Result::err).collect();
         let taken: Vec<_> = self.0.iter().map(|entry| entry.informer.newest()).collect();
-        // One that has ended since its version was reached has no snapshot of it.
+        // If an informer ended after its version was reached, its snapshot is missing.
         let ended = wanted.0.iter().filter(|wanted| wanted.informer.newest().is_none());
         let errors: Vec<_> = match errors.is_empty() {
             true => ended.map(Wanted::stopped).collect(),
@@ -159,7 +154,7 @@ impl Snapshots {
             return Err(NotAllReached { versions: wanted.0.len(), errors });
         }
         let newest = |(entry, taken): (&Entry, Option<Arc<dyn TakenSnapshot>>)| {
-            // One of which nothing is wanted, and that has ended, stays as it was.
+            // If an informer without a wanted version has ended, its old snapshot stays.
             let taken = taken.unwrap_or_else(|| Arc::clone(&entry.taken));
             Entry { informer: Arc::clone(&entry.informer), taken }
         };
@@ -173,12 +168,12 @@ impl Versions {
         Self::default()
     }
 
-    /// And the only source of this informer is to reach this version.
+    /// Adds: the only source of this informer has to reach this version.
     pub fn of<S: Body>(self, informer: &Informer<S>, version: &ResourceVersion) -> Self {
         self.with(informer, None, version)
     }
 
-    /// And this source of this informer is to reach this version.
+    /// Adds: this source of this informer has to reach this version.
     pub fn of_source<S: Body>(
         self,
         informer: &Informer<S>,

@@ -1,13 +1,8 @@
-//! Failures of sources, as a program hears of them.
+//! Failures of sources, reported to a program as by client-go's watch error handler.
 //!
-//! Answers "what fails, why, how often, and when is it asked again?", as client-go's watch error handler does. It reads
-//! the status board, where each Reflector shows its failures, so no Reflector waits for anybody. Invariants:
-//! 1. Whoever is slow hears of the newest failure of each source, and how many came before it since the last one: one
-//!    for each source waits at most.
-//! 2. A closure runs on the callbacks' arbiter; a panic in it is counted and logged, and it is called again.
-//! 3. It keeps no informer running, and ends with it.
-//!
-//! Read next: `pipeline/board.rs`; `informer_core::reflector`, which decides what a failure is.
+//! They are read from the status board, so no Reflector waits for a reader. A slow reader gets the newest
+//! failure of each source, with the number of missed ones. A reader keeps no informer running, and ends with
+//! it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -37,32 +32,32 @@ pub struct SourceFailure {
     pub informer: Arc<str>,
     /// Which source.
     pub source: SourceId,
-    /// Why. Its `class` says whether it is worth waiting for.
+    /// The error. Its `class` says whether it is worth waiting.
     pub error: ListWatchError,
-    /// How many attempts have failed in a row; 0 if the source is followed again, or listed again, already.
+    /// How many attempts have failed in a row; 0 if the source already lists or streams again.
     pub attempts: u32,
-    /// When it is asked again, as time since the runtime's start; `None` if it has been asked again already.
+    /// When the next request follows, as time since the runtime's start; `None` if it has been sent already.
     pub next_try: Option<Duration>,
-    /// How many failures of this source came before this one that were not delivered.
+    /// How many earlier failures of this source were not delivered since the last delivered one.
     pub missed: u64,
 }
 
 impl<S: Body> Informer<S> {
-    /// The failures of its sources, from the first one on, as a stream. It does not keep the informer running, and ends
-    /// with it. While it is not polled, failures coalesce: the newest one of each source, with the number of those that
-    /// it stands for.
+    /// The failures of its sources as a stream, from the first one on. It does not keep the informer running,
+    /// and ends with it. While it is not polled, failures coalesce: the newest one of each source remains,
+    /// with the number of failures that it replaces.
     ///
-    /// A failure is what the status counts as one (`counters.failures`): one for each refused or broken request. What a
-    /// list repairs at once, such as an expired version, is none.
+    /// A failure is what the status counts as one (`counters.failures`): one for each refused or broken
+    /// request. What a list repairs at once, such as an expired version, is not a failure.
     pub fn failures(&self) -> impl Stream<Item = SourceFailure> + Send + Unpin + use<S> {
         let (name, board) = (&self.0.pipeline.parent.name, &self.0.pipeline.shared.board);
         failures(Arc::clone(name), board.clone(), Arc::clone(&self.0.ending))
     }
 
-    /// Calls an async closure for each failure of a source, one at a time, on the callbacks' arbiter, until the informer
-    /// ends; as client-go's `SetWatchErrorHandler`. It changes nothing about what is asked next, and must not block the
-    /// thread. What fails while it runs coalesces as in [`Self::failures`]. A panic is counted
-    /// (`status().error_handler_panics`) and logged.
+    /// Calls an async closure for each failure of a source, one at a time, on the callbacks' arbiter, until
+    /// the informer ends; as client-go's `SetWatchErrorHandler`. The closure does not affect the next
+    /// request, and must not block the thread. Failures during a call coalesce as in [`Self::failures`]. A
+    /// panic is counted (`status().error_handler_panics`) and logged.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -108,7 +103,6 @@ impl<S: Body> Informer<S> {
     }
 }
 
-/// What was seen of the sources, and the failures that wait.
 struct Seen {
     informer: Arc<str>,
     board: StatusBoard,
@@ -145,7 +139,7 @@ fn failures(
 }
 
 impl Seen {
-    /// Lets the newest failure of each source wait that has failed since the last look.
+    /// Queues the newest failure of each source that has failed since the last look.
     fn look(&mut self, sources: &[SourceStatus]) {
         self.counted.retain(|source, _| sources.iter().any(|status| status.source == *source));
         for status in sources {
@@ -168,7 +162,7 @@ impl Seen {
     }
 }
 
-/// How many attempts have failed in a row, and when the next one is made.
+/// Consecutive failed attempts, and the time of the next one.
 fn attempts(state: &SourceState) -> (u32, Option<Duration>) {
     match state {
         SourceState::Backoff { attempts, until, .. }

@@ -1,14 +1,8 @@
 //! Subscribers: what an informer delivers to.
 //!
-//! Answers "who can be subscribed, and how does it get what waits for it?". All are adapters over one way: a function takes
-//! a window of notifications and tells the Listener when it was handled. Streams fetch theirs (`event_stream.rs`).
-//! Invariants:
-//! 1. An actor that is held weakly is held only while a window is sent, never while it is handled. An actor that is gone
-//!    ends its subscription with `SubscriberGone`, once the next event waits for it.
-//! 2. To a closure a window is one job, on the arbiter of the callbacks or on their pool.
-//!
-//! Read next: `listener/delivery.rs`, which calls these functions; `callback_host.rs` and `blocking_host.rs`, which call
-//! closures.
+//! Each kind is a function that takes a window of notifications and tells the Listener when it was handled;
+//! streams fetch their events instead (`event_stream.rs`). An actor that is held weakly is held only while a
+//! window is sent, never while it is handled. A window for a closure is one job.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,11 +21,11 @@ use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::mailbox::Closed;
 use crate::runtime::{OnArbiter, PooledValue, Runtime};
 
-/// The most notifications in a window that stands in no mailbox.
+/// The most notifications in a window that does not wait in a mailbox.
 const MOST_IN_WINDOW: usize = 1_024;
 
-/// Who is subscribed by [`Informer::subscribe`](crate::informer::Informer::subscribe): an actor or a closure. (A stream is
-/// another way: [`Informer::events`](crate::informer::Informer::events).)
+/// What [`Informer::subscribe`](crate::informer::Informer::subscribe) takes: an actor or a closure. (For a
+/// stream see [`Informer::events`](crate::informer::Informer::events).)
 ///
 /// | subscriber | receives | runs |
 /// |---|---|---|
@@ -42,21 +36,22 @@ const MOST_IN_WINDOW: usize = 1_024;
 /// | [`Subscriber::blocking`], [`Subscriber::blocking_batch`] | the same | on a thread of the callback pool |
 ///
 /// # Actors
-/// An actor is sent every [`Notify`], in order, at most 64 unhandled at a time. The subscription keeps the actor and the
-/// informer, so an actor that has no other owner lives until its subscription ends. An actor that keeps its own
-/// `Subscription` must not be subscribed by its address: it would keep itself and the informer for ever. By a **weak**
-/// address it can subscribe itself when it starts: when its last address is dropped, the actor ends, and with it its
-/// subscription, which then does not keep the informer either. That it is gone is noticed when the next event waits for it.
+/// An actor is sent every [`Notify`], in order, at most 64 unhandled at a time. The subscription keeps the
+/// actor and the informer alive, so an actor without another owner lives until its subscription ends. An
+/// actor that keeps its own `Subscription` must not be subscribed by its address: it would keep itself and
+/// the informer alive for ever. It can subscribe its **weak** address when it starts. When its last address
+/// is dropped, the actor ends, and with it its subscription, which then does not keep the informer either.
+/// That the actor is gone is noticed when the next event waits for it.
 ///
-/// **Handlers that answer with a future.** An event counts as handled when its handler has returned, or, with an
-/// `AtomicResponse`, when its future has ended. With a `ResponseFuture` or `ResponseActFuture` actix handles the
-/// next message while the future runs: up to 64 run at the same time and end in any order, and `synced` and
-/// `shutdown` wait only for the one that began last.
+/// **Handlers that return a future.** An event counts as handled when its handler has returned, or, with an
+/// `AtomicResponse`, when its future has ended. With a `ResponseFuture` or `ResponseActFuture` actix handles
+/// the next message while the future runs: up to 64 run at the same time and end in any order, and `synced`
+/// and `shutdown` wait only for the one that began last.
 /// [`SubscribeOptions::one_at_a_time`](crate::subscription::SubscribeOptions::one_at_a_time) changes that.
 ///
-/// **Panics.** A panic in the handler ends the actor, as always in actix; other actors on its thread go on. The
-/// subscription ends with [`EndReason::SubscriberGone`](crate::subscription::EndReason), and the informer goes on.
-/// (A closure's panic costs one event, and its subscription goes on.)
+/// **Panics.** A panic in the handler ends the actor, as always in actix; other actors on its thread
+/// continue. The subscription ends with [`EndReason::SubscriberGone`](crate::subscription::EndReason), and
+/// the informer continues. (A panic of a closure costs one event, and its subscription continues.)
 ///
 /// ```
 /// # use informer_actors::face as actix_informer;
@@ -99,29 +94,29 @@ const MOST_IN_WINDOW: usize = 1_024;
 /// ```
 #[must_use = "a subscriber receives nothing until it is given to `subscribe`"]
 pub struct Subscriber<S: Body> {
-    /// With what its generated name begins.
+    /// The beginning of its generated name.
     pub(crate) kind: &'static str,
     pub(crate) most_in_window: usize,
-    /// Whether it receives keys and no objects.
     pub(crate) is_of_keys: bool,
     pub(crate) deliver: DeliverFn<S>,
 }
 
-/// Makes its delivery, when the subscription begins.
+/// Makes the delivery when the subscription begins.
 type DeliverFn<S> = Box<dyn FnOnce(&SubscriptionState, &Runtime) -> Delivery<S> + Send>;
 
 impl<S: Body> Subscriber<S> {
-    /// An actor that wants keys: it is sent a [`Touched`] for each key to which something happened, and looks up in
-    /// a [`Lister`](crate::informer::Lister) what there is now.
+    /// An actor that wants keys: it is sent a [`Touched`] for each key to which something happened, and looks
+    /// up the current object in a [`Lister`](crate::informer::Lister).
     ///
-    /// A key waits once, however often it is touched, and is sent again when it is touched after it was sent. So it is
-    /// sent at least once after each change, also for an object that was created and deleted at once, for everything
-    /// that a first list or a late start finds, and for what differs after a new list, a rewind or a restart. It may be
-    /// sent once more than that. Each key that waits costs memory, keeps no object alive, and may be a key whose object
-    /// is gone; there is no bound of their number. A key whose object was created and deleted inside a gap that a list
-    /// closed is not sent. With options that ask for every event it is refused: keys coalesce.
+    /// A key waits once, however often it is touched, and is sent again if it is touched after it was sent.
+    /// So it is sent at least once after each change, also for an object that was created and deleted at
+    /// once, for everything that a first list or a late start finds, and for every difference after a new
+    /// list, a rewind or a restart. It may be sent once more than that. Each waiting key costs memory and
+    /// keeps no object alive; its object may be gone. Their number has no bound. The key of an object that
+    /// was created and deleted inside a gap that a list closed is not sent. Options that choose every event
+    /// are refused, because keys coalesce.
     ///
-    /// Ownership, when a message counts as handled, and what a panic costs are as for any [actor](Self#actors).
+    /// Ownership, handled messages and panics are as for any [actor](Self#actors).
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -165,9 +160,10 @@ impl<S: Body> Subscriber<S> {
         Self { is_of_keys: true, ..subscriber }
     }
 
-    /// An actor that wants batches: it is sent all events that wait, in order, as one [`Batch`], and the next one when it
-    /// has handled that. [`SubscribeOptions::window`](crate::subscription::SubscribeOptions::window) is the size of the
-    /// largest, by default 64. All else is as for any [actor](Self#actors).
+    /// An actor that wants batches: it is sent all events that wait, in order, as one [`Batch`], and the next
+    /// batch when it has handled that.
+    /// [`SubscribeOptions::window`](crate::subscription::SubscribeOptions::window) is the largest size, by
+    /// default 64. Everything else is as for any [actor](Self#actors).
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -190,12 +186,14 @@ impl<S: Body> Subscriber<S> {
         })
     }
 
-    /// An async closure: called for each event, one at a time, on the callbacks' arbiter. It must not block the thread. If it
-    /// looks into the object, it has to name the type of its event. A panic skips that event, is counted and logged.
-    /// [`Informer::for_each`](crate::informer::Informer::for_each) is short for a subscription of it without options.
+    /// An async closure: called for each event, one at a time, on the callbacks' arbiter. It must not block
+    /// the thread. If it reads the object, it must name the type of its event. A panic skips that event, and
+    /// is counted and logged. [`Informer::for_each`](crate::informer::Informer::for_each) subscribes such a
+    /// closure without options.
     ///
-    /// After the subscription's end no further call begins. A call that has begun may go on for
-    /// [`CALL_GRACE`](crate::subscription::CALL_GRACE), or until the limit of a shutdown; then its future is dropped.
+    /// After the subscription's end no further call begins. A running call may continue for
+    /// [`CALL_GRACE`](crate::subscription::CALL_GRACE), or until the limit of a shutdown; then its future is
+    /// dropped.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -217,10 +215,11 @@ impl<S: Body> Subscriber<S> {
         Self::called("closure", closure)
     }
 
-    /// An async closure for batches: called with all events that wait, in order, at most 64, as one vector that is never
-    /// empty; [`SubscribeOptions::window`](crate::subscription::SubscribeOptions::window) sets another size. While a call
-    /// runs, what comes waits, by the policy; so the slower the closure, the larger its batches. A panic skips its whole
-    /// batch, and is logged with the key of the first event. All else is as for [`Self::each`].
+    /// An async closure for batches: called with all events that wait, in order, at most 64, as one vector
+    /// that is never empty. [`SubscribeOptions::window`](crate::subscription::SubscribeOptions::window) sets
+    /// another size. While a call runs, new events wait as the policy says; so a slower closure gets larger
+    /// batches. A panic skips its whole batch, and is logged with the key of the first event. Everything else
+    /// is as for [`Self::each`].
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -246,10 +245,10 @@ impl<S: Body> Subscriber<S> {
         Self::called("batches", InBatches(closure))
     }
 
-    /// A closure that may block its thread: it may sleep, wait for a lock or do file IO. It is called for each event, in
-    /// order, one at a time, on a thread of the callback pool. A closure that never returns keeps one thread and delays no
-    /// other. A panic skips that event, is counted and logged. A call cannot be cancelled: a shutdown reports at its limit
-    /// that it is still running.
+    /// A closure that may block its thread: it may sleep, wait for a lock or do file IO. It is called for
+    /// each event, in order, one at a time, on a thread of the callback pool. A closure that never returns
+    /// keeps one thread and delays no other closure. A panic skips that event, and is counted and logged. A
+    /// call cannot be cancelled: a shutdown reports at its limit that it is still running.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -266,8 +265,8 @@ impl<S: Body> Subscriber<S> {
         Self::pooled("blocking", BlockingClosure::Each(Box::new(closure)))
     }
 
-    /// A closure that may block its thread, for batches, as [`Self::each_batch`] gets them. All else is as for
-    /// [`Self::blocking`].
+    /// A closure that may block its thread, for batches, as [`Self::each_batch`] gets them. Everything else
+    /// is as for [`Self::blocking`].
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -284,12 +283,11 @@ impl<S: Body> Subscriber<S> {
         Self::pooled("blocking-batches", BlockingClosure::Batches(Box::new(closure)))
     }
 
-    /// A stream that counts its polls.
     pub(crate) fn stream(polls: Polls) -> Self {
         Self::new("stream", MOST_IN_WINDOW, |_, _| Delivery::Pull(polls))
     }
 
-    /// A function of ours that takes keys of the changes.
+    /// An internal function that takes the keys of changes.
     pub(crate) fn feed(feed: Arc<Feed<S>>) -> Self {
         Self::new("controller", MOST_IN_WINDOW, |_, _| Delivery::Feed(feed))
     }
@@ -316,7 +314,7 @@ impl<S: Body> Subscriber<S> {
                 let (state, runtime) =
                     (listener.spec().state.clone(), listener.spec().shared.runtime.clone());
                 let called = watched(called, state, runtime);
-                // If the runtime has ended, the informer has with it.
+                // Closed means that the runtime has ended, and with it the informer.
                 listener.await_handled(called, |Closed| EndReason::InformerStopped, ctx);
             }))
         })
@@ -388,7 +386,6 @@ impl<S: Body> Subscriber<S> {
 
 informer_core::debug_as!([S: Body] Subscriber<S>, self, kind = self.kind);
 
-/// The short name of the actor behind an address: `actix::address::Addr<audit::Audit>` gives `Audit`.
 fn type_of<R>(_recipient: &R) -> &'static str {
     let full = std::any::type_name::<R>();
     let inner = full.split_once('<').map_or(full, |(_, inner)| inner);

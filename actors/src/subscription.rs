@@ -1,17 +1,9 @@
 //! Subscriptions: an actor, a closure or a stream that receives what happens to objects.
 //!
-//! Answers "who wants to know, and are they up to date?". Each subscription has a Listener actor of its own with its
-//! own backlog; dropping the handle detaches it. Invariants:
-//! 1. A subscriber receives the snapshot it starts from as `Added{InitialList}`, then everything after it: nothing is
-//!    lost and nothing comes twice. One that lags receives the newest state of each object (coalesced per key), and the
-//!    last object of a key that was created and deleted meanwhile; or, if it asked for every event, all up to a bound.
-//! 2. `synced` is Ok when the subscriber has handled its last initial event, panics included. Latched.
-//! 3. After the handle is dropped no further callback starts.
-//! 4. With a filter of objects "everything" is the objects that pass; with one of changes, without the updates that it
-//!    drops.
-//!
-//! Read next: `subscribe_options.rs`, what a subscriber chooses; `subscriber.rs` and `event_stream.rs`, who can be one;
-//! `listener.rs`, the actor behind each.
+//! Each subscription has its own Listener actor and backlog. A subscriber receives the snapshot at its start
+//! as `Added{InitialList}`, then everything after it, without loss or repetition. If it lags, it receives the
+//! newest state of each object, or, on request, every event up to a bound. `synced` is latched. After the
+//! handle is dropped no further callback starts.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -45,7 +37,7 @@ use crate::supervision::owner::Mailbox;
 use crate::supervision::parent::{ChildContext, StopOn};
 use crate::wait_error::{Looked, wait};
 
-/// Why there is no subscription.
+/// The error of subscribing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscribeError {
@@ -55,7 +47,7 @@ pub enum SubscribeError {
         /// Its name.
         informer: Arc<str>,
     },
-    /// Every event was asked for, and keys alone.
+    /// A subscriber of keys was given options that choose every event.
     #[error("a subscriber of the keys of informer {informer:?} cannot receive every event: keys coalesce")]
     EveryKey {
         /// The informer's name.
@@ -63,8 +55,8 @@ pub enum SubscribeError {
     },
 }
 
-/// A live subscription; dropping it unsubscribes. Then no further callback begins; one that is running may go on, an
-/// async one for [`CALL_GRACE`]. [`Self::shutdown`] waits for it.
+/// A live subscription; dropping it unsubscribes. Then no further callback begins. A running one may
+/// continue, an async one for [`CALL_GRACE`]. [`Self::shutdown`] waits for it.
 #[must_use = "a subscription that is dropped unsubscribes, and `let _ = ..` drops it at once: keep it, as in `let _subscription = ..`"]
 pub struct Subscription<S: Body> {
     state: SubscriptionState,
@@ -73,14 +65,14 @@ pub struct Subscription<S: Body> {
 }
 
 impl<S: Body> Informer<S> {
-    /// Subscribes an actor by its address, or any other [`Subscriber`]: a closure, or one that wants keys or batches.
-    /// Returns at once.
+    /// Subscribes an actor by its address, or any other [`Subscriber`]: a closure, or an actor that wants
+    /// keys or batches. Returns at once.
     ///
-    /// An object that is created and deleted at once is delivered, too: both events to a subscriber that keeps up, and
-    /// the last such pair of each key to one that is behind. An object that is created and deleted while the watch is
-    /// interrupted is not delivered: the list that closes the gap shows only what is there. So a subscriber that creates
-    /// objects and relies on their deletions must also look from time to time whether they are there, for example at
-    /// each resync.
+    /// An object that is created and deleted at once is delivered too: both events to a subscriber that keeps
+    /// up, and the last such pair of each key to one that lags. An object that is created and deleted while
+    /// the watch is interrupted is not delivered: the list that closes the gap shows only what exists. So a
+    /// subscriber that creates objects and relies on their deletions must also check from time to time
+    /// whether they exist, for example at each resync.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -123,7 +115,8 @@ impl<S: Body> Informer<S> {
     /// As [`Self::subscribe`], with a name, a resync period, filters, another policy, a window or a limit of calls.
     ///
     /// # Errors
-    /// When the informer has stopped, or the options ask for every event and the subscriber for keys: those coalesce.
+    /// When the informer has stopped, or the options choose every event for a subscriber of keys, which
+    /// coalesce.
     pub fn subscribe_with(
         &self,
         options: SubscribeOptions<S>,
@@ -132,8 +125,8 @@ impl<S: Body> Informer<S> {
         self.start_listener(options, subscriber.into())
     }
 
-    /// Subscribes an async closure, without options: [`Subscriber::each`], which says where it is called. What is
-    /// delivered is as for [`Self::subscribe`].
+    /// Subscribes an async closure without options, as [`Subscriber::each`], which says where it is called.
+    /// [`Self::subscribe`] says what is delivered.
     ///
     /// # Errors
     /// When the informer has stopped.
@@ -188,7 +181,7 @@ impl<S: Body> Informer<S> {
         running.start_listener(inbox, Arc::new(spec));
         running.ending.subscriptions.add(state.clone());
         if running.pipeline.parent.stop.is_cancelled() {
-            // It has stopped meanwhile, and may have ended all subscriptions already.
+            // It has stopped in between, and may have ended all subscriptions already.
             state.end_with(EndReason::InformerStopped);
         }
         Ok(Subscription { state, listener, informer: self.clone() })
@@ -196,7 +189,7 @@ impl<S: Body> Informer<S> {
 }
 
 impl<S: Body> Running<S> {
-    /// Puts a Listener under guard; when it ends, so does its subscription.
+    /// When the Listener ends, so does its subscription.
     fn start_listener(&self, inbox: AddressReceiver<Listener<S>>, spec: Arc<ListenerSpec<S>>) {
         let (pipeline, parent) = (&self.pipeline, Arc::clone(&self.pipeline.parent));
         let context = ChildContext {
@@ -220,7 +213,7 @@ impl<S: Body> Running<S> {
             let id = spec.id;
             if arbiter_runs {
                 actix_rt::spawn(async move {
-                    // Closed means that the Processor has gone, and its roster with it.
+                    // Closed means that the Processor is gone, and its roster with it.
                     let _closed = ask(&processor, Detach(id)).await;
                 });
             }
@@ -234,19 +227,19 @@ impl<S: Body> Subscription<S> {
         &self.listener
     }
 
-    /// How it is doing.
+    /// Its state and counters.
     pub fn status(&self) -> SubscriptionStatus {
         self.state.read()
     }
 
-    /// Waits until the subscriber has handled its last initial event: the first list of every source that its informer
-    /// has, or what a newer state made of it. Until then a source that is added counts, too, and one that is removed
-    /// does not; so it is never synced before its informer is. Latched: a source that is added later changes nothing,
-    /// [`Informer::source_synced`] waits for that.
+    /// Waits until the subscriber has handled its last initial event: the first list of every source of its
+    /// informer, or what a newer state made of it. Until then a new source counts too, and a removed one does
+    /// not; so the subscription is never synced before its informer. Latched: a source that is added later
+    /// changes nothing; [`Informer::source_synced`] waits for it.
     ///
     /// # Errors
-    /// [`WaitError::Ended`] when the subscription ends before, or [`WaitError::Stopped`] if that is because its
-    /// informer has; [`WaitError::SourceGivenUp`] when a source that has never listed is given up.
+    /// [`WaitError::Ended`] when the subscription ends first, or [`WaitError::Stopped`] if the reason is that
+    /// its informer stopped; [`WaitError::SourceGivenUp`] when a source that has never listed is given up.
     pub async fn synced(&self) -> Result<(), WaitError> {
         self.synced_within(Duration::MAX).await
     }
@@ -254,7 +247,7 @@ impl<S: Body> Subscription<S> {
     /// As [`Self::synced`], for at most `limit`.
     ///
     /// # Errors
-    /// As there; at the limit [`WaitError::Deadline`] with what keeps it from being synced.
+    /// As [`Self::synced`]; at the limit [`WaitError::Deadline`] with the reason why it is not synced.
     pub async fn synced_within(&self, limit: Duration) -> Result<(), WaitError> {
         let (informer, state) = (&self.informer, &self.state);
         let board = &informer.0.pipeline.shared.board;
@@ -287,25 +280,26 @@ impl<S: Body> Subscription<S> {
         self.state.end().await
     }
 
-    /// The same, without the subscription.
+    /// As [`Self::end`], without borrowing the subscription.
     #[doc(hidden)]
     pub fn end_of(&self) -> impl Future<Output = EndReason> + use<S> {
         let state = self.state.clone();
         async move { state.end().await }
     }
 
-    /// Delivers what waits until `limit`, then unsubscribes; returns after the last callback has returned and its
-    /// closure is dropped.
+    /// Delivers what waits until `limit`, then unsubscribes. Returns after the last callback has returned and
+    /// its closure is dropped.
     ///
-    /// A subscribed actor must be able to handle messages meanwhile. Awaited with `ctx.wait`, or in an
-    /// `AtomicResponse`, in a handler of that very actor, it stops the actor's mailbox: if events wait or are in
-    /// flight then, it takes its whole limit and ends with [`ShutdownError::Unfinished`]. `ctx.spawn` it there, or
-    /// drop the subscription. (For a closure this is found out; whose task awaits a future of an actor is not known.)
+    /// A subscribed actor must be able to handle messages during this call. Awaited with `ctx.wait`, or in an
+    /// `AtomicResponse`, in a handler of that very actor, it stops the actor's mailbox: if events wait or are
+    /// in flight then, it takes its whole limit and ends with [`ShutdownError::Unfinished`]. Use `ctx.spawn`
+    /// there, or drop the subscription. (For a closure this is detected; which actor's task awaits a future
+    /// is not known.)
     ///
     /// # Errors
-    /// At the limit, with the number of events dropped; an async call that still runs is cancelled then, a blocking
-    /// one cannot be. At once, when awaited inside this subscription's own closure (async or blocking), which it would
-    /// wait for.
+    /// At the limit, with the number of events dropped. An async call that still runs is then cancelled; a
+    /// blocking one cannot be cancelled. At once, when awaited inside this subscription's own closure (async
+    /// or blocking), for which it would wait.
     pub async fn shutdown(self, limit: Duration) -> Result<(), ShutdownError> {
         if is_inside(&self.state) {
             return Err(ShutdownError::OwnCallback);
@@ -325,7 +319,7 @@ impl<S: Body> Subscription<S> {
             return Ok(());
         }
         if drained {
-            // Its Listener had ended before, in the middle of a call: that had the time until the limit, too.
+            // Its Listener had ended earlier, during a call, which also had the time until the limit.
             self.state.cancel_calls();
             unfinished.still_running = within(LEAST_PATIENCE, left).await.is_none();
         } else {

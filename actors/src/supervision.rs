@@ -1,15 +1,13 @@
 //! Supervision of actors; it does not depend on informers.
 //!
-//! Answers "what happens when an actor ends?". An owner (an informer; later a queue or a controller) makes a
-//! [`parent::Parent`] and starts children under it. A guard around each child survives its panics, asks the Supervisor
-//! what follows, and carries that out. The owner is notified of restarts, and of children that are given up or revived.
-//! This module builds on `runtime` alone.
+//! An owner makes a [`parent::Parent`] and starts children under it. A guard around each child survives its
+//! panics, asks the Supervisor for a verdict, and carries it out. The owner is notified. This module uses
+//! only `runtime`.
 //!
 //! ```text
 //!   owner ──start──▶ guard(child) ──Exited──▶ Supervisor ──▶ verdict
 //!     ▲─────── ChildEvent: restarts, given up, revived ◀────────┘
 //! ```
-//! Read next: `owner.rs`, `parent.rs`, `guard.rs`, `supervisor.rs`; `children.rs` for children that come and go.
 
 pub(crate) mod children;
 pub(crate) mod group;

@@ -1,13 +1,8 @@
-//! Waits until a cached object is as somebody needs it.
+//! Waits until the cached object of one key satisfies a condition.
 //!
-//! Answers "when does this condition hold?" for one key, out of what the informer has published: nothing is asked of the
-//! server. What the condition is asked next is decided by `informer_core::until`. Invariants:
-//! 1. Nothing is said of an object before the first list: until then, that it is not in the cache means nothing.
-//! 2. A wait ends: with the object or its absence, with the condition's own error, when the informer stops or cannot
-//!    sync, or at the limit, with what was seen last, the state of the worst source and the last error.
-//! 3. No code of the caller runs under a lock.
-//!
-//! Read next: `lister.rs`, the wait for a version.
+//! Only published states are looked at; the server receives no request. The condition runs from the first
+//! list on: before it, an absence from the cache means nothing. `informer_core::until` decides what the
+//! condition sees. Every wait ends. No code of the caller runs under a lock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,11 +18,11 @@ use crate::pipeline::messages::Body;
 use crate::runtime::Stuck;
 use crate::wait_error::{Looked, Undecided, WaitError, wait};
 
-/// Why a condition was not seen to hold. `E` is the error of a condition that can fail.
+/// The error of a wait for a condition. `E` is the error of a condition that can fail.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum UntilError<E = std::convert::Infallible> {
-    /// The time is over.
+    /// The limit was reached.
     #[error("{0}")]
     Deadline(Box<NotMet>),
     /// The informer has stopped, or cannot sync.
@@ -46,9 +41,9 @@ pub struct NotMet {
     pub informer: Arc<str>,
     /// The object's key.
     pub key: ObjectKey,
-    /// How long it was waited.
+    /// How long the wait took.
     pub waited: Duration,
-    /// What was seen last of the object.
+    /// The last known state of the object.
     pub seen: LastSeen,
     /// What the informer's worst source is doing.
     pub state: SourceState,
@@ -76,14 +71,15 @@ impl fmt::Display for NotMet {
 }
 
 impl<S: Body> Informer<S> {
-    /// Waits until the condition holds for the object of this key, for at most `limit`, and gives the object as it was then;
-    /// `None` if the condition held for its absence. `Duration::MAX` means no limit.
+    /// Waits until the condition holds for the object of this key, for at most `limit`, and returns the
+    /// object as it was then; `None` if the condition held for its absence. `Duration::MAX` means no limit.
     ///
-    /// The condition is asked after the first list, and then about the newest state after each publish that changes the
-    /// object; it may answer `bool`, or `Result<bool, E>`, whose error ends the wait. As every look at a cache it can miss
-    /// a state that lasted for a moment; it does not miss that the object was deleted, also where another one has its
-    /// name by now. It asks nothing of the server. Only a publish that changes the object, or a list, looks at this wait. It waits without blocking, on the clock of the runtime of its caller, also a
-    /// simulated one.
+    /// The condition is called after the first list, and then with the newest state after each publish that
+    /// changes the object. It may return `bool`, or `Result<bool, E>`, whose error ends the wait. Like every
+    /// reader of a cache, it can miss a state that lasted for a moment. It does not miss that the object was
+    /// deleted, even if another one has its name by now. No request is sent to the server. Only a publish
+    /// that changes the object, or a list, wakes this wait. It waits without blocking, on the clock of its
+    /// caller's runtime, also a simulated one.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -125,7 +121,7 @@ impl<S: Body> Informer<S> {
         let published = &self.0.pipeline.shared.published;
         let mut known = None;
         let look = || loop {
-            // Before the look: no publish is missed.
+            // Registered before the look, so that no publish is missed.
             let changed = published.changing(key, known.clone());
             let object = published.get(key);
             let version = object.as_ref().map(|object| object.version().clone());
@@ -138,7 +134,7 @@ impl<S: Body> Informer<S> {
             if version == known {
                 return Looked::NotYet(changed);
             }
-            // What is awaited is a change of an older state.
+            // The next wait must be for a change of this state.
             known = version;
         };
         match wait(self.0.ending.stop.cancelled(), left(), look).await {
@@ -148,7 +144,6 @@ impl<S: Body> Informer<S> {
         }
     }
 
-    /// What was known of the object at the limit.
     fn not_met<E>(&self, key: &ObjectKey, seen: &Seen, waited: Duration) -> UntilError<E> {
         let status = self.status();
         let (state, last_error) = (status.state(), status.last_error().cloned());
@@ -164,7 +159,6 @@ impl<S: Body> Informer<S> {
     }
 }
 
-/// The uid and the version of an object.
 fn identity<S>(object: &Object<S>) -> (Option<Uid>, String) {
     (object.object_uid().cloned(), object.version().to_string())
 }

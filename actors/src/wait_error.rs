@@ -1,11 +1,7 @@
-//! Why a wait for an informer or a subscription did not succeed, in words that name who is to blame.
+//! Why a wait for an informer or a subscription did not succeed, and the wait itself.
 //!
-//! Answers "what do I read when it does not sync?" for people: which informer, which source, what it is doing, its
-//! last error, and who blocks a thread. It decides nothing. Invariants:
-//! 1. Every text names the informer, and the subscription if it was one.
-//! 2. An error stands once in a text, with its causes; states are shown in plain words.
-//!
-//! Read next: `informer.rs` and `subscription.rs`, whose waits these are.
+//! Every text names the informer, the subscription if any, the source, its state and last error, and what
+//! blocks a thread.
 
 use std::fmt;
 use std::future::Future;
@@ -20,11 +16,11 @@ use informer_core::words::Brief;
 use crate::pipeline::subscription_state::EndReason;
 use crate::runtime::{Stuck, within};
 
-/// Why waiting for an informer or a subscription did not succeed.
+/// The error of a wait for an informer or a subscription.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The informer has stopped, and what was awaited can no longer come.
+    /// The informer has stopped, so what was awaited cannot come any more.
     #[error("informer {informer:?} has stopped{}", because(.reason))]
     Stopped {
         /// Its name.
@@ -32,7 +28,7 @@ pub enum WaitError {
         /// Why, if it was not stopped by its user: supervision gave up, or its runtime was shut down.
         reason: Option<Arc<str>>,
     },
-    /// The subscription has ended before it was synced; its informer may run on.
+    /// The subscription ended before it was synced; its informer may continue.
     #[error("subscription {subscription:?} of informer {informer:?} has ended: {reason}")]
     Ended {
         /// The informer's name.
@@ -42,8 +38,8 @@ pub enum WaitError {
         /// Why it has ended.
         reason: EndReason,
     },
-    /// Supervision has given up on a source that has never listed: without it nothing syncs. The other sources are
-    /// followed on.
+    /// Supervision has given up a source that has never listed: without it nothing syncs. The other sources
+    /// are still followed.
     #[error("informer {informer:?} cannot sync: its source {lost:?} is given up: {reason}")]
     SourceGivenUp {
         /// The informer's name.
@@ -53,7 +49,8 @@ pub enum WaitError {
         /// Why supervision gave up.
         reason: Arc<str>,
     },
-    /// No source could be made for a namespace. The others are followed, and it is tried again while it is wanted.
+    /// No source could be made for a namespace. The others are followed, and it is tried again while it is
+    /// wanted.
     #[error("informer {informer:?} cannot follow the namespace {namespace:?}: {reason}")]
     NamespaceFailed {
         /// The informer's name.
@@ -82,17 +79,17 @@ pub enum WaitError {
 pub struct NotSynced {
     /// The informer's name.
     pub informer: Arc<str>,
-    /// The subscription that was waited for; none if it was the informer itself.
+    /// The subscription of the wait; `None` if the wait was for the informer itself.
     pub subscription: Option<Arc<str>>,
-    /// How long it was waited.
+    /// How long the wait took.
     pub waited: Duration,
-    /// Whether the informer is synced: then it is the subscriber that has not handled its initial events.
+    /// Whether the informer is synced: then the subscriber has not handled its initial events.
     pub informer_synced: bool,
     /// The source in the worst state.
     pub source: SourceId,
     /// What that source is doing.
     pub state: SourceState,
-    /// In which time that source is asked again, if it has failed; zero while it is being asked.
+    /// How long until the next request to that source, if it has failed; zero during that request.
     pub next_try_in: Option<Duration>,
     /// Its last error, or else one of another source.
     pub last_error: Option<ListWatchError>,
@@ -129,32 +126,23 @@ fn because(reason: &Option<Arc<str>>) -> String {
     reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
-// The one wait of the handles.
-//
-// A wait ends with what its condition decides, when its informer ends, or at its limit. The condition looks at what
-// is shared; that a source was given up, removed or refused is what such a look decides. Invariants:
-// 1. Whichever comes first ends it; a condition that holds counts before an end, and an end before the limit.
-// 2. What wakes it is registered before each look, so no change between the look and the wait is missed.
-// 3. No code of the caller runs under a lock.
+// The wait of all handles. A condition that holds counts before an end, and an end before the limit. The
+// waker is registered before each look, so that no change in between is missed. No code of the caller runs
+// under a lock.
 
-/// What one look says.
 pub(crate) enum Looked<T, W> {
-    /// The wait is over.
     Decided(T),
     /// Look again after this.
     NotYet(W),
 }
 
-/// Why a condition decided nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Undecided {
-    /// The informer has ended.
     Ended,
-    /// The limit is over.
     Deadline,
 }
 
-/// Looks until a look decides, `end` comes, or the limit is over. `Duration::MAX` means no limit.
+/// Looks until a look decides, `end` comes, or the limit is reached. `Duration::MAX` means no limit.
 pub(crate) async fn wait<T, W: Future<Output = ()>>(
     end: impl Future<Output = ()>,
     limit: Duration,

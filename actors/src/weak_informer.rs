@@ -1,12 +1,7 @@
 //! A reference to an informer that does not keep it running.
 //!
-//! Answers "how does a cache, a factory or a dashboard remember an informer without keeping it alive?". Invariants:
-//! 1. It does not count as a handle: the last strong handle that is dropped stops the informer,
-//!    however many weak ones there are.
-//! 2. After that, [`WeakInformer::upgrade`] gives `None` for ever; an informer that was shut down is still given while
-//!    it has a handle.
-//!
-//! Read next: `informer.rs`, the strong handle; `any_informer.rs`, the one without a type.
+//! It is no handle: dropping the last strong handle stops the informer. Then [`WeakInformer::upgrade`] always
+//! returns `None`. An informer that was shut down is still returned while it has a handle.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -54,12 +49,13 @@ impl<S: Body> Informer<S> {
 }
 
 impl<S: Body> WeakInformer<S> {
-    /// The informer, if a handle, a lister or a subscription of it is still held anywhere. Never blocks.
+    /// The informer, while a handle, a lister or a subscription of it exists anywhere. Never blocks.
     pub fn upgrade(&self) -> Option<Informer<S>> {
         self.running.upgrade().map(Informer)
     }
 
-    /// Whether a handle, a lister or a subscription is held anywhere: whether [`Self::upgrade`] would give one.
+    /// Whether a handle, a lister or a subscription exists anywhere: whether [`Self::upgrade`] would return
+    /// one.
     pub fn is_held(&self) -> bool {
         self.running.strong_count() > 0
     }
@@ -84,7 +80,6 @@ impl<S: Body> WeakInformer<S> {
         self.over.is_cancelled()
     }
 
-    /// Whether it is this informer.
     pub(crate) fn is(&self, informer: &Informer<S>) -> bool {
         std::ptr::eq(self.running.as_ptr(), Arc::as_ptr(&informer.0))
     }

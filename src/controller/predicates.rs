@@ -1,10 +1,9 @@
-//! Which updates of an object lead to a reconcile or reach a subscriber, and which objects: by labels, by generation, by what
-//! changed.
+//! Filters by labels, by generation and by what changed: which updates lead to a reconcile or reach a
+//! subscriber.
 //!
-//! Answers "how do I leave out the updates that mean nothing to me?", before their keys wait, for typed and dynamic objects and
-//! for bodies of metadata alone. Each is a [`ChangeFilter`]: joined by [`ChangeFilter::or`], and several of a builder all have
-//! to pass. Additions and deletions always pass; so does a deletion that waits for finalizers, since the API server raises the
-//! generation then. What a filter does is decided in `informer_core::listener`.
+//! Each is a [`ChangeFilter`], joined by [`ChangeFilter::or`]; several of a builder all have to pass.
+//! Additions and deletions always pass; so does a deletion that waits for finalizers, since the API server
+//! raises the generation then.
 //!
 //! ```
 //! use actix_informer::controller::predicates;
@@ -26,7 +25,6 @@
 //! | `predicate.Or` | `Predicate::fallback` | [`ChangeFilter::or`] |
 //!
 //! [`SubscribeOptions::filter`]: crate::subscription::SubscribeOptions::filter
-//! Read next: `informer_core::listener::ChangeFilter`; `client/src/selector/labels.rs`.
 
 use std::collections::BTreeMap;
 
@@ -59,8 +57,9 @@ pub fn labelled<S: Resource>(selector: LabelSelector) -> impl Fn(&Object<S>) -> 
     move |object| selector.matches(object.meta().labels.as_ref().unwrap_or(&none))
 }
 
-/// The updates that raise `metadata.generation`: those of the spec, for kinds that count it. Of an object without a
-/// generation every update passes, since nothing tells its updates apart. (controller-runtime drops them.)
+/// The updates that raise `metadata.generation`: those of the spec, for kinds that count it. For an object
+/// without a generation every update passes, since nothing distinguishes its updates. (controller-runtime
+/// drops them.)
 pub fn generation_changed<S: Resource + 'static>() -> ChangeFilter<S> {
     ChangeFilter::between(|old: &Object<S>, new: &Object<S>| {
         match (old.meta().generation, new.meta().generation) {

@@ -1,9 +1,6 @@
 //! The settings of a factory.
 //!
-//! Answers "what do all informers of this factory have in common, and what has one kind of its own?". Invariants:
-//! 1. Settings of a kind come after those of all kinds, and what a description says comes last.
-//!
-//! Read next: `defaults.rs`, which applies them.
+//! Settings of a kind come after those of all kinds, and what a description says comes last.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -52,16 +49,16 @@ impl InformerFactoryBuilder {
         self
     }
 
-    /// Every subscription receives every object again once in each such period, unless it has a period of its own, or
-    /// its kind has one by [`Self::configure`]. Default: never.
+    /// Every subscription receives every object again once in each such period, unless it has a period of its
+    /// own, or its kind has one by [`Self::configure`]. Default: never.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.defaults.resync = Some(period);
         self
     }
 
     /// Every subscription receives every event, one by one, as
-    /// [`SubscribeOptions::every`](crate::subscription::SubscribeOptions::every) says, unless it chooses otherwise, or its
-    /// kind does by [`Self::configure`]:
+    /// [`SubscribeOptions::every`](crate::subscription::SubscribeOptions::every) says, unless it chooses
+    /// otherwise, or its kind does by [`Self::configure`]:
     ///
     /// ```no_run
     /// # fn demo(runtime: actix_informer::runtime::Runtime, client: actix_informer::client::Client) {
@@ -83,9 +80,9 @@ impl InformerFactoryBuilder {
         self
     }
 
-    /// Describes this kind further, in [`InformerFactory::resource`] and [`InformerFactory::informer`]: its namespaces,
-    /// selectors, fields to cut, list settings, or a named representation with the same body. The last one given for a
-    /// kind counts.
+    /// Describes this kind further, in [`InformerFactory::resource`] and [`InformerFactory::informer`]: its
+    /// namespaces, selectors, fields to cut, list settings, or a named representation with the same body. The
+    /// last one given for a kind counts.
     ///
     /// ```no_run
     /// # fn demo(runtime: actix_informer::runtime::Runtime, client: actix_informer::client::Client) {
@@ -114,8 +111,8 @@ impl InformerFactoryBuilder {
         self
     }
 
-    /// Configures each informer whose objects are kept as `S` before it is declared: its indices, queue, restarts, and the
-    /// resync and delivery of its subscriptions. The last one given for a type counts.
+    /// Configures each informer whose objects are kept as `S` before it is declared: its indices, queue,
+    /// restarts, and the resync and delivery of its subscriptions. The last one given for a type counts.
     ///
     /// ```no_run
     /// # fn demo(runtime: actix_informer::runtime::Runtime, client: actix_informer::client::Client) {
@@ -139,7 +136,7 @@ impl InformerFactoryBuilder {
         self
     }
 
-    /// The factory. It asks for nothing.
+    /// The factory. It sends no request.
     pub fn build(self) -> InformerFactory {
         let Self { runtime, client, defaults } = self;
         InformerFactory { shared: Arc::new(Shared::new(runtime)), defaults: Arc::new(defaults), client }

@@ -1,9 +1,6 @@
 //! Applies the settings of a factory to a description and to the builder of an informer.
 //!
-//! Answers "what does this kind have that nobody said at the request?". Invariants:
-//! 1. Namespaces are set only for kinds that have namespaces, as far as that is known without asking the server.
-//!
-//! Read next: `builder.rs`, where they are set.
+//! Namespaces are set only for kinds that have namespaces, as far as that is known without a request.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -21,23 +18,21 @@ use crate::representation::{Prune, Representation};
 type Change<T> = Arc<dyn Fn(T) -> T + Send + Sync>;
 type ChangeSettings = Arc<dyn Fn(&mut ReflectorConfig) + Send + Sync>;
 
-/// The settings of a factory.
 #[derive(Default)]
 pub(super) struct Defaults {
     pub(super) namespaces: Option<Vec<String>>,
     pub(super) prune: Option<Prune>,
     pub(super) settings: Option<ChangeSettings>,
     pub(super) resync: Option<Duration>,
-    /// How events wait for subscriptions.
     pub(super) policy: Policy,
-    /// By the type of the kind: a [`Change`] of its description.
+    /// By the type of the kind: changes its description.
     pub(super) descriptions: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
-    /// By the type of the body: a [`Change`] of the builder.
+    /// By the type of the body: changes the builder.
     pub(super) configurations: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
 impl Defaults {
-    /// With what is set for all kinds.
+    /// As set for all kinds.
     pub(super) fn describe<K, R>(&self, description: ResourceSource<K, R>) -> ResourceSource<K, R>
     where
         K: Resource + 'static,
@@ -58,7 +53,7 @@ impl Defaults {
         }
     }
 
-    /// With what is set for all kinds, for one of which discovery says whether it has namespaces.
+    /// Discovery says whether the kind has namespaces.
     pub(super) fn describe_named<R: Representation>(
         &self,
         description: ResourceSource<DynamicObject, R>,
@@ -68,7 +63,7 @@ impl Defaults {
         if is_namespaced == Some(false) { description.all_namespaces() } else { description }
     }
 
-    /// With what is set for all kinds and for this one.
+    /// As set for all kinds and for this one.
     pub(super) fn describe_typed<K>(&self, description: ResourceSource<K>) -> ResourceSource<K>
     where
         K: Resource<DynamicType = ()> + serde::de::DeserializeOwned + Send + Sync + 'static,
@@ -81,7 +76,7 @@ impl Defaults {
         }
     }
 
-    /// The builder of an informer with what is set for its type of body.
+    /// As set for its type of body.
     pub(super) fn configured<S: Body>(&self, builder: InformerBuilder<S>) -> InformerBuilder<S> {
         let builder = match self.resync {
             Some(period) => builder.resync_every(period),

@@ -1,11 +1,6 @@
-//! The informers of a factory: which there are, and what becomes of a request.
-//!
-//! Answers "is there an informer of this key, may this request have it, and what is left to end?". Invariants:
-//! 1. It holds weak references only. What has ended is forgotten with the next request that makes an informer.
-//! 2. An informer that was stopped while a handle is held is replaced by the next request.
-//! 3. No handle is dropped and no code of the program runs under the lock, except what a new informer is made of.
-//!
-//! Read next: `../factory.rs`.
+//! The informers of a factory, by weak references. What has ended is forgotten at the next new informer. An
+//! informer that was stopped while a handle is held is replaced by the next request. Under the lock no handle
+//! is dropped, and no code of the program runs except what a new informer is made of.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -23,7 +18,6 @@ use informer_client::inner::OutsideKey;
 use crate::client::{InformerKey, ResourceSource};
 use crate::representation::Representation;
 
-/// What all clones of a factory share.
 pub(super) struct Shared {
     runtime: Runtime,
     state: Mutex<State>,
@@ -34,18 +28,17 @@ struct State {
     is_shut_down: bool,
     requests: u64,
     entries: HashMap<InformerKey, Entry>,
-    /// Informers whose place another one has taken, until all of their actors have ended.
+    /// Replaced informers, until all of their actors have ended.
     replaced: Vec<Arc<dyn Reference>>,
 }
 
 struct Entry {
-    /// Its place in the order of first requests.
+    /// In the order of first requests.
     number: u64,
     outside_key: OutsideKey,
     informer: Arc<dyn Reference>,
 }
 
-/// A weak reference to an informer of any kind.
 trait Reference: Any + Send + Sync {
     fn name(&self) -> &str;
     fn upgrade(&self) -> Option<AnyInformer>;
@@ -76,7 +69,7 @@ impl<S: Body> Reference for WeakInformer<S> {
     }
 }
 
-/// An informer that was found, and the setting in which the request differs from it.
+/// `differs`: the setting in which the request differs from it.
 struct FoundInformer<S: Body> {
     informer: Informer<S>,
     differs: Option<&'static str>,
@@ -103,7 +96,7 @@ impl Shared {
         }
         let builder = defaults.configured(description.informer(&self.runtime)?);
         let mut state = self.open()?;
-        // Another thread may have made it meanwhile.
+        // Another thread may have made it since then.
         if let Some(found) = state.find(&key, &outside_key) {
             drop(state);
             return found.given();
@@ -113,7 +106,7 @@ impl Shared {
         Ok(informer)
     }
 
-    /// Every informer that has a handle and runs or is declared.
+    /// Those with a handle that run or are declared.
     pub(super) fn held(&self) -> Result<Vec<(InformerKey, AnyInformer)>, FactoryError> {
         let mut all: Vec<_> = {
             let state = self.open()?;
@@ -149,14 +142,14 @@ impl Shared {
         report
     }
 
-    /// The state, unless the factory was shut down.
+    /// An error after the shutdown.
     fn open(&self) -> Result<MutexGuard<'_, State>, FactoryError> {
         let state = self.state();
         if state.is_shut_down { Err(FactoryError::ShutDown) } else { Ok(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that runs under this lock can panic halfway through a change.
+        // Nothing under this lock can panic halfway through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! A factory as a part of an operator: it is ready when each of its informers is synced.
 //!
-//! Answers "when are the caches filled?". Those count that are requested before it starts; a source that supervision has
-//! given up is revived when the part is started again. Read next: `factory.rs`.
+//! Informers requested before its start count. When the part is started again, sources that supervision has
+//! given up are revived.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,8 @@ async fn run(factory: InformerFactory, context: PartContext) -> Result<(), PartE
     tokio::select! {
         biased;
         limit = context.stopping() => return shutdown(&factory, limit).await,
-        // The first one that was given up fails the part, and is revived with it, whatever the others wait for.
+        // A source that was given up fails the part at once, whatever the others wait for, and is revived
+        // with it.
         synced = try_join_all(informers.iter().map(AnyInformer::synced)) => drop(synced?),
     }
     let failures = informers.iter().map(|informer| failure(informer.name().into(), informer.failure()));
@@ -71,13 +72,13 @@ async fn run(factory: InformerFactory, context: PartContext) -> Result<(), PartE
     }
 }
 
-/// Why this informer has failed; `None` if it has stopped.
+/// `None` if it has stopped.
 async fn failure(name: Arc<str>, failed: impl Future<Output = Option<Arc<str>>>) -> Option<String> {
     let why = failed.await?;
     Some(format!("informer {name}: a part of it is not restarted any more: {why}"))
 }
 
-/// The first failure; waits for ever if there is none.
+/// Waits for ever if there is none.
 async fn first(mut failures: FuturesUnordered<impl Future<Output = Option<String>>>) -> String {
     while let Some(ended) = failures.next().await {
         if let Some(why) = ended {

@@ -1,7 +1,5 @@
-//! Probes as a part of an operator, and what they answer about it.
-//!
-//! Answers "would a restart help?" with parts that are not started again and with the runtime's stuck threads, and "is it
-//! ready?" with what the operator misses. Invariant: when a drain has returned, the address is free. Read next: `probes.rs`.
+//! Probes as a part of an operator. Healthy: all parts are started again when they end, and no thread of the
+//! runtime is stuck. Ready: the operator misses nothing. After a drain the address is free.
 
 use std::sync::Arc;
 

@@ -1,10 +1,8 @@
 //! The open connections to the probes, and which of them is closed for a new one.
 //!
-//! Answers "which connection makes room?" A new connection is always accepted: it may be the kubelet's. Invariants:
-//! 1. One peer has at most 16 connections; its next one closes its oldest one.
-//! 2. All peers have at most 64 connections together; the next one closes the oldest one of the peer with the most.
-//! 3. A peer is an IP address. Of an IPv6 address only the first half counts, because a peer that has one address of
-//!    such a network usually has all of them.
+//! A new connection is always accepted: it may be the kubelet's. A peer with 16 connections loses its oldest
+//! one; at 64 connections the peer with the most loses its oldest one. A peer is an IP address, or half of an
+//! IPv6 address, because who has one address of such a network usually has all.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,12 +13,12 @@ use tokio::task::AbortHandle;
 const MAX_OF_ONE_PEER: usize = 16;
 const MAX_OF_ALL: usize = 64;
 
-/// The open connections, oldest first.
+/// Oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Connections(VecDeque<(IpAddr, AbortHandle)>);
 
 impl Connections {
-    /// Adds a new connection; closes another one if there are too many. Linear in the number of connections.
+    /// Linear in the number of connections.
     pub(super) fn add(&mut self, peer: IpAddr, connection: AbortHandle) {
         self.0.retain(|(_, open)| !open.is_finished());
         let peer = peer_of(peer);
@@ -33,7 +31,7 @@ impl Connections {
     }
 }
 
-/// Which open connection must be closed for one more of `new`. `open` has the peer of each connection, oldest first.
+/// `open` has the peer of each connection, oldest first.
 fn to_close(open: &[IpAddr], new: IpAddr) -> Option<usize> {
     let count = |peer: IpAddr| open.iter().filter(|open| **open == peer).count();
     if count(new) >= MAX_OF_ONE_PEER {
@@ -42,7 +40,7 @@ fn to_close(open: &[IpAddr], new: IpAddr) -> Option<usize> {
     if open.len() < MAX_OF_ALL {
         return None;
     }
-    // Of peers with equally many connections, the one with the oldest: `max_by_key` returns the last, hence `rev`.
+    // Among equal peers, the one with the oldest connection: `max_by_key` returns the last, hence `rev`.
     let most = open.iter().rev().max_by_key(|peer| count(**peer));
     most.and_then(|most| open.iter().position(|peer| peer == most))
 }

@@ -1,12 +1,9 @@
 //! What the probes answer about a runtime and its informers.
 //!
-//! Answers "why would a restart help?" and "which cache is not filled, and why?". Invariants:
-//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part still runs or is restarted. A
-//!    restart of the process repairs each of these. An unreachable cluster does not make a runtime unhealthy.
-//! 2. Ready: every informer that runs has synced once, and none was given up. A cluster that becomes unreachable later
-//!    leaves it ready: the cache can still be read. The details show it, with the age of the data and the last error.
-//!
-//! Read next: `informer_actors::status`, which has the figures.
+//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part runs or is restarted.
+//!    A restart of the process repairs each of these; it does not repair an unreachable cluster.
+//! 2. Ready: every running informer has synced once, and none was given up. An unreachable cluster leaves it
+//!    ready: the cache can still be read. The details show the age of the data and the last error.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,7 +18,7 @@ use crate::printable::printable;
 use crate::runtime::{Runtime, StuckKind};
 use crate::status::InformerStatus;
 
-/// An arbiter without a pulse for longer than this is stuck: pulses come each second.
+/// Pulses come each second.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 impl Probed for Runtime {
@@ -45,13 +42,13 @@ impl Probed for Runtime {
         let now = self.now();
         let informers =
             running(self).map(|status| detail(&format!("informer {}", status.name), &status, now));
-        // With what hangs: a restart of the process would end it, and a long reconcile may be meant.
+        // Shows reconciles that hang: a restart would end them, but a long reconcile may be intended.
         let controllers = self.report().controllers.into_iter().map(|controller| controller.to_string());
         informers.chain(controllers).collect()
     }
 }
 
-/// So many hints are in a line: of many namespaces none may exist.
+/// In a line: each of many namespaces may have a hint.
 const MOST_HINTS: usize = 3;
 
 /// How the informer of a kind is doing: its state, its objects and their age, and what is not well.
@@ -72,7 +69,6 @@ pub fn detail(kind: &str, status: &InformerStatus, now: Duration) -> String {
     line
 }
 
-/// The informers that have not stopped.
 fn running(runtime: &Runtime) -> impl Iterator<Item = InformerStatus> {
     let informers = runtime.report().informers.into_iter();
     informers.map(|informer| informer.status).filter(|status| !status.stopped)
@@ -106,11 +102,6 @@ fn unsynced(kind: &str, status: &InformerStatus) -> Option<String> {
     (!status.synced).then(|| format!("{kind} is not synced, {}{error}", status.state()))
 }
 
-// The answer to one request of a probe.
-//
-// A client gets 200 and `ok`, or 503 and one word. The reasons, and how everything is doing, are for clients on this
-// machine that ask for them.
-
 pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBody> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return plain_text(StatusCode::METHOD_NOT_ALLOWED, "GET only".to_owned());
@@ -133,7 +124,7 @@ pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBod
     plain_text(code, lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Reasons are returned to a client on this machine that asks for them, also through `kubectl port-forward`.
+/// Also through `kubectl port-forward`.
 fn may_see_reasons(peer: Option<SocketAddr>, query: Option<&str>) -> bool {
     let is_local = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
     let is_verbose = |parameter: &str| parameter == "verbose" || parameter.starts_with("verbose=");

@@ -1,19 +1,16 @@
-//! How long to wait after a failure: exponential, jittered, capped.
-//!
-//! Answers "when may it be tried again?" for reflectors and for the supervisor; it does not say what counts as a
-//! failure (`reflector/retry.rs`, `restart.rs`). Invariants:
-//! 1. The n-th wait since the last reset is drawn from d to 2d, where d = base × 2ⁿ⁻¹, at most `cap`: a thousand
-//!    clients that failed together do not come back together.
-//! 2. Nothing but [`Backoff::reset`] makes waits shorter again; time passing does not (client-go forgets after two
-//!    minutes, and so asks a dead server more than twice as often as it means to).
+//! How long to wait after a failure: exponential, jittered, capped. Invariants:
+//! 1. The n-th wait since the last reset is drawn from d to 2d, where d = base × 2ⁿ⁻¹, at most `cap`: clients
+//!    that failed together do not come back together.
+//! 2. Only [`Backoff::reset`] makes waits shorter again; time does not. (client-go forgets after two minutes,
+//!    and so asks a dead server more than twice as often as it means to.)
 
 use std::time::Duration;
 
 /// The shortest wait: without it, a policy of zeros would try again without any pause.
 pub const LEAST_WAIT: Duration = Duration::from_millis(1);
 
-/// The numbers of a backoff. Every duration is valid: after a wait of `Duration::MAX` nothing is tried again, and less
-/// than [`LEAST_WAIT`] is taken as [`LEAST_WAIT`].
+/// The numbers of a backoff. Every duration is valid: after a wait of `Duration::MAX` nothing is tried again,
+/// and less than [`LEAST_WAIT`] is taken as [`LEAST_WAIT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackoffPolicy {
     /// The lower end of the first wait. Default 0.8 s.
@@ -63,8 +60,8 @@ impl Backoff {
         wait
     }
 
-    /// Counts one failure whose wait the server named (Retry-After). The next drawn wait does not grow by it, since a
-    /// server that names a wait is reachable.
+    /// Counts one failure whose wait the server named (Retry-After). The next drawn wait does not grow by it,
+    /// since a server that names a wait is reachable.
     pub fn count_told(&mut self, wait: Duration) {
         self.last_wait = Some(wait);
     }

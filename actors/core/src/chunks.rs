@@ -1,11 +1,5 @@
-//! A long list in chunks of equal size, so that adding to it never copies what it holds.
-//!
-//! Answers "how does a list grow to a million items without a long turn?". A vector that is full is copied to a place
-//! twice as large: with 500,000 objects that takes milliseconds. Here only the short vector of chunks is. Invariants:
-//! 1. Every chunk but the last has exactly [`CHUNK`] items, and none is empty: so an item is found by its number in
-//!    O(1), and the list is freed a chunk at a time.
-//!
-//! Read next: `off_arbiter.rs`, which frees chunk by chunk.
+//! A long list in chunks, so that adding to it never copies its items: copying a full vector of 500,000
+//! objects takes milliseconds. Every chunk but the last has exactly [`CHUNK`] items, and none is empty.
 
 use std::iter::Flatten;
 use std::slice;
@@ -64,12 +58,10 @@ impl<T> Chunks<T> {
         self.0.iter().flatten()
     }
 
-    /// How many chunks there are.
     pub(crate) const fn chunks(&self) -> usize {
         self.0.len()
     }
 
-    /// Drops the last chunk.
     pub(crate) fn drop_chunk(&mut self) {
         self.0.pop();
     }

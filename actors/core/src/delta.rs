@@ -1,12 +1,7 @@
-//! What can happen to objects: the parts of a watch or list, and the changes that follow.
-//!
-//! Answers "what did the source send, and what did that change?" as data; `indexer.rs` applies it. Invariants:
+//! What can happen to objects: the parts of a watch or list, and the changes that follow. Invariants:
 //! 1. A part names its object's key and version even when the object could not be decoded.
-//! 2. A [`Change`] is between two states that differ: an unchanged object never becomes one.
-//! 3. Cause travels with the data from the source to the last subscriber; nothing is guessed from coincidences.
-//! 4. What two parts of one key that wait together come to is one table, [`compress`].
-//!
-//! Read next: `delta_fifo.rs`, where parts wait; `indexer.rs`, which makes changes of them.
+//! 2. A [`Change`] is between two states that differ.
+//! 3. The cause travels with the data from the source to the last subscriber; nothing infers it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,8 +27,8 @@ pub enum Cause {
     Rewind,
     /// Nothing changed; the subscription asked for resyncs.
     Resync,
-    /// Of a deletion alone: the object has left the subscription's filter. It was there still, in a state that does not
-    /// pass.
+    /// Only for a deletion: the object has left the subscription's filter. It still existed, in a state that
+    /// does not pass.
     LeftFilter,
 }
 
@@ -69,7 +64,7 @@ pub enum WatchPart<S> {
     DeletedUndecodable(Undecodable),
     /// ADDED or MODIFIED, but the object did not decode.
     Undecodable(Undecodable),
-    /// The answer to a GET for an undecodable object; says nothing of how far the source has come. The
+    /// The answer to a GET for an undecodable object; it does not show how far the source has come. The
     /// reflector makes it (`repair.rs`); no watch brings it.
     Fetched(Object<S>),
     /// Everything up to this version has been sent.
@@ -132,8 +127,8 @@ pub enum Compressed {
     Newer,
 }
 
-/// The compression table of the queue order `PerKey`: of two deletions in a row the newer stays, unless only the older
-/// holds the object. Nothing else is left out: what an update skips, a subscriber to every event would miss.
+/// The compression table of the queue order `PerKey`: of two deletions in a row the newer stays, unless only
+/// the older holds the object. Nothing else is left out: a subscriber to every event would miss it.
 pub fn compress<S>(last: &WatchPart<S>, new: &WatchPart<S>) -> Compressed {
     use WatchPart::{Deleted, DeletedUndecodable};
 
@@ -176,12 +171,12 @@ pub struct Replacement<S> {
     pub objects: OffArbiter<Chunks<Object<S>>>,
     /// Those that could not be decoded; their last good versions stay.
     pub undecodable: OffArbiter<Chunks<Undecodable>>,
-    /// What all that weighs, by [`listed_bytes`]. Summed up while it came, so that a queue takes it in one look.
+    /// The bytes of all that, by [`listed_bytes`]: summed while it came, so that a queue does not have to.
     pub bytes: usize,
 }
 
 impl<S> Replacement<S> {
-    /// A list that comes in one piece and is freed where it is dropped; it is weighed, which is linear.
+    /// A list that comes in one piece and is freed where it is dropped; sums its bytes, which is linear.
     pub fn new(
         version: ResourceVersion,
         cause: Cause,
@@ -195,7 +190,7 @@ impl<S> Replacement<S> {
     }
 }
 
-/// What listed objects weigh: their bytes as they came from the wire, and [`Undecodable::bytes`] for each that could
+/// The bytes of listed objects: as they came from the wire, and [`Undecodable::bytes`] for each that could
 /// not be decoded. Linear.
 pub fn listed_bytes<'a, S: 'a>(
     objects: impl IntoIterator<Item = &'a Object<S>>,
@@ -277,9 +272,10 @@ impl<S> Clone for Change<S> {
     }
 }
 
-/// The changes of one publish, as every listener gets them. Cloning copies pointers.
+/// The changes of one publish, as every listener receives them. Cloning copies pointers.
 ///
-/// A list is not split into events: each listener delivers the difference of the two snapshots at its own pace.
+/// A list is not split into events: each listener delivers the difference of the two snapshots at its own
+/// pace.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a publish is that of a watch's parts or that of a list")]
 pub enum Changes<S> {

@@ -1,15 +1,11 @@
 //! The queue between the reflectors and the indexer: parts, whole lists and resyncs, in the order they came.
-//!
-//! Answers "what does the indexer get next, and is there room for more?". It never looks at the store. Invariants:
-//! 1. A Replace, the end of a source and a Resync are entries of their own and barriers: none is split, and no other
-//!    entry overtakes them. Between barriers parts leave by the [`QueueOrder`]: in order of arrival, or key by key.
-//! 2. A push is always taken, also one entry that is larger than the bound. The sender is answered only when there is
-//!    room, so the bounds are exceeded by at most one message per source.
-//! 3. Resyncs next to each other are merged: the queue holds at most one more of them than parts.
-//! 4. Under `PerKey` a version is handed out only when the queue is empty: then everything up to it was handed out.
-//!
-//! Pushing costs per part, popping per batch. Read next: `delta_fifo/keyed.rs`; `indexer.rs`, which applies the
-//! batches.
+//! Invariants:
+//! 1. A Replace, the end of a source and a Resync are barriers: no other entry overtakes them.
+//! 2. A push is always taken, also one entry that is larger than the bound. The sender is answered only when
+//!    there is room, so the bounds are exceeded by at most one message per source.
+//! 3. Adjacent resyncs are merged: the queue holds at most one more of them than parts.
+//! 4. Under `PerKey` a version is handed out only when the queue is empty: then everything up to it was
+//!    handed out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -25,7 +21,7 @@ pub use keyed::Arrivals;
 
 mod keyed;
 
-/// A vector that has room for more parts than this is not kept for a later batch.
+/// A vector with more room than this is not kept for a later batch.
 const MOST_SPARE: usize = 32;
 
 /// In which order parts leave the queue.
@@ -35,22 +31,24 @@ pub enum QueueOrder {
     /// In order of arrival, across all keys: every published snapshot is a state that the server had.
     #[default]
     InOrder,
-    /// The order of client-go's DeltaFIFO: keys in order of first arrival, all parts of a key together, oldest first;
-    /// of two deletions in a row one is kept. A key that changes often is handled in one batch. In return a snapshot
-    /// may hold newer objects than its version says, and its version moves only when the queue runs empty, or by a
-    /// Replace. Under a load that never lets the queue run empty, waiting for a version takes as long as the load.
+    /// The order of client-go's DeltaFIFO: keys in order of first arrival, all parts of a key together,
+    /// oldest first; of two deletions in a row one is kept. A key that changes often is handled in one batch.
+    /// In return a snapshot may hold newer objects than its version says, and its version moves only when the
+    /// queue runs empty, or by a Replace. Under a load that never lets the queue run empty, waiting for a
+    /// version takes as long as the load.
     PerKey,
 }
 
 /// How much a queue takes before its senders wait, and how much it hands out at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Parts (a Replace, the end of a source or a Resync counts as one), at least one: 512, which is two batches.
+    /// Parts (a Replace, the end of a source or a Resync counts as one), at least one: 512, which is two
+    /// batches.
     pub parts: usize,
     /// Bytes on the wire, at least one: 4 MiB. Decoded objects take more.
     pub bytes: usize,
-    /// Parts in one batch, at least one: 250, which one turn of the indexer handles. Under [`QueueOrder::PerKey`] a key
-    /// with more parts than this is still one batch.
+    /// Parts in one batch, at least one: 250, which one turn of the indexer handles. Under
+    /// [`QueueOrder::PerKey`] a key with more parts than this is still one batch.
     pub batch: usize,
 }
 
@@ -61,7 +59,8 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// The name of a bound that is zero, if there is one: then no sender would be answered, or nothing handed out.
+    /// The name of a bound that is zero, if there is one: then no sender would be answered, or nothing handed
+    /// out.
     pub const fn zero(&self) -> Option<&'static str> {
         match self {
             Self { parts: 0, .. } => Some("parts"),
@@ -72,7 +71,8 @@ impl Bounds {
     }
 }
 
-/// How much is waiting. Under [`QueueOrder::PerKey`] bookmarks are kept as one version per source and not counted.
+/// How much is waiting. Under [`QueueOrder::PerKey`] bookmarks are kept as one version per source and not
+/// counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Depth {
     /// Parts; a Replace or a Resync counts as one.
@@ -91,7 +91,8 @@ pub enum Batch<S> {
     PartsByKey {
         /// The parts; none if only versions have moved.
         parts: Vec<(SourceId, WatchPart<S>)>,
-        /// The versions that the sources have reached with everything handed out so far; empty while more is waiting.
+        /// The versions that the sources have reached with everything handed out so far; empty while more is
+        /// waiting.
         reached: Vec<(SourceId, ResourceVersion)>,
     },
     /// The whole list of one source.
@@ -135,7 +136,7 @@ pub struct DeltaQueue<S> {
     depth: Depth,
     /// The emptied vector of an earlier batch.
     spare: Vec<(SourceId, WatchPart<S>)>,
-    /// Under `PerKey`: the versions of the parts that were handed out, not yet handed out themselves.
+    /// Under `PerKey`: versions of parts that were handed out, not yet handed out themselves.
     arrived: BTreeMap<SourceId, ResourceVersion>,
 }
 
@@ -180,8 +181,8 @@ impl<S> DeltaQueue<S> {
         self.push(Entry::Replace { source, replacement });
     }
 
-    /// Takes the end of a source, which these take over from, after all that it has put in. Nothing more may be put in
-    /// under this name before the end is handed out. O(1).
+    /// Takes the end of a source, after all that it has put in; `successors` take over from it. Nothing more
+    /// may be put in under this name before the end is handed out. O(1).
     pub fn push_remove_source(&mut self, source: SourceId, successors: Successors) {
         self.push(Entry::RemoveSource(source, successors));
     }
@@ -208,8 +209,8 @@ impl<S> DeltaQueue<S> {
         self.depth.parts < self.bounds.parts && self.depth.bytes < self.bounds.bytes
     }
 
-    /// Fills this vector, emptied, with a later batch, so that a lone event needs no new one. A large one is freed: it
-    /// costs little beside a large batch, and an idle queue is to hold little.
+    /// Keeps this vector, emptied, for a later batch, so that a lone event needs no new one. A large one is
+    /// freed: it costs little beside a large batch, and an idle queue must hold little.
     pub fn reuse(&mut self, mut spare: Vec<(SourceId, WatchPart<S>)>) {
         spare.clear();
         if spare.capacity() <= MOST_SPARE {
@@ -265,7 +266,7 @@ impl<S> DeltaQueue<S> {
         self.depth.bytes = self.depth.bytes + now.bytes - before.bytes;
     }
 
-    /// The parts of the next keys of the popped entry; the rest of the entry goes back to the front.
+    /// The rest of the entry goes back to the front.
     fn whole_keys(&mut self, mut keyed: PartsByKey<S>) -> Vec<(SourceId, WatchPart<S>)> {
         let parts = keyed.pop(self.bounds.batch);
         if keyed.is_empty() {
@@ -281,7 +282,6 @@ impl<S> DeltaQueue<S> {
         parts
     }
 
-    /// The last parts of the queue, with the versions that are reached by them.
     fn run_empty(&mut self, parts: Vec<(SourceId, WatchPart<S>)>) -> Option<Batch<S>> {
         let reached: Vec<_> = std::mem::take(&mut self.arrived).into_iter().collect();
         let is_nothing = parts.is_empty() && reached.is_empty();

@@ -1,8 +1,6 @@
-//! Names of this crate as `actix-informer` exports them, for examples that a user of it can paste.
-//!
-//! Answers "how does an example here name what a program cannot name as `informer_core`?" Such an example begins with the
-//! hidden line `use informer_core::face as actix_informer;`. That `actix-informer` has each of the names is checked by
-//! `tests/documentation`, which compiles the examples without that line. Nothing else may use this module.
+//! Names of this crate as `actix-informer` exports them, for examples that a user can paste. Such an example
+//! begins with the hidden line `use informer_core::face as actix_informer;`. `tests/documentation` compiles
+//! it without that line.
 
 pub mod informer {
     pub use crate::index::{Index, UnknownIndex};

@@ -1,13 +1,7 @@
 //! Secondary indices: which objects have a given value, by a user's function.
 //!
-//! Answers "which objects have this value?"; the index holds keys, and a snapshot looks the objects up. The user's function
-//! and the comparisons of the values of one object run under `catch_unwind`; a failure is returned. Comparisons between
-//! values of different objects do not: the order of the values must be total and must not panic. Invariants:
-//! 1. An object is in the index under exactly the values of its newest state, each once; under none if the
-//!    function failed for that state.
-//! 2. Members are keys, so an update with equal values does not change the index.
-//!
-//! Read next: `index/table.rs` for the content, `snapshot/lookup.rs`, which reads it, `indexer.rs`, which updates it.
+//! That function, and comparisons of the values of one object, run under `catch_unwind`. Comparisons between
+//! values of different objects do not: the order of the values must be total and must not panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,15 +13,16 @@ use crate::words::panic_text;
 
 mod table;
 
-/// The user's function: the values under which an object is found. Runs once per stored version of an object, on
-/// the informer's thread, and so must not block.
+/// The user's function: the values under which an object is found. Runs once per stored version of an object,
+/// on the informer's thread, and so must not block.
 pub type IndexFn<S, V> = Arc<dyn Fn(&Object<S>) -> Result<Vec<V>, IndexError> + Send + Sync>;
 
 /// An index of objects by values of type `V`, and the handle to read it. Cloning copies two pointers.
 ///
-/// An informer is given a handle before or after its start; the handle then reads any of that informer's snapshots.
-/// Values may be of any ordered type; a `String` is looked up by `&str`. The order must be total, also where a value
-/// came from outside, and must not panic: a panic in it restarts the informer's store, each time anew.
+/// An informer is given a handle before or after its start; the handle then reads any of that informer's
+/// snapshots. Values may be of any ordered type; a `String` is looked up by `&str`. The order must be total,
+/// also where a value came from outside, and must not panic: a panic in it restarts the informer's store,
+/// each time.
 ///
 /// ```
 /// # use informer_core::face as actix_informer;
@@ -45,7 +40,8 @@ pub struct Index<S, V = String> {
 }
 
 impl<S, V> Index<S, V> {
-    /// An index by a function that cannot fail. It gives an object's values: a vector, an array, an `Option`.
+    /// An index by a function that cannot fail. It returns an object's values: a vector, an array, an
+    /// `Option`.
     ///
     /// ```
     /// # use informer_core::face as actix_informer;
@@ -73,8 +69,8 @@ impl<S, V> Index<S, V> {
         &self.name
     }
 
-    /// The values of an object, in order and each once; a panic of the function, or where two of these values are
-    /// compared, is an error like any other.
+    /// In order, each once. A panic of the function, or of a comparison of these values, is an error like any
+    /// other.
     pub(crate) fn values_of(&self, object: &Object<S>) -> Result<Vec<V>, IndexError>
     where
         V: Ord,
@@ -82,7 +78,7 @@ impl<S, V> Index<S, V> {
         let ordered = || {
             let mut values = (self.values)(object)?;
             for value in &values {
-                // One that is in no order, such as a number that is none, has none with itself either.
+                // A value without an order, such as a NaN, has none with itself either.
                 let _ = value.cmp(value);
             }
             values.sort_unstable();
@@ -107,12 +103,11 @@ impl<S> AnyIndex<S> {
         self.0.name()
     }
 
-    /// Its table without any member.
     pub(crate) fn empty(&self) -> NamedTable {
         self.0.empty()
     }
 
-    /// Brings its table up to an object's state; if the function fails, the object is in no entry of it.
+    /// If the function fails, the object is in no entry.
     pub(crate) fn update(&self, table: &mut NamedTable, object: &Object<S>) -> Result<(), IndexError> {
         self.0.update(table, object)
     }
@@ -140,7 +135,6 @@ crate::clone_of!([S] AnyIndex<S>);
 
 crate::debug_as!([S] AnyIndex<S>, self, name = self.name());
 
-/// What the store does with an index of any type of values.
 trait ErasedIndex<S>: Send + Sync {
     fn name(&self) -> &Arc<str>;
 
@@ -170,7 +164,7 @@ impl<S, V: Ord + Send + Sync + 'static> ErasedIndex<S> for Index<S, V> {
     }
 }
 
-/// Why an index function gave no values for an object.
+/// Why an index function returned no values for an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct IndexError(Arc<str>);
@@ -182,7 +176,7 @@ impl IndexError {
     }
 }
 
-/// There is no index of that name, with values of the type that is asked for.
+/// There is no index of that name, with values of the requested type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no index is named {0:?}")]
 pub struct UnknownIndex(pub String);

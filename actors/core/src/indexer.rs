@@ -1,19 +1,8 @@
-//! The store: it applies the parts and lists of the sources, and gives exactly what changed.
-//!
-//! Answers "given the last published frame and these parts or this Replace, what is the next frame and what are the
-//! changes to it?". The actor publishes and sends; the store only hands out snapshots. Invariants:
+//! The store: it applies the parts and lists of the sources, and returns exactly what changed. Invariants:
 //! 1. `changes` replayed on the snapshot before gives the snapshot after ([`invariants::replays_to`]).
-//! 2. A Replace affects only its own source's keys. Readers see the state before it or after it, never between. An
-//!    object that several sources hold is deleted when none of them holds it any more.
-//! 3. A source's version never goes back, except by a rewind or by a list that is older (which is reported). Everything
-//!    up to the version has been applied.
-//! 4. An unchanged object keeps its pointer. Each part that could not be applied is reported with its key.
-//! 5. A snapshot that is made of a list of objects, without a source, is made by the store: it is what an informer would
-//!    publish after a watch that brought these objects, of several states of one key the newest one.
-//!
-//! Bounds: `apply_parts` handles all of its parts; [`Store::advance`] handles at most its budget of objects.
-//! Read next: `indexer/parts.rs` (a watch), `indexer/replace.rs` (a list), `indexer/building.rs` (a new index),
-//! `indexer/machine.rs` (when the actor does which of these).
+//! 2. A Replace affects only its own source's keys.
+//! 3. A source's version goes back only by a rewind, or by an older list, which is reported. Everything up to
+//!    the version has been applied.
 
 use std::collections::VecDeque;
 
@@ -48,26 +37,24 @@ mod successors;
 pub struct Store<S> {
     published: Snapshot<S>,
     working: Frame<S>,
-    /// The functions of `working`'s indices, in their order.
+    /// In the order of `working`'s indices.
     functions: Vec<AnyIndex<S>>,
     building: VecDeque<Building<S>>,
-    /// Parts in the order of their keys that are being applied; a waiting Replace came after them.
+    /// Parts by key that are being applied; a waiting Replace came after them.
     keyed: Option<PartsByKey<S>>,
     replacing: Option<Replacing<S>>,
     waiting: VecDeque<Waiting<S>>,
-    /// The sources that take over from each other.
     successors: Vec<Successors>,
-    /// The sources of the parts that are being applied, of those that have yet to bring something.
+    /// The sources of the parts being applied, while anything told is kept.
     brought: Vec<SourceId>,
     draft: Draft<S>,
 }
 
-/// Work on all objects of one source, which is done in slices.
 enum Waiting<S> {
     List(SourceId, Replacement<S>),
-    /// The source goes; what it holds passes to these where they have yet to bring it.
+    /// The source leaves; what it holds passes to these where they are behind.
     Remove(SourceId, Successors),
-    /// What others have told before this source, and it has not brought.
+    /// What others have told to this source.
     Settle(SourceId),
 }
 
@@ -77,8 +64,7 @@ enum Waiting<S> {
 pub enum Progress<S> {
     /// There is more to do; nothing to publish yet.
     More,
-    /// A Replace, the removal of a source, the building of an index or a slice of parts in the order of their keys: it
-    /// is complete, publish this.
+    /// A Replace, the removal of a source, an index or a slice of parts by key is complete: publish this.
     Done(Publish<S>),
     /// There was nothing to do.
     Idle,
@@ -87,9 +73,10 @@ pub enum Progress<S> {
 impl<S> Store<S> {
     /// Continues from the last published frame.
     ///
-    /// An index that the frame has and that is named here is kept. An index that the frame lacks is built as by
-    /// [`Self::begin_index`] (without a wait if there are no objects). An index that is not named here is dropped with
-    /// the next publish, since its function is not known. Of two specs with one name the first counts.
+    /// An index that the frame has and that is named here is kept. An index that the frame lacks is built as
+    /// by [`Self::begin_index`] (without a wait if there are no objects). An index that is not named here is
+    /// dropped with the next publish, since its function is not known. Of two specs with one name the first
+    /// counts.
     pub fn new(published: Snapshot<S>, indices: Vec<AnyIndex<S>>) -> Self {
         let mut store = Self {
             working: published.frame().clone(),
@@ -124,11 +111,12 @@ impl<S> Store<S> {
         self.published.clone()
     }
 
-    /// Applies parts in order and gives the one snapshot that follows. The caller bounds their number (250).
+    /// Applies parts in order and returns the one snapshot that follows. The caller bounds their number
+    /// (250).
     ///
-    /// A Replace that is under way is completed first, in this call, to keep the order of parts and lists. It shares
-    /// this publish, whose changes are then those of a list. A caller that bounds its work calls this only when not
-    /// [`Self::is_replacing`].
+    /// A Replace that is under way is completed first, in this call, to keep the order of parts and lists. It
+    /// shares this publish, whose changes are then those of a list. A caller that bounds its work calls this
+    /// only when not [`Self::is_replacing`].
     pub fn apply_parts(
         &mut self,
         parts: impl IntoIterator<Item = (SourceId, WatchPart<S>), IntoIter: ExactSizeIterator>,
@@ -149,10 +137,10 @@ impl<S> Store<S> {
         self.publish()
     }
 
-    /// Takes parts in the order of their keys; [`Self::advance`] applies them and gives one snapshot for each slice.
-    /// With the last slice their sources reach the versions `reached`. That is empty while parts of other keys are
-    /// still to come: then the snapshot holds newer objects than its version says, and never older ones. Work that is
-    /// under way is completed first, in this call.
+    /// Takes parts in the order of their keys; [`Self::advance`] applies them and returns one snapshot for
+    /// each slice. With the last slice their sources reach the versions `reached`. That is empty while parts
+    /// of other keys are still to come: then the snapshot holds newer objects than its version says, and
+    /// never older ones. Work that is under way is completed first, in this call.
     pub fn begin_keyed(
         &mut self,
         parts: Vec<(SourceId, WatchPart<S>)>,
@@ -167,17 +155,17 @@ impl<S> Store<S> {
         self.waiting.push_back(Waiting::List(source, replacement));
     }
 
-    /// Removes a source; [`Self::advance`] visits the objects that it holds. Objects that no other source holds are
-    /// deleted (not exactly, as by a relist), but for those that are newer than all that one of the `successors` has
-    /// brought, which may bring them: they pass to it. Its versions and undecodable entries are gone with the next
-    /// publish. The caller applies nothing of it afterwards, unless the source is added again: then it starts with a
-    /// first list.
+    /// Removes a source; [`Self::advance`] visits the objects that it holds. An object that no other source
+    /// holds is deleted (not exactly, as by a relist), unless it is newer than all that one of the
+    /// `successors` has brought: then it passes to that one, which may bring it. The versions and undecodable
+    /// entries of the source are gone with the next publish. The caller applies nothing of it afterwards,
+    /// unless the source is added again: then it starts with a first list.
     pub fn begin_remove_source(&mut self, source: SourceId, successors: Successors) {
         self.waiting.push_back(Waiting::Remove(source, successors));
     }
 
-    /// Adds an index; [`Self::advance`] builds it, and parts may be applied meanwhile. The publish that completes it
-    /// and all later ones have the index, with all objects.
+    /// Adds an index; [`Self::advance`] builds it, and parts may be applied in between. The publish that
+    /// completes it and all later ones have the index, with all objects.
     ///
     /// # Errors
     /// [`IndexExists`] if there is an index of that name, complete or being built; that one is not changed.
@@ -191,7 +179,8 @@ impl<S> Store<S> {
         Ok(())
     }
 
-    /// Continues parts by key, a Replace or, without them, an index; handles at most `budget` objects (at least one).
+    /// Continues parts by key, a Replace or, without them, an index; handles at most `budget` objects (at
+    /// least one).
     pub fn advance(&mut self, budget: usize) -> Progress<S> {
         let budget = budget.max(1);
         if self.keyed.is_some() {
@@ -227,7 +216,7 @@ impl<S> Store<S> {
         self.replacing.is_some() || !self.waiting.is_empty()
     }
 
-    /// Completes the work that has to come before new parts, without a budget.
+    /// Completes what has to come before new parts.
     fn complete(&mut self) {
         self.advance_keyed(usize::MAX);
         while self.is_replacing() {
@@ -235,7 +224,6 @@ impl<S> Store<S> {
         }
     }
 
-    /// Brings every index up to an object's state.
     fn index(&mut self, object: &Object<S>) {
         for (table, index) in self.working.indices_mut().iter_mut().zip(&self.functions) {
             self.draft.index(table, index, object);
@@ -245,8 +233,7 @@ impl<S> Store<S> {
         }
     }
 
-    /// A source does not hold an object any more. If no other source does, the object is removed from the map and from
-    /// every index, and returned.
+    /// Removes and returns the object if no other source holds it.
     fn release(&mut self, key: &ObjectKey, source: &SourceId) -> Option<Object<S>> {
         let old = self.working.objects_mut().release(key, source)?;
         for table in self.working.indices_mut() {
@@ -259,7 +246,7 @@ impl<S> Store<S> {
         Some(old)
     }
 
-    /// A source is about to reach a version: the publish says so if it is its first one.
+    /// Call it before a source reaches a version: the publish names it if that is its first.
     fn note_first(&mut self, source: &SourceId) {
         if self.working.version(source).is_none() {
             self.draft.note_first(source.clone());
@@ -287,8 +274,9 @@ impl<S> Store<S> {
 }
 
 impl<S> Snapshot<S> {
-    /// A snapshot of these objects, with these indices. Each source has reached the newest version of its objects.
-    /// O(n log n); the functions of the indices are called here.
+    /// A snapshot of these objects, with these indices: what an informer would publish after a watch that
+    /// brought the objects, of several states of a key the newest. Each source has reached the newest version
+    /// of its objects. O(n log n); the functions of the indices are called here.
     ///
     /// ```
     /// # use informer_core::face as actix_informer;

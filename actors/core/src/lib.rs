@@ -1,20 +1,16 @@
-//! Every decision of an informer, as values and state machines.
+//! The decisions of an informer, as values and state machines.
 //!
-//! This crate answers "what follows from what happened?" for each actor of `informer-actors`. It has no runtime,
-//! no clock, no randomness, no log and no network. The caller passes the time as a [`std::time::Duration`] since the
-//! start of the runtime, and a random number between 0 and 1. Each module is the twin of one actor and holds its
-//! decisions; the actor only translates messages into calls and effects into messages.
+//! This crate has no runtime, clock, randomness, log or network. The caller passes the time, as a
+//! [`std::time::Duration`] since the start of the runtime, and a random number between 0 and 1. Each module
+//! holds the decisions of one actor of `informer-actors`, which only translates messages into calls and
+//! effects into messages.
 //!
-//! Programs use `actix-informer`, which names what they need of this crate and promises it. Everything else here is the
-//! inside of `informer-actors` and changes with it, in any version.
+//! Programs use `actix-informer`, which exports what they need of this crate and keeps it stable. Everything
+//! else here may change in any version.
 //!
-//! Read [`meta`] and [`delta`] for the data, then follow an object: [`reflector`] (what to ask the server next),
-//! [`delta_fifo`] (what is waiting), [`indexer`] (what changed), [`processor`] (which subscribers are notified),
-//! [`listener`] (which events one subscriber still has to receive). [`restart`] has the supervisor's decision and
-//! the watchdog's. [`namespaces`] decides which sources follow a set of them.
-//! [`until`] decides for waits on a condition. What the client decides (for its own watches and lists, and for what a reader
-//! sees of a write before the watch brings it) is in `informer-client`, what an operator decides (its queue, its
-//! controllers, its election) in `informer-operator`.
+//! [`meta`] and [`delta`] hold the data. An object passes [`reflector`] (what to request next),
+//! [`delta_fifo`] (what waits), [`indexer`] (what changed), [`processor`] (which subscribers are notified)
+//! and [`listener`] (which events one subscriber still has to receive).
 
 pub mod backoff;
 pub mod chunks;

@@ -1,9 +1,5 @@
-//! Why a list, a watch or a get failed, and the class of that failure.
-//!
-//! Answers "what does this failure mean for the next request?" with [`ListWatchError::class`]. The machine in
-//! `reflector.rs` decides by class, and by variant where one class has two answers. Invariants:
-//! 1. Every failure of a source is one of these variants, so each has a class.
-//! 2. An error is cheap to clone, so that the state of an informer can carry its last one.
+//! Why a list, a watch or a get failed, and what that means for the next request ([`ListWatchError::class`]).
+//! An error is cheap to clone, because the state of an informer carries its last one.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -23,7 +19,7 @@ pub enum ErrorClass {
     Retry,
     /// The server named the wait.
     RetryAfter(Duration),
-    /// The version asked for is expired or not reached yet: list again.
+    /// The requested version is expired or not reached yet: list again.
     Relist,
     /// The source does not know this kind of request (watch-list): list instead, without a wait.
     Unsupported,
@@ -96,13 +92,14 @@ pub enum ListWatchError {
     /// No answer, or no further byte, in time.
     #[error("timed out: {0}")]
     Timeout(Arc<str>),
-    /// The answer is not what was asked for: broken JSON, another kind, a list that does not end, a Table.
+    /// The answer is not what was requested: broken JSON, another kind, a list that does not end, a Table.
     #[error("unexpected answer: {0}")]
     Protocol(Arc<str>),
     /// A frame whose object has no readable key: only a list shows which object it was.
     #[error("unreadable frame: {0}")]
     Unreadable(Arc<str>),
-    /// The answer has a key of another cluster than the one that its source was declared for. No part of it is used.
+    /// The answer has a key of another cluster than the one that its source was declared for. No part of it
+    /// is used.
     #[error("foreign cluster: {key} was brought by a source {}", declared(.cluster))]
     ForeignCluster {
         /// The first such key.

@@ -1,23 +1,19 @@
 //! The events of one subscription that wait to be delivered.
 //!
-//! Answers "which event does this subscriber get next, and when has it handled the initial events?". A slow subscriber
-//! needs memory for the keys it is behind on (`Coalesce`) or up to a bound (`Every`), and never for a list. Nothing
-//! waits for it. The actor decides when to send. Invariants:
-//! 1. Delivered in order and replayed, what [`Backlog::take`] gives is the newest state once nothing waits, and every
-//!    step of it passes [`invariants::Replay`].
-//! 2. Entries leave in order of arrival. A list, a late join, a restart and a resync are cursors, and cost O(1) memory.
-//! 3. Under `Coalesce` lists' cursors lead to the newest state: a live event of a key that one has yet to pass costs
-//!    nothing and is delivered with the cursor's cause. Of another key, events that wait merge, also those that were
-//!    ready to be delivered: a key waits in one place. Under `Every` nothing merges. Under `Keys` only keys wait, see
-//!    `keys.rs`.
-//! 4. What is told of a change is decided before it waits (`filter.rs`); what a filter drops costs nothing here.
-//! 5. The initial events are delivered when all that waited at the first list of the last source has been handled.
+//! Invariants:
+//! 1. The events that [`Backlog::take`] returns lead to the newest state once nothing waits. Every step
+//!    passes [`invariants::Replay`].
+//! 2. Entries leave in order of arrival. A list, a late join, a restart and a resync are cursors, and cost
+//!    O(1) memory.
+//! 3. Under `Coalesce` a cursor stands for the live events of a key that it has yet to pass; other events of
+//!    a key merge. Under `Every` nothing merges. Under `Keys` only keys wait.
+//! 4. The initial events are delivered when all that waited at the first list of the last source has been
+//!    handled.
 //!
 //! ```text
 //!  publish ──▶ pending.rs (merged by key) or line.rs (Every) ─┐
 //!  first list, relist, reattach, resync ──▶ cursor.rs ────────┴─ by arrival ─▶ ready ─▶ take ─▶ acknowledge
 //! ```
-//! Read next: `coalesce.rs`, the table; `cursor.rs`; then `listener/machine.rs`, when what is delivered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,10 +50,10 @@ use line::{Events, Line};
 use pending::Pending;
 use waiting::Waiting;
 
-/// More unfinished cursors than this are walked, or make an `Every` subscription full if they have something to tell.
+/// Unfinished cursors beyond this number are walked, or make an `Every` subscription full if they have
+/// events.
 const CURSORS: usize = 4;
 
-/// How many keys of a cursor are walked in one call.
 const CHUNK: usize = 250;
 
 /// The events of one subscription that wait to be delivered: single events, and cursors that stand for many.
@@ -71,34 +67,28 @@ const CHUNK: usize = 250;
 pub struct Backlog<S> {
     /// The state after all waiting events.
     newest: Snapshot<S>,
-    /// Delivered next, in this order, before everything else.
+    /// Delivered before everything else.
     ready: VecDeque<(u64, Duration, Change<S>)>,
-    /// In order of arrival.
     cursors: VecDeque<Cursor<S>>,
     waiting: Waiting<S>,
-    /// What its subscriber asked for, if that is not everything.
     filter: Option<Box<Filtering<S>>>,
-    /// The versions of the last list: a life that is older was in it.
+    /// The versions of the last list: an older life was in it.
     listed: Option<Box<SourceVersions>>,
     /// `None` once the initial events are delivered.
     initial: Option<Box<Initial>>,
-    /// The last resync is running while something that arrived up to this waits.
+    /// A resync runs while something that arrived up to this waits.
     resync_until: u64,
-    /// Events were taken and are not acknowledged.
     is_under_way: bool,
-    /// Nothing that is initial is taken together with what came later.
     separates_initial: bool,
     arrivals: u64,
     now: Duration,
     counters: Counters,
 }
 
-/// How far the recipient is with the events that the subscription began with.
 #[derive(Debug)]
 struct Initial {
-    /// Sources of which no list has come.
     missing: Vec<SourceId>,
-    /// What arrived up to this is to be handled first.
+    /// What arrived up to this has to be handled first.
     until: u64,
 }
 
@@ -111,8 +101,8 @@ struct Counters {
 }
 
 impl<S> Backlog<S> {
-    /// Adds an `Added{InitialList}` for every object of `now`, the snapshot that the subscription begins with, and
-    /// waits for the first lists of those `sources` that it does not hold. O(1).
+    /// Adds an `Added{InitialList}` for every object of `now`, the snapshot that the subscription begins
+    /// with, and waits for the first lists of those `sources` that it does not hold. O(1).
     pub fn starting_from(
         policy: Policy,
         sources: impl IntoIterator<Item = SourceId>,
@@ -125,8 +115,8 @@ impl<S> Backlog<S> {
         backlog
     }
 
-    /// For a subscriber that has everything up to `seen` by an earlier backlog: adds what leads from there to `now`, with
-    /// cause `Relist`. O(1).
+    /// For a subscriber that has everything up to `seen` by an earlier backlog: adds what leads from there to
+    /// `now`, with cause `Relist`. O(1).
     pub fn resumed_from(policy: Policy, seen: Snapshot<S>, now: Snapshot<S>) -> Self {
         let mut backlog = Self { newest: seen, ..Self::empty(policy, None) };
         backlog.reattach(now);
@@ -156,7 +146,6 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// Sets how events are freed that will not be delivered any more.
     pub(crate) fn free_by(mut self, freeing: &Freeing<Events<S>>) -> Self {
         if let Waiting::Every(line) = &mut self.waiting {
             line.free_by(freeing);
@@ -164,15 +153,15 @@ impl<S> Backlog<S> {
         self
     }
 
-    /// Tells only what passes this filter. To be set before anything is taken or published.
+    /// Delivers only what passes this filter. Set it before anything is taken or published.
     #[must_use]
     pub fn filtered_by(mut self, filter: Option<Arc<Filter<S>>>) -> Self {
         self.filter = filter.map(|filter| Box::new(Filtering { filter, dropped: 0 }));
         self
     }
 
-    /// Sets for how many keys at most the last object that was created and deleted meanwhile is kept to be delivered.
-    /// Default: [`MOST_BRIEF_LIVES`].
+    /// Sets for how many keys, at most, the last object is kept that was created and deleted before it was
+    /// delivered. Default: [`MOST_BRIEF_LIVES`].
     #[must_use]
     pub fn with_brief_lives(mut self, most: usize) -> Self {
         if let Waiting::Coalesced { most_briefs, .. } = &mut self.waiting {
@@ -186,7 +175,8 @@ impl<S> Backlog<S> {
         self.now = now;
     }
 
-    /// Adds what a publish changed, which is `snapshot` now: parts, at most 250, logarithmic each, or a list, O(1).
+    /// Adds the changes of a publish, whose state is `snapshot`: at most 250 parts, logarithmic each, or a
+    /// list, O(1).
     pub fn publish<'a>(&mut self, changes: impl IntoIterator<Item = &'a Changes<S>>, snapshot: &Snapshot<S>)
     where
         S: 'a,
@@ -204,8 +194,8 @@ impl<S> Backlog<S> {
         self.reach(snapshot.clone());
     }
 
-    /// Adds what leads from the state of the last publish to `now`, with cause `Relist`: the group has restarted, and
-    /// this listener was not sent what happened in between. O(1).
+    /// Adds what leads from the state of the last publish to `now`, with cause `Relist`: the group has
+    /// restarted, and this listener was not sent what happened in between. O(1).
     pub fn reattach(&mut self, now: Snapshot<S>) {
         self.add_list(self.newest.clone(), &now, Cause::Relist);
         if self.has_too_many_lists() {
@@ -214,9 +204,10 @@ impl<S> Backlog<S> {
         self.reach(now);
     }
 
-    /// Adds an `Updated{cause: Resync}`, old and new the same, for each object. Of an object that changes before the
-    /// resync gets there, or whose change still waits then, the change is delivered and no resync. Ignored while an
-    /// earlier resync is running, and while the initial events are delivered, since they hold every object. O(1).
+    /// Adds an `Updated{cause: Resync}`, old and new the same, for each object. If an object changes before
+    /// the resync gets there, or its change still waits then, the change is delivered instead. Ignored while
+    /// an earlier resync is running, and while the initial events are delivered, since they hold every
+    /// object. O(1).
     pub fn resync(&mut self) {
         let is_running = self.oldest().is_some_and(|(arrival, _)| arrival <= self.resync_until);
         if !self.is_delivering_initial() && !is_running && !self.is_closed() {
@@ -226,9 +217,9 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// These are the sources now. Until the initial events are delivered the first list of each is waited for, also of
-    /// one that was added meanwhile; not of one that is removed. To be called before the changes of a newer state are
-    /// added, and before [`Self::acknowledge`].
+    /// Sets the present sources. Until the initial events are delivered, the first list of each of them is
+    /// waited for, also of one that was added since, and not of one that was removed. Call it before the
+    /// changes of a newer state are added, and before [`Self::acknowledge`].
     pub fn follow_sources(&mut self, sources: impl IntoIterator<Item = SourceId>) {
         if let Some(initial) = &mut self.initial {
             let unlisted = sources.into_iter().filter(|source| self.newest.version(source).is_none());
@@ -237,12 +228,12 @@ impl<S> Backlog<S> {
         self.latch();
     }
 
-    /// The next changes to deliver, at most `max`; none under [`Policy::Keys`]. It visits at most four times as many
-    /// keys, so it may give fewer, or none, while something waits: then call again.
+    /// The next changes to deliver, at most `max`; none under [`Policy::Keys`]. It visits at most four times
+    /// as many keys, so it may return fewer, or none, while something waits: then call again.
     pub fn take(&mut self, max: usize) -> Vec<Change<S>> {
         let mut visits = if max == 0 { 0 } else { max.saturating_mul(4).saturating_add(1) };
         let is_all = self.cursors.is_empty() && self.waiting.len() + self.ready.len() <= max;
-        // One more than asked for is looked for behind a cursor, so that its end shows.
+        // One more than requested is looked for behind a cursor, so that its end shows.
         while visits > 0 && (self.ready.len() < max || (self.ready.len() == max && self.is_cursor_next())) {
             if !self.make_ready(max + 1 - self.ready.len(), &mut visits, is_all) {
                 break;
@@ -256,12 +247,12 @@ impl<S> Backlog<S> {
         taken
     }
 
-    /// From here on initial events are not taken together with later ones, so that there is a moment between them.
+    /// From now on initial events are not taken together with later ones, so that there is a moment between
+    /// them.
     pub fn separate_initial(&mut self) {
         self.separates_initial = true;
     }
 
-    /// How many of those that are ready are taken at once.
     fn takeable(&self, max: usize) -> usize {
         match &self.initial {
             Some(initial) if self.separates_initial && initial.missing.is_empty() => {
@@ -277,8 +268,8 @@ impl<S> Backlog<S> {
         self.ready.is_empty() && self.cursors.is_empty() && self.waiting.len() == 0
     }
 
-    /// The state up to which everything was taken and handled; `None` while something waits or is under way. A
-    /// later backlog can go on from there: [`Self::resumed_from`].
+    /// The state up to which everything was taken and handled; `None` while something waits or is under way.
+    /// A later backlog can go on from there: [`Self::resumed_from`].
     pub fn settled(&self) -> Option<&Snapshot<S>> {
         let is_waiting = !self.is_empty() || self.is_under_way;
         let is_settled = self.initial.is_none() && !is_waiting;
@@ -290,19 +281,20 @@ impl<S> Backlog<S> {
         self.is_under_way = false;
         self.latch();
         if self.is_empty() {
-            // Every subscription has one of these: an idle one holds no room for what is not there.
+            // An idle subscription holds no room.
             (self.ready, self.cursors, self.listed) = (VecDeque::new(), VecDeque::new(), None);
             self.waiting.shrink();
         }
     }
 
-    /// Whether the recipient has handled the initial events: the first list of every source, or what a newer state
-    /// made of it. Latched.
+    /// Whether the recipient has handled the initial events: the first list of every source, or what a newer
+    /// state made of it. Latched.
     pub const fn initial_delivered(&self) -> bool {
         self.initial.is_none()
     }
 
-    /// How many events were dropped, if the subscription has to end for that reason: nothing waits any more then.
+    /// How many events were dropped, if the subscription has to end for that reason: nothing waits any more
+    /// then.
     pub fn overflow(&self) -> Option<u64> {
         self.is_closed().then_some(self.counters.dropped)
     }
@@ -316,13 +308,11 @@ impl<S> Backlog<S> {
         matches!(&self.waiting, Waiting::Every(line) if line.is_closed)
     }
 
-    /// The oldest entry, and since when it waits.
     fn oldest(&self) -> Option<(u64, Duration)> {
         let ready = self.ready.front().map(|(arrival, since, _)| (*arrival, *since));
         ready.or_else(|| self.next_waiting())
     }
 
-    /// The oldest entry that is not ready.
     fn next_waiting(&self) -> Option<(u64, Duration)> {
         let cursor = self.cursors.front().map(|cursor| (cursor.arrival, cursor.since));
         match (cursor, self.waiting.first()) {
@@ -331,14 +321,13 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// What came back from being ready keeps the arrival of its cursor, and comes before it.
+    /// An entry that was put back keeps the arrival of its cursor, and comes before it.
     fn is_cursor_next(&self) -> bool {
         let cursor = self.cursors.front().map(|cursor| cursor.arrival);
         let event = self.waiting.first().map(|(arrival, _)| arrival);
         cursor.is_some_and(|cursor| event.is_none_or(|event| cursor < event))
     }
 
-    /// Whether something that arrived with the initial events waits or is under way.
     fn is_delivering_initial(&self) -> bool {
         let is_pending = |until| self.oldest().is_some_and(|(arrival, _)| arrival <= until);
         self.initial.as_ref().is_some_and(|initial| self.is_under_way || is_pending(initial.until))

@@ -1,12 +1,6 @@
-//! What identifies a cached object: its key, its uid, its version and its source.
-//!
-//! Answers "which object is this, and which state of it?". What can happen to it is in `delta.rs`. Invariants:
-//! 1. A [`ResourceVersion`] is a decimal number of at most 64 digits without leading zero and is never zero; versions
-//!    compare numerically (apimachinery's `CompareResourceVersion`), anything else is refused when parsed.
-//! 2. An [`Object`] is one `Arc`: cloning it copies a pointer, and its content can never change.
-//! 3. [`Object::is_same_as`] is the only function that decides whether two observations are the same state.
-//!
-//! Read next: `meta/key.rs`, keys; `meta/uid.rs`, lives; `delta.rs`, what can happen to an object.
+//! What identifies a cached object: its key, its uid, its version and its source. Versions compare
+//! numerically (apimachinery's `CompareResourceVersion`). [`Object::is_same_as`] alone decides whether two
+//! observations are the same state.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -23,8 +17,8 @@ mod uid;
 
 /// A live resource version: a decimal number of at most 64 digits, compared numerically.
 ///
-/// `""` and `"0"` are requests ("latest", "any") and never the version of an object or list. They are refused, as are
-/// leading zeros and every text that is not a number.
+/// `""` and `"0"` are requests ("latest", "any") and never the version of an object or list. They are
+/// refused, as are leading zeros and every text that is not a number.
 ///
 /// ```
 /// # use informer_core::face as actix_informer;
@@ -44,7 +38,8 @@ enum Digits {
     Long(Arc<str>),
 }
 
-/// Servers count in 64 bits, which are 20 digits: a longer text than this is no version, and is not kept for each object.
+/// Servers count in 64 bits, which are 20 digits: a longer text is no version, and is not kept for each
+/// object.
 const MOST_DIGITS: usize = 64;
 
 impl ResourceVersion {
@@ -53,8 +48,8 @@ impl ResourceVersion {
         (number > 0).then_some(Self(Digits::Short(number)))
     }
 
-    /// Its last 15 digits, as a number for metrics; a float holds it exactly. It is for graphs and dashboards: of two longer
-    /// versions the newer one may have the smaller figure.
+    /// Its last 15 digits, as a number for metrics; a float holds it exactly. It is for graphs and
+    /// dashboards: of two longer versions the newer one may have the smaller figure.
     ///
     /// ```
     /// # use informer_core::face as actix_informer;
@@ -144,7 +139,7 @@ impl SourceId {
 }
 
 impl Default for SourceId {
-    /// The name of the only source of an informer that has one: `default`.
+    /// The only source of an informer that has one: `default`.
     fn default() -> Self {
         Self::new("default")
     }
@@ -192,14 +187,14 @@ pub struct Meta {
     pub source: SourceId,
     /// How many bytes it took on the wire; counts against the queue's byte bound.
     pub wire_bytes: u32,
-    /// In which form the source reads bodies. One version in two forms is two states: a kind that is served in another
-    /// version keeps the versions of its objects.
+    /// In which form the source reads bodies. One version in two forms is two states: a kind that is served
+    /// in another version keeps the versions of its objects.
     pub form: u32,
 }
 
 impl Meta {
-    /// The object of this key in this version, brought by this source; without a uid, of no bytes, and in the form 0, unless
-    /// said.
+    /// The object of this key in this version, brought by this source. Unless set, it has no uid, no bytes
+    /// and the form 0.
     pub fn new(key: ObjectKey, version: ResourceVersion, source: SourceId) -> Self {
         Self { key, uid: None, version, source, wire_bytes: 0, form: 0 }
     }
@@ -228,9 +223,9 @@ impl Meta {
 
 /// One observed state of one object: an `Arc` of its [`Meta`] and its body, immutable and cheap to clone.
 ///
-/// Derefs to the body, so an `Object<Pod>` reads like a `Pod`. Its own methods ([`Self::key`], [`Self::version`],
-/// [`Self::object_uid`] and so on) hide none of kube's: `object.uid()` and `object.meta()` are those of `ResourceExt` and
-/// `Resource`.
+/// Derefs to the body, so an `Object<Pod>` reads like a `Pod`. Its own methods ([`Self::key`],
+/// [`Self::version`], [`Self::object_uid`] and so on) hide none of kube's: `object.uid()` and `object.meta()`
+/// are those of `ResourceExt` and `Resource`.
 ///
 /// ```
 /// # use informer_core::face as actix_informer;
@@ -294,7 +289,8 @@ impl<S> Object<S> {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The address of the allocation: equal for clones of one object, and different for all other objects alive.
+    /// The address of the allocation: equal for clones of one object, and different for all other objects
+    /// alive.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0).cast::<()>() as usize
     }
@@ -327,16 +323,13 @@ impl<S> fmt::Debug for Object<S> {
     }
 }
 
-// Undecodable objects: objects whose metadata was read and whose body could not be decoded.
-//
-// `repair.rs` schedules the GETs that try again. The type is not part of `delta.rs`, because snapshots hold such
-// objects and do not depend on deltas.
+// Not in `delta.rs`: snapshots hold undecodable objects and do not depend on deltas.
 
 /// The bytes counted for a part without an object, besides the texts that it holds.
 pub const UNDECODABLE_BYTES: usize = 64;
 
-/// An object whose metadata was read and whose body could not be decoded or transformed. It is counted and visible in
-/// the state; the last version that decoded stays in the store.
+/// An object whose metadata was read and whose body could not be decoded or transformed. It is counted and
+/// visible in the state; the last version that decoded stays in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecodable {
     /// Which object.

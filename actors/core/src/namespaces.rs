@@ -1,14 +1,11 @@
 //! Which sources follow a set of namespaces: one for each of them, or one for the whole cluster.
 //!
-//! Answers "what has to be followed and what not any more, given what is wanted and what is there?". [`plan`] is called
-//! again after everything that it looks at has changed; it remembers nothing, so a caller that starts anew goes on with
-//! what it finds. The caller carries a plan out in the order of its fields. Invariants:
-//! 1. What is wanted and listed stays listed: a source is left only when another one has listed what is wanted of it.
-//! 2. A source that is not there is asked for once; nothing is added and left in one plan.
-//! 3. Between `above` and `above` less a quarter nothing is exchanged: what is there stays.
-//! 4. A cluster-wide source that the server refuses is left, and asked for again after a while.
-//!
-//! Read next: the tests, a table of plans; `Informer::set_namespaces` in `informer-actors`, which carries them out.
+//! [`plan`] remembers nothing, so a caller that restarts goes on with what it finds. Call it again after each
+//! change of what it looks at. Invariants:
+//! 1. What is wanted and listed stays listed: a source is left only when another one has listed what is
+//!    wanted of it.
+//! 2. A missing source is requested once; nothing is added and left in one plan.
+//! 3. A cluster-wide source that the server refuses is left, and requested again after a while.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,9 +18,9 @@ pub type Names = Arc<BTreeSet<Arc<str>>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClusterWide {
-    /// From more than so many namespaces on. Back to single ones at a quarter less.
+    /// From more than this many namespaces on. Back to single ones at a quarter less.
     pub above: usize,
-    /// How long after a refusal it is asked for again. 10 minutes unless set.
+    /// How long after a refusal it is requested again. 10 minutes unless set.
     pub retry_after: Duration,
 }
 
@@ -33,14 +30,14 @@ impl ClusterWide {
         Self { above, retry_after: Duration::from_secs(600) }
     }
 
-    /// Asks for it again so long after a refusal.
+    /// Requests it again this long after a refusal.
     #[must_use]
     pub const fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = wait;
         self
     }
 
-    /// So many namespaces may be followed beside the cluster-wide source, and so many less than `above` lead back.
+    /// The most namespaces beside the cluster-wide source, and the distance below `above` that leads back.
     const fn quarter(self) -> usize {
         self.above.div_ceil(4)
     }
@@ -64,9 +61,11 @@ pub enum NamespaceState {
 pub struct AllFollowed {
     /// The namespaces that its next list will keep.
     pub asked: Names,
-    /// The namespaces whose objects are all published by it, and whose events it passes on; none before its first list.
+    /// The namespaces whose objects are all published by it, and whose events it passes on; none before its
+    /// first list.
     pub listed: Option<Names>,
-    /// The namespaces of which objects may be published by it, now or as soon as what it has delivered is published.
+    /// The namespaces of which objects may be published by it, now or as soon as what it has delivered is
+    /// published.
     pub held: Names,
     /// Whether its server forbids it, or it is given up.
     pub is_refused: bool,
@@ -92,7 +91,7 @@ pub enum AllStep {
     Follow(Names),
     /// Keep the objects of these namespaces from the next list on, which is made at once.
     Filter(Names),
-    /// Follow it no more.
+    /// Stop following it.
     Leave,
 }
 
@@ -117,8 +116,8 @@ impl Plan {
     }
 }
 
-/// What to do so that exactly the namespaces `wanted` are followed. `policy` is `None` where there is no cluster-wide
-/// source; `may_ask` is false while a refusal of it is younger than `retry_after`.
+/// What to do so that exactly the namespaces `wanted` are followed. `policy` is `None` where there is no
+/// cluster-wide source; `may_ask` is false while a refusal of it is younger than `retry_after`.
 ///
 /// ```
 /// # use informer_core::namespaces::{ClusterWide, Followed, Names, plan};
@@ -147,13 +146,13 @@ pub fn plan(wanted: &Names, followed: &Followed, policy: Option<ClusterWide>, ma
     }
 }
 
-/// One source for each namespace, and none of all.
 fn each(wanted: &Names, followed: &Followed) -> Plan {
     let follow = wanted.iter().filter(|name| !followed.each.contains_key(*name)).cloned().collect();
     Plan { follow, leave: unwanted(wanted, followed).collect(), ..Plan::default() }
 }
 
-/// The cluster-wide source follows all; a few new namespaces have sources of their own until it lists them, too.
+/// The cluster-wide source follows all; a few new namespaces have sources of their own until it lists them
+/// too.
 fn beside(wanted: &Names, followed: &Followed, all: &AllFollowed, few: usize) -> Plan {
     let surplus = all.asked.iter().any(|name| !wanted.contains(name));
     let new = wanted.iter().filter(|name| !all.asked.contains(*name));
@@ -171,7 +170,7 @@ fn beside(wanted: &Names, followed: &Followed, all: &AllFollowed, few: usize) ->
     Plan { follow, leave, all: None, cluster_wide: true }
 }
 
-/// The cluster-wide source is left when a source of its own has listed each namespace that it holds.
+/// The cluster-wide source is left when another source has listed each namespace that it holds.
 fn back(wanted: &Names, followed: &Followed, all: &AllFollowed) -> Plan {
     let is_listed = |name: &Arc<str>| followed.each.get(name) == Some(&NamespaceState::Listed);
     let all = if all.held.iter().all(|name| !wanted.contains(name) || is_listed(name)) {
@@ -184,7 +183,7 @@ fn back(wanted: &Names, followed: &Followed, all: &AllFollowed) -> Plan {
     Plan { all, ..each(wanted, followed) }
 }
 
-/// The namespaces whose source goes: nobody wants them, or their removal has begun and has to be waited for.
+/// Nobody wants them, or their removal has begun and has to be waited for.
 fn unwanted<'a>(wanted: &'a Names, followed: &'a Followed) -> impl Iterator<Item = Arc<str>> + 'a {
     let goes = |(name, progress): &(&Arc<str>, &NamespaceState)| {
         !wanted.contains(*name) || **progress == NamespaceState::Leaving

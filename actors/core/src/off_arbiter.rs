@@ -1,14 +1,6 @@
-//! Large values that another thread frees: dropping one only hands it over.
-//!
-//! Answers "where is a large value freed?". Many informers share an arbiter. Freeing a list of 500,000 objects there
-//! would delay all of them for a second. So lists, frames, queues and lines of events are kept in an [`OffArbiter`]:
-//! its drop costs one allocation and hands the value to a [`Release`], which frees it. Invariants:
-//! 1. A value is handed over at most once; a value that is taken out ([`OffArbiter::into_inner`]) never is.
-//! 2. [`Chunks`] are freed chunk by chunk, and [`PendingFree::bytes`] shrinks with each piece. All other
-//!    values are freed in one piece.
-//! 3. Without a `Release`, or for empty [`Chunks`], a value is freed where it is dropped.
-//!
-//! Read next: `runtime/freeing.rs` of the actors' crate, the thread that frees.
+//! Large values that another thread frees: dropping one only hands it over. Many informers share an arbiter,
+//! and freeing a list of 500,000 objects there would delay all of them for a second. Without a [`Release`],
+//! or for empty [`Chunks`], a value is freed where it is dropped.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -23,7 +15,8 @@ pub trait Release: Send + Sync {
     fn release(&self, pending: PendingFree);
 }
 
-/// A value that is to be freed, and roughly how many bytes that gives back. Dropping it frees the rest at once.
+/// A value that is to be freed, and roughly how many bytes that gives back. Dropping it frees the rest at
+/// once.
 pub struct PendingFree {
     value: Box<dyn Pieces>,
     bytes: usize,
@@ -40,7 +33,7 @@ impl PendingFree {
         self.value.left()
     }
 
-    /// Frees one piece and gives its bytes; `None` when nothing is left.
+    /// Frees one piece and returns its bytes; `None` when nothing is left.
     pub fn free_piece(&mut self) -> Option<usize> {
         let left = self.value.left();
         if left == 0 {
@@ -56,7 +49,7 @@ impl PendingFree {
 /// How values of one type are freed. Cloning copies a pointer.
 pub struct Freeing<T>(Option<(Arc<dyn Release>, Pack<T>)>);
 
-/// Packs a value for its release; gives it back if it is empty.
+/// Packs a value for its release; returns it if it is empty.
 type Pack<T> = fn(T) -> Result<Box<dyn Pieces>, T>;
 
 impl<T> Freeing<T> {
@@ -161,9 +154,7 @@ impl<T> Drop for OffArbiter<T> {
     }
 }
 
-/// What can be freed in pieces.
 trait Pieces: Send {
-    /// How many pieces are left.
     fn left(&self) -> usize;
 
     fn free_piece(&mut self);

@@ -1,13 +1,8 @@
-//! The roster of listeners of one informer.
+//! The roster of listeners of one informer, in order of subscription. A listener that attaches again keeps
+//! its id.
 //!
-//! Answers "which listeners get changes, and in which order?". `listener.rs` holds the events of each, `resync.rs` says
-//! when each is due for a resync. The roster is generic over the handle, so it does not depend on actors. Invariants:
-//! 1. Iteration is in order of the id, which is the order of subscription: the same run notifies in the same order.
-//! 2. The caller gives each subscription a new id; the roster makes none. A listener that attaches again after a
-//!    restart of its group keeps its id.
-//!
-//! It is a sorted map and not a slab: a slab gives a freed place to the next listener, and a late message for the
-//! former one would reach it. Read next: `listener.rs`.
+//! It is a sorted map and not a slab: a slab gives a freed place to the next listener, and a late message for
+//! the former one would reach it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,7 +50,7 @@ impl<T> Roster<T> {
         Self { listeners: BTreeMap::new() }
     }
 
-    /// Adds a listener, or replaces its handle and gives back the one before; logarithmic.
+    /// Adds a listener, or replaces its handle and returns the one before; logarithmic.
     pub fn attach(&mut self, id: ListenerId, listener: T) -> Option<T> {
         self.listeners.insert(id, listener)
     }
@@ -75,7 +70,8 @@ impl<T> Roster<T> {
         self.listeners.iter().map(|(id, listener)| (*id, listener))
     }
 
-    /// All listeners in order of their ids, and whether each is one of `due`, which is sorted. One walk of both.
+    /// All listeners in order of their ids, and whether each is one of `due`, which is sorted. One walk of
+    /// both.
     pub fn iter_due<'a>(
         &'a self,
         due: &'a [ListenerId],

@@ -1,9 +1,7 @@
-//! The reflector's state machine: it decides what to ask a source next.
+//! The reflector's state machine: it decides what to request from one source next.
 //!
-//! Answers "list or watch, from which version, when, and what of the answers goes into the queue?" for one source.
-//! The machine sends, reads and waits for nothing itself. The caller reports what happened with `handle_*`;
-//! `poll_effect` gives what to do next, `poll_timeout` when to call again. The time and a random number come with each
-//! call, so a recorded script replays exactly.
+//! The caller reports events with `handle_*`; `poll_effect` returns what to do next, `poll_timeout` when to
+//! call again. `phase.rs` lists all phases and flags.
 //!
 //! ```text
 //!              ┌── watch-list ──▶ initial events ──┐ end bookmark                 silent: renewal
@@ -15,14 +13,11 @@
 //! 1. Versions delivered never go back, except by a Replace with cause `Rewind`.
 //! 2. A Replace is delivered only when the list or the initial events were complete.
 //! 3. One request is open at a time; a second watch only while a renewal awaits its head.
-//! 4. Every phase between start and stop waits for something: the permit, `poll_timeout` or the next `poll_effect`.
-//! 5. A list or watch-list is asked for only with a permit of the list budget. The permit is needed until the list is
+//! 4. Every phase between start and stop waits for the permit, `poll_timeout` or the next `poll_effect`.
+//! 5. A list or watch-list is requested only with a permit of the list budget, and needs it until the list is
 //!    whole or has failed. No deadline runs while the machine waits for the permit.
-//! 6. A handler does nothing in a phase that it does not belong to: an answer may arrive after its request was closed.
-//!
-//! `phase.rs` lists all phases and flags with their legal combinations. Read next: `reflector/phase.rs`, then
-//! `watch_list.rs` and `list.rs`, `watch.rs`, `renewal.rs`, `rewind.rs`, and `retry.rs` for the waits after
-//! failures, and `log.rs` for the log lines.
+//! 6. A handler does nothing in a phase that it does not belong to: an answer may arrive after its request
+//!    was closed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -83,14 +78,13 @@ pub struct ListWatchMachine<S> {
     config: ReflectorConfig,
     phase: Phase<S>,
     newest: Option<ResourceVersion>,
-    /// What the next list must not be older than, if the source takes over from others.
+    /// The next list must not be older, if the source takes over from others.
     floor: Option<ResourceVersion>,
     hints: RetryHints,
     backoff: Backoff,
     early: EarlyRetries,
     /// Failures since a stream last ended without a failure.
     failed_in_a_row: u32,
-    /// The silence after which the live stream is renewed.
     renew_interval: Duration,
     last_connect_at: Option<Duration>,
     /// When a relist that needs no wait last began.
@@ -106,8 +100,8 @@ pub struct ListWatchMachine<S> {
 }
 
 impl<S> ListWatchMachine<S> {
-    /// A machine that has sent no request yet. `resume` is the newest version that this source has put into the
-    /// queue, or published; `None` if there never was one.
+    /// A machine that has sent no request yet. `resume` is the newest version that this source has put into
+    /// the queue, or published; `None` if there never was one.
     pub fn new(config: ReflectorConfig, resume: Option<ResourceVersion>) -> Self {
         let config = config.raised();
         Self {
@@ -142,26 +136,28 @@ impl<S> ListWatchMachine<S> {
         Self { freeing: ListFreeing::by(release), ..self }
     }
 
-    /// The same machine, which continues these counters: those of the machine that followed the source before.
+    /// The same machine, which continues these counters: those of the machine that followed the source
+    /// before.
     #[must_use]
     pub fn counting_from(self, counters: SourceCounters) -> Self {
         Self { counters, ..self }
     }
 
-    /// Asks for the next list at not older than this: a source that takes over from others is to be as far as they are.
+    /// The next list must not be older than this: a source that takes over from others has to be as far as
+    /// they are.
     pub fn not_older_than(&mut self, floor: Option<ResourceVersion>) {
         self.floor = floor;
     }
 
-    /// Begins with the first request; a second call does nothing. To spread starts over time, the caller calls this
-    /// later.
+    /// Begins with the first request; a second call does nothing. To spread starts over time, the caller
+    /// calls this later.
     pub fn start(&mut self) {
         if matches!((&self.phase, &self.state), (Phase::Idle, SourceState::Starting)) {
             self.begin_listing();
         }
     }
 
-    /// The next thing to do. Call it until it gives `None` after each call of a `handle_*` method.
+    /// The next thing to do. Call it until it returns `None` after each call of a `handle_*` method.
     pub fn poll_effect(&mut self) -> Option<Effect<S>> {
         if self.effects.is_empty() {
             self.gather_slice();
@@ -169,7 +165,8 @@ impl<S> ListWatchMachine<S> {
         self.effects.pop_front()
     }
 
-    /// When `handle_timeout` is due; `None` while the machine waits for the source or for the list budget alone.
+    /// When `handle_timeout` is due; `None` while the machine waits for the source or for the list budget
+    /// alone.
     pub fn poll_timeout(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Waiting { until, .. } => Some(*until),
@@ -198,16 +195,18 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// The answer to `AcquireListPermit`: the list budget has room for this list. Ignored when no permit is awaited.
+    /// The answer to `AcquireListPermit`: the list budget has room for this list. Ignored when no permit is
+    /// awaited.
     pub fn handle_list_permit(&mut self, at: Moment) {
         if matches!(self.phase, Phase::AwaitingPermit) {
             self.open_listing(at);
         }
     }
 
-    /// Whether a permit of the list budget is awaited, or in use: from `AcquireListPermit` until the list or watch-list
-    /// is whole or has failed. That includes all pages, and lists that start over without a wait. Once it is false, the
-    /// caller gives the permit back: at the latest when no effect is left, and before a `Deliver`.
+    /// Whether a permit of the list budget is awaited, or in use: from `AcquireListPermit` until the list or
+    /// watch-list is whole or has failed. That includes all pages, and lists that start over without a wait.
+    /// Once it is false, the caller gives the permit back: at the latest when no effect is left, and before a
+    /// `Deliver`.
     pub fn needs_list_permit(&self) -> bool {
         matches!(self.phase, Phase::AwaitingPermit | Phase::Listing(_) | Phase::InitialEvents(_))
     }
@@ -222,8 +221,8 @@ impl<S> ListWatchMachine<S> {
         self.list_end(result, at);
     }
 
-    /// Parts of a watch, in the order of the stream. The first vector of every stream is empty: it says that the
-    /// response head has arrived. Parts that come after the stream's `Close` are ignored.
+    /// Parts of a watch, in the order of the stream. The first vector of every stream is empty: it says that
+    /// the response head has arrived. Parts that come after the stream's `Close` are ignored.
     pub fn handle_watch_parts(&mut self, stream: StreamId, parts: Vec<WatchPart<S>>, at: Moment) {
         self.gather_rest();
         match self.role_of(stream) {
@@ -237,8 +236,8 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// A watch has ended by itself: `Ok` if it ended cleanly, else the error that refused, cut or failed it. The end of
-    /// a stream after its `Close` is ignored.
+    /// A watch has ended by itself: `Ok` if it ended cleanly, else the error that refused, cut or failed it.
+    /// The end of a stream after its `Close` is ignored.
     pub fn handle_watch_end(&mut self, stream: StreamId, result: Result<(), ListWatchError>, at: Moment) {
         self.gather_rest();
         match self.role_of(stream) {
@@ -254,8 +253,8 @@ impl<S> ListWatchMachine<S> {
         self.version_answered(answer, at);
     }
 
-    /// Whether the session should read that stream: false for a stream that is not open, and while the rewind question
-    /// is open, since parts of the stream are delivered only after its answer.
+    /// Whether the session should read that stream: false for a stream that is not open, and while the rewind
+    /// question is open, since parts of the stream are delivered only after its answer.
     pub fn wants_watch_input(&self, stream: StreamId) -> bool {
         match (&self.phase, self.role_of(stream)) {
             (_, StreamRole::Closed) => false,
@@ -274,7 +273,8 @@ impl<S> ListWatchMachine<S> {
         &self.counters
     }
 
-    /// The newest version delivered, or the version that the machine resumed from if nothing was delivered yet.
+    /// The newest version delivered, or the version that the machine resumed from if nothing was delivered
+    /// yet.
     pub fn resource_version(&self) -> Option<&ResourceVersion> {
         self.newest.as_ref()
     }
@@ -289,7 +289,6 @@ impl<S> ListWatchMachine<S> {
         self.last_frame_at
     }
 
-    /// The role of a stream in this phase.
     fn role_of(&self, stream: StreamId) -> StreamRole {
         match &self.phase {
             Phase::InitialEvents(initial) if initial.stream.id == stream => StreamRole::Initial,

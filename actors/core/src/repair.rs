@@ -1,17 +1,11 @@
-//! The schedule of GETs for undecodable objects: objects whose body could not be decoded.
+//! The schedule of GETs for undecodable objects of one source. Invariants:
+//! 1. A key is requested only while it is undecodable: until a version that decodes, a deletion, or a list
+//!    without it.
+//! 2. The first GET comes 1 to 2 min after the key became undecodable. The next gaps are drawn from d to 2d,
+//!    where d doubles from 1 to 5 min. Newer undecodable versions do not bring a GET forward.
+//! 3. An answer does not count if it is older than what the watch has brought, or if a list came since.
 //!
-//! Answers "which undecodable object is asked for by GET next, when, and does its answer still count?" for one source.
-//! The schedule sends nothing: the reflector's session sends the GET and puts an answer that counts into the queue; the
-//! store checks it again. Invariants:
-//! 1. A key is asked for only while it is undecodable. A version that decodes, a deletion, or a list without the key
-//!    ends that.
-//! 2. The first GET for a key comes 1 to 2 min after it became undecodable. The next gaps are drawn from d to 2d, where
-//!    d doubles from 1 to 5 min. Newer versions of the key that cannot be decoded do not bring a GET forward.
-//! 3. One GET is open at a time, and two begin at least [`SPACING`] apart, for any number of keys that are due.
-//! 4. An answer does not count if it is older than what the watch has brought by then, or if a list came meanwhile.
-//!
-//! Bounds: one entry for each undecodable key. A list is processed in slices, since all of its objects may be
-//! undecodable. Read next: `indexer/parts.rs`, what a fetched object changes.
+//! A list is processed in slices, because all of its objects may be undecodable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,16 +15,15 @@ use crate::delta::{Replacement, Undecodable, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::reflector::Moment;
 
-/// The waits before each question for one key: 1 to 2 min, then up to 5 to 10 min.
 const GAPS: BackoffPolicy = BackoffPolicy { base: Duration::from_secs(60), cap: Duration::from_secs(300) };
 
 /// The least time from the start of one GET to the start of the next.
 pub const SPACING: Duration = Duration::from_secs(1);
 
-/// Spreads keys that became undecodable at the same time: two keys in a row differ by this part of a gap.
+/// Spreads keys that became undecodable at the same time.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 
-/// The undecodable objects of one source, and when each is asked for.
+/// The undecodable objects of one source, and when each is requested.
 ///
 /// ```
 /// # use informer_core::delta::{Undecodable, WatchPart};
@@ -48,18 +41,17 @@ const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 #[derive(Debug, Default)]
 pub struct RepairSchedule {
     keys: BTreeMap<ObjectKey, Broken>,
-    /// The keys in the order in which they are due, but for the one that is being asked for.
+    /// By due time, without the key of the open GET.
     turns: BTreeSet<(Duration, ObjectKey)>,
     asked: Option<ObjectKey>,
     /// No GET before this.
     pause_until: Duration,
-    /// How many random numbers were drawn; makes each key's number differ from the one before.
+    /// Makes the random number of each key differ from the one before.
     draws: u32,
-    /// The list that is being processed.
     intake: Option<Intake>,
 }
 
-/// A list that is being processed: what was undecodable before it, and how much of it has been processed.
+/// What was undecodable before a list, and how far the list is processed.
 #[derive(Debug)]
 struct Intake {
     before: BTreeMap<ObjectKey, Broken>,
@@ -67,10 +59,8 @@ struct Intake {
     taken: usize,
 }
 
-/// One undecodable key.
 #[derive(Debug)]
 struct Broken {
-    /// Its newest version that could not be read.
     version: ResourceVersion,
     due: Duration,
     gaps: Backoff,
@@ -112,8 +102,8 @@ impl RepairSchedule {
     /// This list replaces all that was known before: only its undecodable keys are kept. Keys that were
     /// undecodable before keep their due time. A GET that is still open is cancelled: the caller drops it.
     ///
-    /// Processes at most `budget` keys (at least one). Call it with the same list until it gives true, before any other
-    /// method.
+    /// Processes at most `budget` keys (at least one). Call it with the same list until it returns true,
+    /// before any other method.
     pub fn observe_replace<S>(&mut self, replacement: &Replacement<S>, budget: usize, at: Moment) -> bool {
         let mut intake = self.intake.take().unwrap_or_else(|| {
             self.postpone_asked(at);
@@ -138,7 +128,7 @@ impl RepairSchedule {
         self.asked.is_none().then_some((*due).max(self.pause_until))
     }
 
-    /// The key to ask for now, if one is due and no GET is open.
+    /// The key to request now, if one is due and no GET is open.
     pub fn handle_timeout(&mut self, at: Moment) -> Option<ObjectKey> {
         self.poll_timeout().filter(|due| *due <= at.now)?;
         let (_, key) = self.turns.pop_first()?;
@@ -147,8 +137,9 @@ impl RepairSchedule {
         Some(key)
     }
 
-    /// The answer to the open GET; gives the object back if it counts. `found` is `None` if there is no such object, or
-    /// if it cannot be decoded: the key is asked for again, since only the watch or a list proves that it is gone.
+    /// The answer to the open GET; returns the object if it counts. `found` is `None` if there is no such
+    /// object, or if it cannot be decoded: the key is requested again, since only the watch or a list proves
+    /// that it is gone.
     pub fn handle_answer<S>(&mut self, found: Option<Object<S>>, at: Moment) -> Option<Object<S>> {
         let key = self.asked.clone()?;
         let counts = |object: &Object<S>| {
@@ -176,7 +167,7 @@ impl RepairSchedule {
         self.keys.insert(undecodable.key.clone(), Broken { version: undecodable.version.clone(), due, gaps });
     }
 
-    /// This key is undecodable in a list; `known` is its entry from before the list.
+    /// `known` is the key's entry from before the list.
     fn observe_again(&mut self, known: Option<Broken>, undecodable: &Undecodable, at: Moment) {
         let Some(known) = known else { return self.observe_undecodable(undecodable, at) };
         self.turns.insert((known.due, undecodable.key.clone()));
@@ -195,7 +186,6 @@ impl RepairSchedule {
         }
     }
 
-    /// Closes the open GET; if its key is still undecodable, it is due again after the next gap.
     fn postpone_asked(&mut self, at: Moment) {
         let Some(key) = self.asked.take() else { return };
         let chance = self.draw(at);
@@ -205,7 +195,6 @@ impl RepairSchedule {
         }
     }
 
-    /// A random number that differs from draw to draw, also within one call.
     fn draw(&mut self, at: Moment) -> f64 {
         self.draws = self.draws.wrapping_add(1);
         (at.chance + f64::from(self.draws - 1) * GOLDEN_RATIO).fract()

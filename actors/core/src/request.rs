@@ -1,16 +1,13 @@
-//! What a reflector asks of its source: one value per request.
-//!
-//! Answers "which list or watch?", and not how it is sent. [`crate::reflector`] makes these values; a `ListWatch`
-//! turns each into one request. Invariants:
+//! What a reflector requests from its source: one value per request. Invariants:
 //! 1. A page after the first carries a token and no version: the token names the version.
-//! 2. A watch with initial events asks for `NotOlderThan` its version (`""` the first time).
+//! 2. A watch with initial events requests `NotOlderThan` its version (`""` the first time).
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::meta::ResourceVersion;
 
-/// The version that a request asks for.
+/// The version of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskedVersion {
@@ -23,7 +20,7 @@ pub enum AskedVersion {
 }
 
 impl AskedVersion {
-    /// The version asked for, if it is a live one.
+    /// The requested version, if it is a live one.
     pub fn version(&self) -> Option<&ResourceVersion> {
         match self {
             Self::From(version) => Some(version),

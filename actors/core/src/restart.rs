@@ -1,13 +1,7 @@
-//! The supervisor's decision: what follows when an actor ends.
-//!
-//! Answers "restart it, restart its group, give up, or is it done?" as a pure function of the exit, the role and
-//! the history. The supervisor actor carries the decision out. A role is data: the owner of the children says what
-//! follows when one of them fails. Invariants:
-//! 1. An actor that was asked to stop, or has finished its work, is never restarted.
-//! 2. A child whose role says [`OnFailure::GiveUp`] is never restarted.
-//! 3. After `limit` restarts within `window` the next failure gives up, and the history stays given up. A child that is
-//!    revived, or added again after its removal, gets a new history.
-//! 4. Each restart waits. The waits grow until the actor has run for a whole `window` without a failure.
+//! The supervisor's decision when an actor ends, and the watchdog's about stalls. Invariants:
+//! 1. After `limit` restarts within `window` the next failure gives up, for good. A child that is revived, or
+//!    added again after its removal, gets a new history.
+//! 2. Each restart waits. The waits grow until the actor has run for a whole `window` without a failure.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,8 +30,8 @@ pub enum Exit {
 pub enum OnFailure {
     /// It is restarted alone, within the limits of the policy.
     RestartAlone,
-    /// Every child that follows the group is restarted with it, since their states belong together: none may keep what
-    /// another has lost. The group has one history.
+    /// Every child that follows the group is restarted with it, since their states belong together: none may
+    /// keep what another has lost. The group has one history.
     RestartGroup,
     /// It is never restarted: nothing could restore the state that is lost with it.
     GiveUp,
@@ -50,8 +44,8 @@ pub struct Role {
     pub on_failure: OnFailure,
     /// Whether it is restarted whenever the group is.
     pub follows_group: bool,
-    /// Whether its owner is notified of its restarts and when it is given up. Waiting for the end of one child works
-    /// in any case.
+    /// Whether its owner is notified of its restarts and when it is given up. Waiting for the end of one
+    /// child works in any case.
     pub tells_owner: bool,
 }
 
@@ -59,7 +53,7 @@ pub struct Role {
 /// `Duration::MAX` restarts are counted for ever, with a `window` of zero none is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartPolicy {
-    /// So many restarts within `window` are tolerated. Default 5.
+    /// This many restarts within `window` are tolerated. Default 5.
     pub limit: u32,
     /// The time in which restarts are counted. Default 10 minutes.
     pub window: Duration,
@@ -77,12 +71,12 @@ impl Default for RestartPolicy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a supervisor that knows not each verdict is wrong")]
 pub enum RestartVerdict {
-    /// Build it anew after this wait.
+    /// Build it again after this wait.
     Restart {
         /// How long to wait first.
         after: Duration,
     },
-    /// Build the whole group anew, in a new epoch, after this wait.
+    /// Build the whole group again, in a new epoch, after this wait.
     RestartGroup {
         /// How long to wait first.
         after: Duration,
@@ -101,7 +95,7 @@ pub enum RestartVerdict {
 pub struct RestartHistory {
     policy: RestartPolicy,
     backoff: Backoff,
-    /// When the restarts of the last `window` were decided, oldest first; at most `limit` entries.
+    /// Those of the last `window`; at most `limit`.
     recent: VecDeque<Duration>,
     restarts: u32,
     gave_up: Option<Arc<str>>,
@@ -163,17 +157,12 @@ impl RestartHistory {
     }
 }
 
-// Stall detection: the rule behind "the arbiter runs, but the pipeline makes no progress".
-//
-// Decided from samples that the watchdog takes. It counts turns of the thread and not seconds: a thread that is
-// blocked, or a process that was stopped, does not turn, so neither is reported as a stall. Invariants:
-// 1. Without work there is no stall: a silent source or a pipeline that has done everything may rest for ever.
-// 2. Any progress restarts the count: a long list that advances by slices is not a stall.
-// 3. A stall is reported at the [`TURNS`]th turn without progress, and ends with the first progress.
-//
-// Inputs → effects: [`Sample`] → since when it stalls, if it does.
+// Stalls are counted in turns of the thread, not in seconds: a thread that is blocked, or a process that was
+// stopped, does not turn, so neither is reported. Without work there is no stall; any progress restarts the
+// count.
 
-/// So many turns of the thread with work and without progress are a stall. The thread shows at most one turn a second.
+/// This many turns of the thread with work and without progress are a stall. The thread shows at most one
+/// turn a second.
 pub const TURNS: u32 = 10;
 
 /// The state of a pipeline at one moment, as the watchdog reads it.
@@ -203,7 +192,7 @@ impl StallWatch {
         Self { done: 0, turn: 0, turns: 0, since: Duration::ZERO }
     }
 
-    /// Takes the next sample. Gives since when nothing was done, if that is a stall.
+    /// Takes the next sample. Returns since when nothing was done, if that is a stall.
     ///
     /// ```
     /// # use informer_core::restart::{Sample, StallWatch, TURNS};
@@ -237,7 +226,8 @@ mod stall_tests {
 
     use super::{Sample, StallWatch, TURNS};
 
-    /// Looks once a second at `(has_work, done, turn)` and gives the seconds at which it saw a stall, with its since.
+    /// Looks once a second at `(has_work, done, turn)` and gives the seconds at which it saw a stall, with
+    /// its since.
     fn stalls(samples: impl IntoIterator<Item = (bool, u64, u64)>) -> Vec<(u64, u64)> {
         let mut watch = StallWatch::new();
         let seen = samples.into_iter().zip(1..).filter_map(|((has_work, done, turn), second)| {

@@ -1,13 +1,7 @@
-//! The resync clock: when each subscription of an informer is due for a resync, each with its own period.
-//!
-//! Answers "which subscriptions are due now, and when is the next one?"; `listener.rs` makes the events of a resync.
-//! The caller passes the time as a [`Duration`] since the start of the runtime. Invariants:
-//! 1. Each subscription is due at its start plus whole multiples of its own period, however late the clock is read.
+//! The resync clock: when each subscription is due for a resync. Invariants:
+//! 1. Each subscription is due at its start plus whole multiples of its own period, however late the clock is
+//!    read.
 //! 2. Missed times are skipped: a delay of ten periods makes one resync, not ten.
-//! 3. No period is shorter than [`MIN_PERIOD`].
-//!
-//! Cost: logarithmic in the number of subscriptions that resync, nothing for those that do not.
-//! Read next: `delta_fifo.rs`, where a Resync keeps its place among the changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -31,7 +25,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// The first whole multiple of the period after `now`; `None` if time ends before it.
+    /// The next due time after `now`; `None` if time ends before it.
     fn after(self, now: Duration) -> Option<Self> {
         let late = now.saturating_sub(self.due);
         let into_period = whole_nanos(late.as_nanos() % self.period.as_nanos());
@@ -46,15 +40,15 @@ impl ResyncClock {
         Self::default()
     }
 
-    /// Makes `id` due every `period` from `now` on, first one period from now; replaces what it had asked before.
-    /// A period below [`MIN_PERIOD`] becomes that.
+    /// Makes `id` due every `period` from `now` on, first one period from now; replaces what it had asked
+    /// before. A period below [`MIN_PERIOD`] becomes that.
     pub fn schedule(&mut self, id: ListenerId, period: Duration, now: Duration) {
         self.cancel(id);
         let period = period.max(MIN_PERIOD);
         self.insert(id, Schedule { period, due: now.saturating_add(period) });
     }
 
-    /// `id` is due no more; nothing happens if it never was.
+    /// `id` is not due any more; nothing happens if it never was.
     pub fn cancel(&mut self, id: ListenerId) {
         if let Some(schedule) = self.schedules.remove(&id) {
             self.by_time.remove(&(schedule.due, id));
@@ -85,7 +79,6 @@ impl ResyncClock {
     }
 }
 
-/// A duration of so many nanoseconds, for numbers that came from a duration.
 fn whole_nanos(nanos: u128) -> Duration {
     const SECOND: u128 = 1_000_000_000;
     let seconds = u64::try_from(nanos / SECOND).unwrap_or(u64::MAX);

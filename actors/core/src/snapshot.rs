@@ -1,13 +1,7 @@
-//! A snapshot: the published, immutable state of an informer at one moment.
-//!
-//! Answers "which objects are there?" for any number of readers at once: one object, one namespace, one index value,
-//! all objects, and what differs from another snapshot. `indexer.rs` makes new frames. Invariants:
-//! 1. A snapshot is immutable: all reads from it, at any time, agree with each other.
-//! 2. Objects come in key order: those without namespace first, then namespace by namespace, name by name.
-//! 3. Two snapshots share what did not change between them; an unchanged object is the same allocation in both.
-//! 4. No public type shows the persistent map below it (`tree.rs`).
-//!
-//! Read next: `snapshot/diff.rs`, what differs; `indexer.rs`, the only writer.
+//! A snapshot: the published, immutable state of an informer at one moment. Invariants:
+//! 1. Two snapshots share what did not change between them; an unchanged object is the same allocation in
+//!    both.
+//! 2. No public type shows the persistent map below it (`tree.rs`).
 
 use std::sync::Arc;
 
@@ -38,8 +32,8 @@ mod versions;
 
 /// All objects of an informer at one moment, with the version of each source and the indices.
 ///
-/// Cloning copies one pointer, and no method blocks. A kept snapshot does not delay the informer, but keeps its objects
-/// in memory.
+/// Cloning copies one pointer, and no method blocks. A kept snapshot does not delay the informer, but keeps
+/// its objects in memory.
 pub struct Snapshot<S>(Arc<Kept<S>>);
 
 /// A namespace that has objects.
@@ -54,16 +48,17 @@ pub struct Namespace<'a> {
     pub objects: usize,
 }
 
-/// What a snapshot points to, for a cell that publishes snapshots by exchanging one pointer: [`Snapshot::into_kept`].
+/// What a snapshot points to, for a cell that publishes snapshots by exchanging one pointer:
+/// [`Snapshot::into_kept`].
 pub struct Kept<S>(OffArbiter<Frame<S>>);
 
 impl<S> Kept<S> {
-    /// The object of this key, as [`Snapshot::get`] gives it.
+    /// The object of this key, as [`Snapshot::get`] returns it.
     pub fn get(&self, key: &ObjectKey) -> Option<&Object<S>> {
         self.0.get(key)
     }
 
-    /// The object of this name, as [`Snapshot::named`] gives it.
+    /// The object of this name, as [`Snapshot::named`] returns it.
     pub fn named(
         &self,
         cluster: Option<&ClusterName>,
@@ -87,8 +82,8 @@ impl<S> Snapshot<S> {
         Self::publish(frame)
     }
 
-    /// The same snapshot, which is freed by `release` instead of where its last handle is dropped. So is every snapshot
-    /// that the store makes from it.
+    /// The same snapshot, which is freed by `release` instead of where its last handle is dropped. So is
+    /// every snapshot that the store makes from it.
     #[must_use]
     pub fn releasing_to(self, release: Arc<dyn Release>) -> Self
     where
@@ -101,7 +96,7 @@ impl<S> Snapshot<S> {
         Self(Arc::new(Kept(OffArbiter::in_place(frame))))
     }
 
-    /// A snapshot of another frame, which is freed like this one.
+    /// A snapshot of another frame, freed like this one.
     pub(crate) fn with(&self, frame: Frame<S>) -> Self {
         Self(Arc::new(Kept(self.0.0.freeing().keep(frame))))
     }
@@ -121,8 +116,8 @@ impl<S> Snapshot<S> {
         self.frame().objects().rewinds()
     }
 
-    /// The same snapshot with other states of these keys, `None` for none. Of the indices it has those whose functions are
-    /// given; a function that fails leaves its object out.
+    /// The same snapshot with other states of these keys, `None` for none. Of the indices it has those whose
+    /// functions are given; a function that fails leaves its object out.
     #[doc(hidden)]
     #[must_use]
     pub fn with_states<'a>(
@@ -164,13 +159,14 @@ impl<S> Snapshot<S> {
         self.frame().objects().wire_bytes()
     }
 
-    /// Says roughly how many bytes are freed with its last handle: those of objects that no newer snapshot holds. O(1).
+    /// Says roughly how many bytes are freed with its last handle: those of objects that no newer snapshot
+    /// holds. O(1).
     pub fn weigh(&self, bytes: usize) {
         self.0.0.weigh(bytes);
     }
 
-    /// Notes that no newer snapshot shares its objects: the drop of its last handle hands all of them over to be freed,
-    /// and as many bytes as [`Self::wire_bytes`] says. O(1).
+    /// Notes that no newer snapshot shares its objects: the drop of its last handle hands all of them over to
+    /// be freed, and as many bytes as [`Self::wire_bytes`] says. O(1).
     pub fn weigh_whole(&self) {
         self.0.0.weigh(self.wire_bytes());
     }
@@ -185,8 +181,8 @@ impl<S> Snapshot<S> {
         self.0.get(key)
     }
 
-    /// The object of this name, with the cluster and the namespace if it has them. O(log n), allocates nothing, not
-    /// even a key.
+    /// The object of this name, with the cluster and the namespace if it has them. O(log n), allocates
+    /// nothing, not even a key.
     pub fn named(
         &self,
         cluster: Option<&ClusterName>,
@@ -211,9 +207,9 @@ impl<S> Snapshot<S> {
         self.iter().map(Object::key)
     }
 
-    /// The namespaces that have objects, in order, each with the number of its objects; in an informer of several
-    /// clusters, each namespace of each cluster. Objects without a namespace come as one entry without a name. Visits no
-    /// object.
+    /// The namespaces that have objects, in order, each with the number of its objects; in an informer of
+    /// several clusters, each namespace of each cluster. Objects without a namespace come as one entry
+    /// without a name. Visits no object.
     pub fn namespaces(&self) -> impl Iterator<Item = Namespace<'_>> {
         self.frame().objects().scopes().iter().map(|scope| {
             let (cluster, name) = scope.key().scope();
@@ -226,8 +222,8 @@ impl<S> Snapshot<S> {
         self.frame().objects().namespace(namespace)
     }
 
-    /// The objects of a cluster in key order; visits no other. Empty in an informer of one cluster, whose keys have no
-    /// cluster name.
+    /// The objects of a cluster in key order; visits no other. Empty in an informer of one cluster, whose
+    /// keys have no cluster name.
     pub fn cluster<'a>(&'a self, cluster: &ClusterName) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
         self.frame().objects().in_cluster(cluster)
     }
@@ -303,19 +299,20 @@ impl<S> Snapshot<S> {
         self.frame().indices().iter().map(|index| &**index.name())
     }
 
-    /// The version that a source had reached: everything up to it is applied. `None` before its first part or list.
+    /// The version that a source had reached: everything up to it is applied. `None` before its first part or
+    /// list.
     pub fn version(&self, source: &SourceId) -> Option<&ResourceVersion> {
         self.frame().version(source)
     }
 
-    /// The newest version of a source of which any part is applied. With the queue order `PerKey` it may be ahead of
-    /// [`Self::version`], up to which *all* parts are applied; with `InOrder` both are the same.
+    /// The newest version of a source of which any part is applied. With the queue order `PerKey` it may be
+    /// ahead of [`Self::version`], up to which *all* parts are applied; with `InOrder` both are the same.
     pub fn newest_version(&self, source: &SourceId) -> Option<&ResourceVersion> {
         self.frame().newest(source)
     }
 
-    /// The version that this source has yet to reach, until which others have told what it will bring. `None` but for a
-    /// while after a source has taken over from another.
+    /// The version that this source has yet to reach: others have told before what it will bring up to there.
+    /// `None`, except for a while after a source has taken over from another.
     pub fn awaited_version(&self, source: &SourceId) -> Option<&ResourceVersion> {
         self.frame().behind().get(source).map(|behind| &behind.until)
     }
@@ -325,8 +322,8 @@ impl<S> Snapshot<S> {
         self.frame().versions()
     }
 
-    /// The objects whose newest version could not be decoded, in key order. [`Self::get`] gives the last version that
-    /// decoded, if there is one.
+    /// The objects whose newest version could not be decoded, in key order. [`Self::get`] returns the last
+    /// version that decoded, if there is one.
     pub fn undecodable(&self) -> impl Iterator<Item = &Undecodable> {
         self.frame().undecodable().values().map(UndecodableEntry::object)
     }
@@ -348,16 +345,16 @@ impl<S> Snapshot<S> {
 
     /// The differences from `self` to `newer`, in key order, lazily.
     ///
-    /// A new life of a key is a deletion, then an addition. Equal life and version is not a difference, unless the
-    /// source was rewound in between. Parts of the map that both share are skipped, so the cost depends on the changes
-    /// between them and not on their size.
+    /// A new life of a key is a deletion, then an addition. Equal life and version is not a difference,
+    /// unless the source was rewound in between. Parts of the map that both share are skipped, so the cost
+    /// depends on the changes between them and not on their size.
     pub fn diff<'a>(&'a self, newer: &'a Self) -> impl Iterator<Item = Difference<S>> + use<'a, S> {
         diff::differences(self, newer)
     }
 }
 
 impl<S> Snapshot<S> {
-    /// Whether nothing differs but objects that pass. Allocates nothing.
+    /// Whether only objects that pass differ. Allocates nothing.
     pub(crate) fn differs_only_in(&self, newer: &Self, passes: impl Fn(&ObjectKey) -> bool) -> bool {
         let mut all_pass = true;
         diff::for_each(self, newer, |difference| all_pass &= passes(difference.key()));

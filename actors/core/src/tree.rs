@@ -1,14 +1,10 @@
-//! A persistent sorted map: items by name, in nodes that two versions of the map share until one of them changes.
+//! A persistent sorted map: a B+ tree whose versions share nodes until one of them changes.
 //!
-//! Answers "where is this name, and what is the map with this item in it?" for the objects of a namespace and for
-//! namespaces. It is a B+ tree: items are in leaves, and all leaves have the same depth. A clone of the map is one
-//! pointer. A change copies the shared nodes on the path to its leaf. Invariants:
-//! 1. Items are in the order of their names, each name once. No node is empty, and none has more than [`MOST`] entries.
-//! 2. The name of a branch, except the first of a node, is above all names to its left, and not above the first name to
-//!    its right.
-//! 3. A node's sources include those of its items: a walk for a source may skip a node that lacks it.
-//!
-//! Cost: a search is O(log n); a change copies at most [`MOST`] pointers for each level. Read next: `walk.rs`.
+//! A clone copies one pointer. A change copies the shared nodes on the path to its leaf. Invariants:
+//! 1. Names are unique and in order. No node is empty.
+//! 2. The name of a branch, except the first of a node, is above all names to its left, and not above the
+//!    first name to its right.
+//! 3. A node's sources include those of its items, so a walk for a source may skip a node that lacks it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,27 +16,24 @@ pub(crate) use map::{Key, SortedMap, SortedSet};
 mod map;
 pub(crate) mod walk;
 
-/// The most items of a leaf, and the most branches of an inner node. An update of a shared map copies a leaf, which
-/// counts a reference to every object in it; larger leaves would make single events expensive.
+/// The most entries of a node. Larger leaves would make single events expensive: an update of a shared map
+/// copies a leaf, and counts a reference to every object in it.
 const MOST: usize = 32;
 
-/// More levels than any map has: each level after the first at least doubles the number of items.
+/// More than any map has: each level after the first at least doubles the number of items.
 const LEVELS: usize = 16;
 
-/// A value that is stored under a name.
 pub(crate) trait Item: Clone {
     type Name: Clone;
-    /// What a name is searched by.
     type Query<'q>: Copy;
 
     fn name(&self) -> &Self::Name;
 
     fn order(name: &Self::Name, query: Self::Query<'_>) -> Ordering;
 
-    /// The order of two items.
     fn compare(one: &Self, other: &Self) -> Ordering;
 
-    /// The sources that hold it, or any object in it.
+    /// Of the item, or of any object in it.
     fn sources(&self) -> Sources;
 }
 
@@ -67,7 +60,7 @@ struct Branch<T: Item> {
     node: Arc<Node<T>>,
 }
 
-/// The position of a name in a tree, or where it would be inserted; valid until the tree changes.
+/// The position of a name, or of its insertion; valid until the tree changes.
 pub(crate) struct Path {
     at: [usize; LEVELS],
     is_found: bool,
@@ -92,7 +85,6 @@ impl<T: Item> Tree<T> {
         self.root.as_deref()
     }
 
-    /// Whether both share their root, so that nothing in them differs.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         match (&self.root, &other.root) {
             (Some(root), Some(other)) => Arc::ptr_eq(root, other),
@@ -113,7 +105,7 @@ impl<T: Item> Tree<T> {
         self.find_by(|other| T::order(other, name))
     }
 
-    /// The position of the name that this order says is equal to what is searched. It orders names as the tree does.
+    /// Finds the name for which `order` returns `Equal`. It must order names as the tree does.
     pub(crate) fn find_by(&self, order: impl Fn(&T::Name) -> Ordering) -> Path {
         let mut path = Path { at: [0; LEVELS], is_found: false };
         let mut next = self.root.as_ref();
@@ -136,7 +128,6 @@ impl<T: Item> Tree<T> {
         path
     }
 
-    /// The item that was found.
     pub(crate) fn item(&self, path: &Path) -> Option<&T> {
         let mut node = self.root.as_ref().filter(|_| path.is_found)?;
         for at in path.at {
@@ -148,7 +139,7 @@ impl<T: Item> Tree<T> {
         None
     }
 
-    /// The item that was found, to be replaced by an item of these sources.
+    /// The caller replaces it by an item of these sources.
     pub(crate) fn item_mut(&mut self, path: &Path, sources: Sources) -> Option<&mut T> {
         let mut node = Arc::make_mut(self.root.as_mut().filter(|_| path.is_found)?);
         for at in path.at {
@@ -161,7 +152,6 @@ impl<T: Item> Tree<T> {
         None
     }
 
-    /// Inserts an item where its name was searched and not found.
     pub(crate) fn insert_at(&mut self, path: &Path, item: T) {
         debug_assert!(!path.is_found, "an item is put in where there is none");
         self.len += 1;
@@ -177,7 +167,6 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    /// Removes the item that was found.
     pub(crate) fn remove_at(&mut self, path: &Path) -> Option<T> {
         let root = self.root.as_mut().filter(|_| path.is_found)?;
         let item = remove_from(root, &path.at);
@@ -194,7 +183,6 @@ impl<T: Item> Tree<T> {
     }
 }
 
-/// The branch in which a name is, or would be.
 fn branch_of<T: Item>(branches: &[Branch<T>], name: T::Query<'_>) -> usize {
     branch_by(branches, |other| T::order(other, name))
 }
@@ -203,7 +191,7 @@ fn branch_by<T: Item>(branches: &[Branch<T>], order: impl Fn(&T::Name) -> Orderi
     branches.get(1..).map_or(0, |later| later.partition_point(|branch| order(&branch.name).is_le()))
 }
 
-/// Inserts an item below a node; gives the new right neighbour of the node, if the node had to be split.
+/// Returns the node's new right neighbour if the node was split.
 fn insert_into<T: Item>(node: &mut Arc<Node<T>>, path: &[usize], item: T) -> Option<Branch<T>> {
     let (at, below) = path.split_first()?;
     let node = Arc::make_mut(node);
@@ -224,8 +212,8 @@ fn insert_into<T: Item>(node: &mut Arc<Node<T>>, path: &[usize], item: T) -> Opt
     }
 }
 
-/// Inserts an entry; gives the right part of the entries if there were too many. An entry at the end leaves the left
-/// part full, since the objects of a list come in order.
+/// Returns the right part of the entries if there were too many. An entry at the end leaves the left part
+/// full, because a list brings its objects in order.
 fn insert_or_split<E>(entries: &mut Vec<E>, at: usize, entry: E) -> Option<Vec<E>> {
     let put = |entries: &mut Vec<E>, at: usize, entry: E| {
         if entries.len() == entries.capacity() {
@@ -259,7 +247,7 @@ fn remove_from<T: Item>(node: &mut Arc<Node<T>>, path: &[usize]) -> T {
     }
 }
 
-/// Drops a branch that became empty, and joins one that became small with its neighbour if both fill one node.
+/// Joins a small branch with its neighbour if one node has room for both.
 fn join_small<T: Item>(branches: &mut Vec<Branch<T>>, at: usize) {
     let count = branches[at].node.len();
     if count == 0 {
@@ -310,14 +298,8 @@ impl<T: Item> Default for Tree<T> {
     }
 }
 
-// Sets of sources, one bit for each hash of a name (a small Bloom filter in 64 bits).
-//
-// A list visits the objects of its own source and not all objects. Invariants:
-// 1. A set contains every source that was added. It may seem to contain another one whose name has the same hash: that
-// costs a visit and does no harm.
-// 2. The hash depends on the name alone.
-
-/// A set of sources by a hash of their names: it may contain more than was added, and never less.
+/// A Bloom filter of 64 bits over names of sources. It may contain more than was added, which costs a walk
+/// one visit, and never less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sources(u64);
 
@@ -326,7 +308,7 @@ impl Sources {
     pub(crate) const ALL: Self = Self(u64::MAX);
 
     pub(crate) fn of(source: &SourceId) -> Self {
-        // FNV-1a, mixed once more so that names which end alike differ: the same bit in every map and every process.
+        // FNV-1a, mixed again because names that end alike must differ.
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = source.as_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
         Self(1 << ((hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))

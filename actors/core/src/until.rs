@@ -1,19 +1,15 @@
-//! What a wait for a condition has seen of its object, and what the condition is asked next.
-//!
-//! Answers "does the condition hold now?" for waits on one name, whatever brings its states: a watch or a cache.
-//! Invariants:
-//! 1. The condition is asked about each state that is new: the object in a version, or its absence. About the same state
-//!    it is asked once.
-//! 2. Another uid under the same name means that the object before was deleted: the condition is asked about the absence
-//!    first, also where no state showed it.
-//! 3. Before the first state nothing is known: an absence is a state like any other and has to be reported.
+//! What a wait for a condition has seen of its object. Invariants:
+//! 1. The condition is called once for each new state: the object in a version, or its absence.
+//! 2. Another uid under the same name means that the object before was deleted: the condition is called for
+//!    the absence first.
 
 use std::convert::Infallible;
 use std::fmt;
 
 use crate::meta::Uid;
 
-/// What a condition says: `true` where it holds. A condition that can fail says `Result<bool, E>`; an error ends the wait.
+/// What a condition says: `true` where it holds. A condition that can fail says `Result<bool, E>`; an error
+/// ends the wait.
 pub trait Verdict {
     /// Why the condition itself failed.
     type Error;
@@ -103,7 +99,7 @@ impl Seen {
         &self.last
     }
 
-    /// The object is in this state, or absent. `identity` gives its uid, if it has one, and its version.
+    /// The object is in this state, or absent. `identity` returns its uid, if it has one, and its version.
     ///
     /// # Errors
     /// That of the condition.

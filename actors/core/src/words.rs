@@ -1,9 +1,5 @@
-//! How durations and foreign texts are written in log lines and errors.
-//!
-//! Answers "how is this value written for people?": durations in one or two units, texts of servers, files and panics with
-//! bounded length. Where a text comes from is decided whether it may be shown at all. Invariants:
-//! 1. Equal values give equal text; nothing depends on a locale.
-//! 2. A shortened text has at most `most` characters and three dots; one on one line has no control character.
+//! How durations and foreign texts are written in log lines and errors. A text of a server, file or panic has
+//! bounded length; whether it may be shown is decided where it comes from.
 
 use std::any::Any;
 use std::fmt;
@@ -111,12 +107,10 @@ pub fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-// Implementations that `derive` cannot write.
-//
-// A derived implementation asks each parameter for the trait, although only the fields need it; and it shows every
-// field, also those that nobody wants to read.
+// A derived implementation requires the trait of each parameter, although only the fields need it, and shows
+// every field.
 
-/// `Debug` by the name of the type and some of its fields: `debug_as!([S] Type<S>, self, field = self.value)`.
+/// `Debug` by name and some fields: `debug_as!([S] Type<S>, self, field = self.value)`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_as {

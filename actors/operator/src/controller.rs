@@ -1,13 +1,8 @@
 //! Controllers: each key to which something happens is reconciled, once at a time, until it is in order.
 //!
-//! Answers "how do events become calls of a reconcile function?". Informers feed a work queue with keys; workers take
-//! them and call the function, which reads the cache and is given no event. Decisions are in
-//! `controller/machine.rs`. Invariants:
-//! 1. A key to which something happened is reconciled with a state that is at least as new, unless the controller ends
-//!    before. It is never reconciled twice at once.
-//! 2. A panic, an error or a reconcile that hangs affects its own key alone.
-//! 3. A key is not reconciled again before the caches have seen what its last reconcile wrote, within a bound.
-//! 4. What is held is bounded: keys in the queue, and what `controller/machine.rs` bounds. No object waits.
+//! Workers take keys from a queue and call the function, which reads the cache and gets no event. A key is
+//! reconciled with a state at least as new as what happened to it, never twice at once, and not before the
+//! caches have seen what its last reconcile wrote, within a bound.
 //!
 //! ```text
 //!  primary informer ──▶ Listener ──key──────────┐
@@ -15,7 +10,6 @@
 //!  triggers, streams, period ────────────keys───┘        ▲               │ Outcome, error, panic, time limit
 //!                                                        └── key ◀── caches have seen its writes
 //! ```
-//! Read next: `controller/builder.rs`, what is chosen; `controller/worker.rs`, one reconcile; `controller/feed.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,8 +57,8 @@ mod trigger;
 mod watched;
 mod worker;
 
-/// A running controller; the module's documentation describes it. Cloning copies a pointer; the last handle dropped
-/// shuts it down.
+/// A running controller; the module's documentation describes it. Cloning copies a pointer; the last handle
+/// dropped shuts it down.
 ///
 /// ```
 /// # #[cfg(feature = "testing")] {
@@ -97,7 +91,6 @@ mod worker;
 #[must_use = "a controller stops when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let controller = ..`"]
 pub struct Controller<S: Body>(Arc<Handle<S>>);
 
-/// What all handles share; its drop stops the controller.
 struct Handle<S: Body> {
     shared: Arc<Shared<S>>,
     feeds: Feeds,
@@ -120,7 +113,8 @@ impl<S: Body> Controller<S> {
         self.0.shared.watched.iter().map(|watched| watched.any_informer()).collect()
     }
 
-    /// This key is to be reconciled, also if it rests after a terminal error. Returns at once; refused after the stop.
+    /// Requests a reconcile of this key, also if it rests after a terminal error. Returns at once; refused
+    /// after the stop.
     pub fn trigger(&self, key: ObjectKey) -> Added {
         self.triggers().trigger(key)
     }
@@ -130,9 +124,10 @@ impl<S: Body> Controller<S> {
         Trigger::new(&self.0.shared)
     }
 
-    /// Takes nothing new, and waits until what waits is reconciled and what runs has ended. Retries and delayed keys are
-    /// discarded. Keys wait for nothing if the informers have never been synced, or this program is not the leader: they
-    /// are discarded, too. At the limit what runs goes on: [`Self::shut_down`] ends it.
+    /// Takes nothing new, and waits until what waits is reconciled and what runs has ended. Retries and
+    /// delayed keys are discarded. If the informers have never been synced, or this program is not the
+    /// leader, all keys that wait are discarded, too. At the limit what runs goes on: [`Self::shut_down`]
+    /// ends it.
     ///
     /// # Errors
     /// When the time is up, or the runtime has ended: what is left.
@@ -140,21 +135,21 @@ impl<S: Body> Controller<S> {
         self.0.shared.drain(&self.0.feeds, limit).await
     }
 
-    /// Takes nothing new, discards what waits, and tells what runs to end ([`Request::stopping`]); what still runs after
-    /// the grace is dropped. Returns at once; [`Self::ended`] waits.
+    /// Takes nothing new, discards what waits, and signals what runs to end ([`Request::stopping`]); what
+    /// still runs after the grace is dropped. Returns at once; [`Self::ended`] waits.
     pub fn shut_down(&self) {
         self.0.shared.shut_down(&self.0.feeds);
     }
 
-    /// Waits until nothing of it runs any more, which follows a drain or a shutdown: no worker, no reconcile, no wait for
-    /// a write and no stream of keys. A function has ended when its future is dropped, at the latest after the grace. An
-    /// actor has ended when it has answered and has dropped its [`Request`]: one that is stuck is waited for without a
-    /// limit, so give this wait one.
+    /// Waits until nothing of it runs any more, which follows a drain or a shutdown: no worker, no reconcile,
+    /// no wait for a write and no stream of keys. A function has ended when its future is dropped, at the
+    /// latest after the grace. An actor has ended when it has answered and has dropped its [`Request`]. An
+    /// actor that is stuck is waited for without a limit, so give this wait one.
     pub async fn ended(&self) {
         self.0.shared.end.ended().await;
     }
 
-    /// Is cancelled when it does not follow one of its informers any more.
+    /// Cancelled when it no longer follows one of its informers.
     pub(crate) fn lost(&self) -> CancellationToken {
         self.0.shared.lost.clone()
     }

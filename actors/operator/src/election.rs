@@ -1,15 +1,10 @@
 //! A leader election: of several replicas of a program, one works, as long as it renews its lease.
 //!
-//! Answers "does this process lead, until when, and why not?". One supervised actor on a thread of its own renews the lease,
-//! so that no list and no callback can delay it; `election/machine.rs` decides. The lease is reached through
-//! [`LeaseLock`] alone. Invariants:
-//! 1. What handles, terms and [`Validity`] say is checked against a clock that also runs while the machine is suspended,
-//!    at each call: also while the actor is stuck, and in the first instruction after the process was stopped.
-//! 2. A term that ends is over for good; the next one has another number, and begins when no work of the former one goes on.
-//! 3. After a shutdown, the drop of the last handle, or the end of the runtime nothing leads any more, and every wait ends,
-//!    also if the election's thread is blocked.
-//!
-//! Read next: `election/actor.rs`; `election/cell.rs`, what handles read; `election/machine.rs`.
+//! One supervised actor renews the lease on its own thread, so that no list and no callback delays it.
+//! Handles, terms and [`Validity`] read a clock at each call that also runs while the machine is suspended:
+//! the answer is true also while the actor is stuck or after the process was stopped. After a shutdown, the
+//! drop of the last handle, or the end of the runtime nothing leads and every wait ends, also if the thread
+//! is blocked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +45,7 @@ pub enum StartError {
         /// What is wrong.
         source: SettingsError,
     },
-    /// The system gives no thread.
+    /// The system has no thread.
     #[error("leader election {lease}: {source}")]
     Thread {
         /// The lease.
@@ -80,13 +75,14 @@ pub struct NotReleased {
     pub last_error: Option<Arc<str>>,
 }
 
-/// A liveness probe should fail: nothing of the election goes on, and a restart of the process helps. A server that does not
-/// answer is no such reason: the term was ended, and the next one begins when the server answers.
+/// A liveness probe should fail: nothing of the election goes on, and a restart of the process helps. A
+/// server that does not answer is no such reason: the term was ended, and the next one begins when the server
+/// answers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unhealthy {
-    /// The term is over, and the actor has not ended it: its thread is blocked. Nothing of a guarded client is sent, and
-    /// the leader's work was not told.
+    /// The term is over, and the actor has not ended it: its thread is blocked. A guarded client sends
+    /// nothing, and the leader's work does not know of the end.
     #[error(
         "leader election {lease} is stuck: its term was over {late:?} ago, and its actor has not ended it"
     )]
@@ -96,8 +92,8 @@ pub enum Unhealthy {
         /// The time since the end of the term.
         late: Duration,
     },
-    /// For more than ten minutes the process could have led, and work of its former term went on: it does not end, and as long
-    /// as it goes on the process does not lead.
+    /// For more than ten minutes the process could have led, but work of its former term has not ended. As
+    /// long as it goes on, the process does not lead.
     #[error(
         "leader election {lease}: work of its former term has kept this process from leading for {since:?}"
     )]
@@ -115,7 +111,8 @@ pub enum Unhealthy {
     },
 }
 
-/// A name for a candidate that no other has: the host's, and random digits. In simulation they come from the seed.
+/// A name for a candidate that no other has: the host's, and random digits. In simulation they come from the
+/// seed.
 ///
 /// ```
 /// # use informer_operator::election::unique_identity;
@@ -132,8 +129,8 @@ fn because(error: &Option<Arc<str>>) -> String {
     error.as_deref().map(|error| format!(": {error}")).unwrap_or_default()
 }
 
-/// A candidate of an election. Cloning is cheap. When the last handle is dropped, a term ends at once and the lease is
-/// left to run out; [`Self::shutdown`] gives it back.
+/// A candidate of an election. Cloning is cheap. When the last handle is dropped, a term ends at once and the
+/// lease is left to run out; [`Self::shutdown`] gives it back.
 #[derive(Clone)]
 pub struct Election {
     cell: Arc<Cell>,
@@ -142,8 +139,8 @@ pub struct Election {
 }
 
 impl Election {
-    /// Starts a candidate for the lease of this name, on a thread of its own. `lock` is called there, and again after a
-    /// panic of the actor.
+    /// Starts a candidate for the lease of this name, on a thread of its own. `lock` is called there, and
+    /// again after a panic of the actor.
     ///
     /// # Errors
     /// When the settings do not fit together, or the system has no thread.
@@ -171,7 +168,8 @@ impl Election {
         start::declare(runtime, lease.into(), settings, lock)
     }
 
-    /// A declared candidate takes part from here on. Changes nothing for one that does already. Does not block.
+    /// A declared candidate takes part from here on. Changes nothing for one that does already. Does not
+    /// block.
     pub fn begin(&self) {
         if self.cell.set_begun() {
             #[expect(clippy::disallowed_methods, reason = "one message in the life of an election")]
@@ -184,9 +182,9 @@ impl Election {
         self.fence().is_some()
     }
 
-    /// The fencing number of the term that lasts now: the transitions of the lease. As long as nobody deletes the lease,
-    /// each term has a greater one than all terms before, of any candidate. `None` if this process does not lead. Cheap,
-    /// does not block.
+    /// The fencing number of the term that lasts now: the transitions of the lease. As long as nobody deletes
+    /// the lease, each term has a greater one than all terms before, of any candidate. `None` if this process
+    /// does not lead. Cheap, does not block.
     pub fn fence(&self) -> Option<u64> {
         self.cell.leading().map(|leading| leading.fence)
     }
@@ -208,8 +206,8 @@ impl Election {
         }
     }
 
-    /// Waits until it was known once who leads: the server has answered that another one holds the lease, or has taken a write
-    /// of it by this process.
+    /// Waits until it was known once who leads: the server has answered that another one holds the lease, or
+    /// has accepted a write of it by this process.
     ///
     /// # Errors
     /// When the election ends before, as [`Self::acquired`].
@@ -237,15 +235,15 @@ impl Election {
         }
     }
 
-    /// What is asked before each request of a leader. It keeps no thread and no lease alive.
+    /// What must be checked before each request of a leader. It keeps no thread and no lease alive.
     pub fn validity(&self) -> Validity {
         Validity::of_any_term(Arc::clone(&self.cell))
     }
 
-    /// Whether a liveness probe may say that all is well: not if the election has ended without a shutdown, not if work of a
-    /// former term has kept this process from leading for more than ten minutes, and not if the lease of a term ran out more
-    /// than `tolerance` ago and the actor has still not ended that term. After a suspension of the machine it may take the actor
-    /// one renew deadline to notice. Cheap, does not block.
+    /// Whether a liveness probe may report success. Fails if the election has ended without a shutdown, if
+    /// work of a former term has kept this process from leading for more than ten minutes, or if the lease of
+    /// a term ran out more than `tolerance` ago and the actor has still not ended that term. After a
+    /// suspension of the machine the actor may take one renew deadline to notice. Cheap, does not block.
     ///
     /// # Errors
     /// What is wrong.
@@ -258,16 +256,16 @@ impl Election {
         self.cell.status()
     }
 
-    /// Ends the term at once, gives the lease back so that others need not wait, and ends the election, for at most
-    /// `limit`. Stop the leader's work before: from here on nothing of it may begin, and what is under way may land after
-    /// another has begun to lead.
+    /// Ends the term at once, gives the lease back so that others need not wait, and ends the election, for
+    /// at most `limit`. Stop the leader's work before: from here on nothing of it may begin, and what is
+    /// under way may land after another has begun to lead.
     ///
     /// # Errors
     /// When the lease was held and could not be given back in time. The election has ended all the same.
     pub async fn shutdown(&self, limit: Duration) -> Result<(), NotReleased> {
         self.cell.begin_end();
         let asked = async {
-            // The question fails if the actor dies over it: then the next one finds out by the cell.
+            // The request fails if the actor dies; the next actor reads the end from the cell.
             tokio::select! {
                 biased;
                 () = self.cell.over() => return,
@@ -284,8 +282,9 @@ impl Election {
         }
     }
 
-    /// Ends the term and the election at once, without a word to the server: others wait until the lease has run out. The
-    /// drop of the last handle does the same. Does not block, and does not wait for the actor.
+    /// Ends the term and the election at once, without a request to the server: others wait until the lease
+    /// has run out. The drop of the last handle does the same. Does not block, and does not wait for the
+    /// actor.
     pub fn abandon(&self) {
         self.cell.stop.cancel();
     }

@@ -1,14 +1,9 @@
-//! A recorder of events: what a program says about objects, sent by one supervised actor through an [`EventSink`].
+//! A recorder of events: what a program says about objects, sent by one supervised actor through an
+//! [`EventSink`].
 //!
-//! Answers "how is an event given away without waiting, and how does a program learn what became of it?". A handle
-//! changes the content directly; the actor sends. What is sent is decided by `events/machine.rs`. Invariants:
-//! 1. [`EventRecorder::emit`] waits for nothing, whatever the server does. What is held is bounded.
-//! 2. An event that was accepted is sent, dropped for a counted reason, or named by a flush that did not succeed; also
-//!    if the actor dies in between.
-//! 3. Every wait ends when the recorder does: with its runtime, or when its actor is given up.
-//! 4. When the last handle is dropped, what waits is still sent; then the actor ends.
-//!
-//! Read next: `events/actor.rs`; `events/machine.rs`, which decides.
+//! [`EventRecorder::emit`] waits for nothing, and what is held is bounded. An accepted event is sent, dropped
+//! for a counted reason, or named by a flush that fails, also if the actor dies in between. Every wait ends
+//! when the recorder does. After the drop of the last handle what waits is still sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,12 +33,11 @@ mod tests;
 
 /// Where events are sent.
 pub trait EventSink: Send + Sync + 'static {
-    /// Sends one request, and gives what the server said. It must end at some time: until then the event has no other
-    /// request. A panic counts as a refusal.
+    /// Sends one request, and returns what the server said. It must end at some time: until then the event
+    /// has no other request. A panic counts as a refusal.
     fn send(&self, request: EventRequest) -> LocalBoxFuture<'static, Answer>;
 }
 
-/// Chooses which events share the tokens of the spam filter.
 type SpamKey = Arc<dyn Fn(&Event) -> String + Send + Sync>;
 
 /// Not everything was sent when the time was up, or when the recorder ended.
@@ -105,14 +99,15 @@ impl EventRecorder {
         Self { shared: Arc::new(shared), spam_key: None }
     }
 
-    /// The same recorder, in which events with the same text share the tokens of the spam filter. Unless set, the events of
-    /// an object do. It is called where an event is emitted.
+    /// The same recorder, in which events with the same text share the tokens of the spam filter. Unless set,
+    /// the events of an object do. It is called where an event is emitted.
     #[must_use = "the recorder that it is called on stays as it is"]
     pub fn spam_key(self, key: impl Fn(&Event) -> String + Send + Sync + 'static) -> Self {
         Self { spam_key: Some(Arc::new(key)), ..self }
     }
 
-    /// Takes an event, or drops it: neither waits. What is dropped is counted. It may be called on any thread.
+    /// Takes an event, or drops it: neither waits. What is dropped is counted. It may be called on any
+    /// thread.
     pub fn emit(&self, event: Event) -> Emitted {
         let key = self.spam_key.as_ref().map_or_else(|| event.object_key(), |key| key(&event));
         let inside = &self.shared.inside;
@@ -134,8 +129,8 @@ impl EventRecorder {
         self.shared.inside.with(|recorder, _| recorder.figures())
     }
 
-    /// Waits until nothing waits to be sent, also nothing that is emitted meanwhile. The repeats of a series that are
-    /// counted in silence are not sent by this.
+    /// Waits until nothing waits to be sent, including events that are emitted during the wait. Repeats of a
+    /// series that are only counted are not sent by this.
     ///
     /// # Errors
     /// When the time is up, or the recorder has ended before: how many are left.
@@ -148,9 +143,9 @@ impl EventRecorder {
         Err(NotFlushed { recorder: Arc::clone(self.name()), left: waiting + in_flight, last_error })
     }
 
-    /// Refuses events from here on, and waits until everything was sent, also the repeats of each series. A wait after a
-    /// failure of the server is cut short. What is left when the time is up is tried further in the background, until
-    /// it succeeds or is given up, or the runtime ends.
+    /// Refuses events from here on, and waits until everything was sent, also the repeats of each series. A
+    /// wait after a failure of the server is cut short. What is left when the time is up is tried further in
+    /// the background, until it succeeds or is given up, or the runtime ends.
     ///
     /// # Errors
     /// As [`Self::flush`].
@@ -159,7 +154,7 @@ impl EventRecorder {
         self.flush(limit).await
     }
 
-    /// Whether nothing waits; false if the recorder has ended before.
+    /// False if the recorder ended before.
     async fn flushed(&self) -> bool {
         let over = &self.shared.inside.over;
         loop {
@@ -170,7 +165,7 @@ impl EventRecorder {
             };
             match answer {
                 Ok(()) => return true,
-                // The actor has died over the question, and is restarted.
+                // The actor died during the request, and is restarted.
                 Err(Closed) => tokio::task::yield_now().await,
             }
         }

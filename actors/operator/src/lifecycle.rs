@@ -1,20 +1,13 @@
 //! An operator: its probes, caches, controllers and election start in order, stop in reverse, and fail alone.
 //!
-//! Answers "what is missing until it can do its work, and how does all of it end?". A part is anything that implements
-//! [`Part`]; one supervised actor starts and stops them as `lifecycle/machine.rs` decides. Invariants:
-//! 1. Parts start in the order of their [`Phase`]s and stop in reverse; what is behind the caches waits for them.
-//! 2. A part that fails, panics or hangs is started again or waits alone; the status shows it with the reason.
-//! 3. The leader's work is dropped at once when the lease is lost; every other part goes on.
-//! 4. No part runs on a thread of ours if there is another one: each is a task of the tokio runtime in which
-//!    [`OperatorBuilder::start`] was called, else of the runtime's thread for async callbacks.
-//! 5. Nothing installs a signal handler.
-//! 6. Whoever waits for a status is woken by each change.
+//! A part is anything that implements [`Part`]; one supervised actor starts and stops them. A part that
+//! fails, panics or hangs is started again or waits alone. When the lease is lost, only the leader's work is
+//! dropped. Nothing installs a signal handler.
 //!
 //! ```text
 //!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election, events ─▶ (the lease is acquired) ─▶ the leader's work
 //!  stop:   probes ◀─ caches ◀─────────────────── work ◀─ election (releases the lease) ◀─ events ◀─── the leader's work
 //! ```
-//! Read next: `lifecycle/part.rs`, what a part is; `lifecycle/actor.rs`, who starts it; `lifecycle/machine.rs`.
 
 use std::fmt;
 use std::future::Future;
@@ -50,7 +43,7 @@ mod part;
 mod run;
 mod status;
 
-/// How often a wait asks parts for what they do not tell by themselves.
+/// How often a wait polls what parts do not report.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A running operator. Cheap to clone; when the last handle is dropped, every part is dropped at once:
@@ -104,7 +97,6 @@ pub struct NotReady {
     pub missing: Vec<String>,
 }
 
-/// What the handles, the parts and the actor share.
 struct Shared {
     name: Arc<str>,
     runtime: Runtime,
@@ -116,16 +108,14 @@ struct Shared {
     changed: Signal,
     /// The parts were told to end what they hold.
     has_ended: AtomicBool,
-    /// Ends the actor.
     stop: CancellationToken,
     /// Cancelled when nothing of the actor exists any more.
     over: CancellationToken,
 }
 
-/// An operator as its runtime knows it, until nothing of its actor exists any more.
+/// Registered until nothing of its actor exists any more.
 pub(crate) struct RegisteredOperator(Arc<Shared>);
 
-/// Its drop ends the operator at once.
 struct LastHandle(Arc<Shared>);
 
 impl Operator {
@@ -144,9 +134,9 @@ impl Operator {
         self.view.status()
     }
 
-    /// What is missing until it can do its work, each with the reason; empty when it is ready. A replica that waits for
-    /// the lease is ready. So is a part whose data is out of date ([`Part::stale`]), unless it has a limit
-    /// ([`Part::unready_when_stale_for`]).
+    /// What is missing until it can do its work, each with the reason; empty when it is ready. A replica that
+    /// waits for the lease is ready. So is a part whose data is out of date ([`Part::stale`]), unless it has
+    /// a limit ([`Part::unready_when_stale_for`]).
     pub fn unready(&self) -> Vec<String> {
         self.view.unready()
     }
@@ -160,7 +150,7 @@ impl Operator {
             loop {
                 let status =
                     self.wait_until(|status| status.unready().is_empty() || status.stage != Stage::Running);
-                // What is stale for too long is ready again without a change of the operator.
+                // A part that was stale for too long becomes ready again without a change of the operator.
                 if let Some(status) = within(LOOK_AGAIN, status).await {
                     return status.unready().is_empty();
                 }
@@ -172,14 +162,16 @@ impl Operator {
         Err(NotReady { operator: Arc::clone(&self.view.0.name), missing: self.unready() })
     }
 
-    /// Waits until the status satisfies `enough`, and gives it; also when the operator has stopped, after which nothing
-    /// changes any more. `enough` is called once for each change that is seen, and must not block.
+    /// Waits until the status satisfies `enough`, and returns it. It also returns when the operator has
+    /// stopped, since nothing changes after that. `enough` is called once for each change that is seen, and
+    /// must not block.
     pub async fn wait_until(&self, enough: impl FnMut(&OperatorStatus) -> bool) -> OperatorStatus {
         self.view.0.wait_until(enough).await
     }
 
-    /// Ends every part in reverse order, each phase within its limit, and waits for it. What does not end in time is
-    /// dropped. Then nothing is held any more by a part: a port is free. Further calls wait for the same end.
+    /// Ends every part in reverse order, each phase within its limit, and waits for it. What does not end in
+    /// time is dropped. Then no part holds anything any more: a port is free. Further calls wait for the same
+    /// end.
     pub async fn drain(&self) -> OperatorReport {
         self.view.0.change(|lifecycle, now| lifecycle.stop(now));
         let status = self.wait_until(|status| status.stage == Stage::Stopped).await;
@@ -188,8 +180,8 @@ impl Operator {
         OperatorReport::of(&status)
     }
 
-    /// Runs until `stop` is ready, or until it is drained or shut down by another handle; then drains. Pass the future of
-    /// a signal to end with it: nothing here installs a handler.
+    /// Runs until `stop` is ready, or until it is drained or shut down by another handle; then drains. Pass
+    /// the future of a signal to end with it: nothing here installs a handler.
     pub async fn run_until(&self, stop: impl Future) -> OperatorReport {
         tokio::select! {
             biased;
@@ -226,8 +218,8 @@ impl OperatorView {
         self.status().unready()
     }
 
-    /// Why the process should be restarted: parts that are not started again, and what [`Part::unhealthy`] gives. Empty if a
-    /// restart would not help.
+    /// Why the process should be restarted: parts that are not started again, and what [`Part::unhealthy`]
+    /// returns. Empty if a restart would not help.
     pub fn unhealthy(&self) -> Vec<String> {
         self.status().unhealthy()
     }
@@ -239,20 +231,17 @@ impl OperatorView {
 }
 
 impl Shared {
-    /// Changes what is known of the parts, and tells the actor and whoever waits.
     fn change<R>(&self, call: impl FnOnce(&mut Lifecycle, Duration) -> R) -> R {
         let result = self.with(call);
         self.tell();
         result
     }
 
-    /// Tells the actor and whoever waits that something has changed.
     fn tell(&self) {
         self.changed.raise();
         Run::tell(self, &self.actor);
     }
 
-    /// Drops every part, with what it holds, and ends the actor.
     fn end(&self) {
         self.kill_all();
         if !self.has_ended.swap(true, Ordering::AcqRel) {
@@ -275,7 +264,6 @@ impl Shared {
 }
 
 impl RegisteredOperator {
-    /// How it is doing.
     pub(crate) fn status(&self) -> OperatorStatus {
         self.0.status()
     }

@@ -1,14 +1,8 @@
 //! A work queue: keys that wait once each, and are handed out to one worker at a time. It needs no informer.
 //!
-//! Answers "how are keys added, worked on and drained?". Handles and items change the content directly; one supervised
-//! actor hands keys to the workers that wait. Invariants:
-//! 1. A key that was added is handed out, later than the add, also if the actor dies in between. No key is handed out
-//!    to two workers at once.
-//! 2. No call but `next` and `drain` waits. What is held is bounded by the number of keys and of waiting callers.
-//! 3. Every wait ends when the queue does: after a shutdown, with its runtime, or when its actor is given up.
-//!
-//! Read next: `queue/item.rs`, how a key comes back; `queue/actor.rs`; `queue/machine.rs`, which
-//! decides which key is next.
+//! Handles and items change the content directly; one supervised actor hands keys to the waiting workers. A
+//! key that was added is handed out, also if the actor dies in between, and never to two workers at once.
+//! Only `next` and `drain` wait, and every wait ends when the queue does.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -49,7 +43,7 @@ mod start;
 mod tests;
 mod worker;
 
-/// How many workers a controller, or what hands keys to an actor, has at most: each is a task that waits for a key.
+/// The most workers of a controller, or of [`WorkQueue::hand_to`]: each is a task that waits for a key.
 pub const MOST_WORKERS: usize = 4_096;
 
 /// What a key has to be: cheap to clone, ordered, and sent between threads. Every such type is one.
@@ -78,8 +72,8 @@ pub struct NotDrained {
     pub processing: usize,
 }
 
-/// A queue of keys; the module's documentation describes it. Cloning is cheap. The queue ends when its last handle and
-/// its last item are dropped.
+/// A queue of keys; the module's documentation describes it. Cloning is cheap. The queue ends when its last
+/// handle and its last item are dropped.
 ///
 /// ```
 /// use actix_informer::runtime::Runtime;
@@ -116,10 +110,10 @@ pub struct WorkQueueBuilder<K: QueueKey> {
 }
 
 impl<K: QueueKey> WorkQueue<K> {
-    /// The builder of a queue with this name, which is shown in logs and reports; if a live queue of the runtime has it, a
-    /// number follows. After a failure a key waits for 5 ms, doubled with
-    /// each further failure of it, at most 1,000 s, each wait shortened by up to a half at random; it does not wait for the
-    /// failures of others. All keys are of one lane.
+    /// The builder of a queue with this name, which is shown in logs and reports; if a live queue of the
+    /// runtime has the same name, a number follows. After a failure a key waits for 5 ms, doubled with each
+    /// further failure of it, at most 1,000 s, and each wait is shortened by up to a half at random. It does
+    /// not wait for the failures of others. All keys are of one lane.
     pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> WorkQueueBuilder<K> {
         WorkQueueBuilder {
             runtime: runtime.clone(),
@@ -141,9 +135,9 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         self.change(|queue, _, moment| queue.add(key, priority, moment.now))
     }
 
-    /// Adds a key when nothing more has come for it in this time: each further call puts the add off again, the newest wins.
-    /// A key for which something comes again and again is put off for [`MOST_PERIODS`] such times at most. One that waits
-    /// already is added now. Does not block.
+    /// Adds a key when nothing more has come for it in this time: each further call puts the add off again,
+    /// the newest wins. A key for which something comes again and again is put off for [`MOST_PERIODS`] such
+    /// times at most. One that waits already is added now. Does not block.
     ///
     /// This is how the keys of objects that change often are debounced, without a copy of any object:
     ///
@@ -166,14 +160,15 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         self.change(|queue, _, moment| queue.postpone(key, quiet, Priority::Normal, moment.now))
     }
 
-    /// Adds a key when this time has passed. Of several delayed adds of a key the earliest counts; [`Self::add`] does not
-    /// take it away. Does not block.
+    /// Adds a key when this time has passed. Of several delayed adds of a key the earliest counts;
+    /// [`Self::add`] does not take it away. Does not block.
     pub fn add_after(&self, key: K, delay: Duration) -> Added {
         self.change(|queue, _, moment| queue.add_after(key, delay, Priority::Normal, moment.now))
     }
 
-    /// Counts a failure of a key that is not an item in hand, and adds it after the delay that the rate limiter says.
-    /// `None` if the queue is shut down: the key is refused, and its failures are forgotten. Does not block.
+    /// Counts a failure of a key that is not an item in hand, and adds it after the delay that the rate
+    /// limiter says. `None` if the queue is shut down: the key is refused, and its failures are forgotten.
+    /// Does not block.
     pub fn add_rate_limited(&self, key: K) -> Option<Duration> {
         self.change(|queue, limiter, moment| queue.add_rate_limited(key, Priority::Normal, limiter, moment))
     }
@@ -188,13 +183,14 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         self.shared.inside.with(|queue, _, moment| queue.longest_running(moment.now))
     }
 
-    /// Waits for the next key; `None` when the queue is shut down and nothing will be handed out any more, or when it has
-    /// ended. Callers get keys in the order in which they began to wait. Dropping the future loses no key.
+    /// Waits for the next key; `None` when the queue is shut down and nothing will be handed out any more, or
+    /// when it has ended. Callers get keys in the order in which they began to wait. Dropping the future
+    /// loses no key.
     pub async fn next(&self) -> Option<WorkItem<K, P>> {
         self.offer().await?.accept()
     }
 
-    /// The next key, as an offer that may still be refused.
+    /// An offer may still be refused.
     async fn offer(&self) -> Option<Offer<K, P>> {
         let over = &self.shared.inside.over;
         loop {
@@ -205,15 +201,16 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
             };
             match answer {
                 Ok(offer) => return offer,
-                // The actor has died over the question, and is restarted.
+                // The actor died during the request, and is restarted.
                 Err(Closed) => tokio::task::yield_now().await,
             }
         }
     }
 
-    /// Hands keys to an actor, at most so many at the same time (1 to [`MOST_WORKERS`]), until what is returned is dropped, the
-    /// queue is over or the actor has stopped, which is seen at the next key: that one waits again. The actor keeps the item until it is done with it; what counts is when its
-    /// handler returns. Until then the queue and the actor's address are kept.
+    /// Hands keys to an actor, at most `at_once` at the same time (1 to [`MOST_WORKERS`]). This ends when the
+    /// returned value is dropped, the queue is over or the actor has stopped; that is seen at the next key,
+    /// which waits again. The actor keeps the item until it is done with it; what counts is when its handler
+    /// returns. Until then the queue and the actor's address are kept.
     pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K, P>>>, at_once: usize) -> Handing {
         worker::start(self, &worker.into(), at_once, &self.callbacks)
     }
@@ -238,23 +235,25 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         self.shared.inside.with(|queue, _, moment| queue.figures(moment.now))
     }
 
-    /// How often the content was built anew from its keys, after a panic in the order or the clone of keys.
+    /// How often the content was built again from its keys, after a panic in the order or the clone of keys.
     pub fn rebuilt(&self) -> u64 {
         self.shared.inside.content.rebuilt()
     }
 
-    /// How often the rate limiter has panicked. A failure that it panicked over waits for [`WAIT_AFTER_PANIC`].
+    /// How often the rate limiter has panicked. A failure during which it panicked waits for
+    /// [`WAIT_AFTER_PANIC`].
     pub fn limiter_panics(&self) -> u64 {
         self.shared.inside.with(|_, limiter, _| limiter.panics())
     }
 
-    /// Refuses adds from here on, and returns at once. What waits is still handed out, delayed adds are discarded, and a
-    /// drain that waits returns.
+    /// Refuses adds from here on, and returns at once. What waits is still handed out, delayed adds are
+    /// discarded, and a drain that waits returns.
     pub fn shut_down(&self) {
         self.end(machine::QueueMachine::shut_down);
     }
 
-    /// Refuses adds, and discards what waits; what is being processed goes on. Returns how many keys were discarded.
+    /// Refuses adds, and discards what waits; what is being processed goes on. Returns how many keys were
+    /// discarded.
     pub fn force_shut_down(&self) -> usize {
         self.end(machine::QueueMachine::force)
     }
@@ -276,7 +275,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
             return Ok(());
         }
         let inside = &self.shared.inside;
-        // At a limit of zero, for example, nobody may have been able to answer.
+        // At a limit of zero the actor had no time to answer.
         if !inside.over.is_cancelled() && inside.with(|queue, _, _| queue.is_drain_over()) {
             return Ok(());
         }
@@ -285,7 +284,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         Err(NotDrained { queue: Arc::clone(&self.shared.inside.name), waiting, processing })
     }
 
-    /// Whether the drain is over; false if the queue has ended before.
+    /// False if the queue ended before.
     async fn drained(&self) -> bool {
         let over = &self.shared.inside.over;
         loop {
@@ -301,7 +300,6 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         }
     }
 
-    /// Calls the queue.
     pub(crate) fn with<R>(
         &self,
         call: impl FnOnce(&mut machine::QueueMachine<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
@@ -309,7 +307,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         self.shared.inside.with(call)
     }
 
-    /// As [`Self::with`], for a call after which a key may wait.
+    /// For a call after which a key may wait.
     pub(crate) fn change<R>(
         &self,
         call: impl FnOnce(&mut machine::QueueMachine<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
@@ -319,7 +317,6 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
         result
     }
 
-    /// Tells the actor that a key may wait.
     pub(crate) fn tell(&self) {
         self.shared.tell();
     }
@@ -333,8 +330,8 @@ impl WorkQueue<ObjectKey> {
 }
 
 impl<K: QueueKey> WorkQueueBuilder<K> {
-    /// Keys that compare equal by this order are of one lane, and lanes take turns: a tenant with a million keys does not
-    /// hold up one with a single key.
+    /// Keys that compare equal by this order are of one lane, and lanes take turns: a tenant with a million
+    /// keys does not hold up one with a single key.
     pub fn lanes(mut self, order: LaneOrder<K>) -> Self {
         self.lanes = order;
         self
@@ -351,7 +348,7 @@ impl<K: QueueKey> WorkQueueBuilder<K> {
         self.noting(0)
     }
 
-    /// Starts the queue's actor, for keys of which something is noted: at most of so many keys, where it takes memory.
+    /// At most `most` keys may have notes that take memory.
     pub(crate) fn noting<P: QueueNote>(self, most: usize) -> WorkQueue<K, P> {
         let callbacks = self.runtime.callback_arbiter();
         let Self { runtime, name, lanes, limiter } = self;

@@ -1,14 +1,8 @@
 //! A report of everything that runs on a runtime, in one value.
 //!
-//! Answers "what runs here, and how is it doing?". The program needs no list of its own: a runtime knows its informers,
-//! its work queues, its controllers, its operators and its event recorders, an informer its sources, its queue and its
-//! subscriptions. Each call copies figures; it sends no message to an actor, so it also works when a thread is blocked. Invariants:
-//! 1. Arbiters, informers, sources and work queues come in the order in which they were made, subscriptions in that of
-//!    their calls.
-//! 2. An informer or a work queue is listed from its start until nothing of it runs any more, a subscription until no
-//!    actor runs for it.
-//!
-//! Read next: `queue/report.rs`, one queue.
+//! Each call copies figures and sends no message to an actor, so it also works when a thread is blocked.
+//! Entries come in the order in which they were made. An informer or a work queue is listed from its start
+//! until nothing of it runs any more.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -46,9 +40,9 @@ pub struct RuntimeReport {
 
 /// The report of a runtime. In the prelude.
 pub trait Reporting {
-    /// How it and everything on it is doing: all figures that there are. Blocks for no longer than copies take; its
-    /// cost grows with the number of informers, sources, subscriptions, queues and keys that are being processed, and
-    /// with nothing else.
+    /// How it and everything on it is doing: all figures that there are. Blocks for no longer than copies
+    /// take; its cost grows with the number of informers, sources, subscriptions, queues and keys that are
+    /// being processed, and with nothing else.
     fn report(&self) -> RuntimeReport;
 }
 
@@ -74,7 +68,6 @@ impl Reporting for Runtime {
     }
 }
 
-/// Those of this type, in the same order.
 fn of_kind<T: Any + Send + Sync>(registrants: &[Arc<dyn Any + Send + Sync>]) -> impl Iterator<Item = Arc<T>> {
     registrants.iter().filter_map(|registrant| Arc::clone(registrant).downcast().ok())
 }

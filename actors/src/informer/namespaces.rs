@@ -1,14 +1,8 @@
 //! Informers of namespaces that come and go.
 //!
-//! Answers "how does a running informer follow other namespaces, and how does it follow those that somebody selects?".
-//! Invariants:
-//! 1. A change is told to subscribers as exactly the difference: objects of a new namespace as `Added`, those of one
-//!    that goes as `Deleted { exact: false, cause: Relist }`, and nothing of the others.
-//! 2. Changes return at once and are carried out one after the other. Of changes that come meanwhile only the newest
-//!    counts, so any number of them waits in the memory of one set.
-//! 3. The set of an informer whose namespaces are selected is changed by its selection alone.
-//!
-//! Read next: `namespaces/follower.rs`, which carries changes out; `informer_core::namespaces`, which decides.
+//! A change is delivered as exactly the difference: objects of a new namespace as `Added`, those of a removed
+//! one as `Deleted { exact: false, cause: Relist }`. Calls return at once; only the newest of several waiting
+//! changes is carried out. If namespaces are selected, only the selection changes them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -32,7 +26,7 @@ mod follower;
 mod of_informer;
 mod selection;
 
-/// Why the namespaces of an informer were not changed.
+/// The error of changing an informer's namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NamespacesError {
@@ -50,7 +44,7 @@ pub enum NamespacesError {
         /// The informer's name.
         informer: Arc<str>,
     },
-    /// The informer follows namespaces of this cluster already.
+    /// The informer already follows namespaces of this cluster.
     #[error("informer {informer:?} follows namespaces{} already", of_cluster(.cluster.as_ref()))]
     Exists {
         /// The informer's name.
@@ -61,7 +55,7 @@ pub enum NamespacesError {
     /// One of the sources was refused.
     #[error(transparent)]
     Source(#[from] AddSourceError),
-    /// A namespace that cannot be followed, such as one whose name is no name.
+    /// A namespace that cannot be followed, for example because its name is not valid.
     #[error("informer {informer:?} cannot follow the namespace {namespace:?}: {reason}")]
     Refused {
         /// The informer's name.
@@ -83,8 +77,8 @@ fn of_cluster(cluster: Option<&ClusterName>) -> String {
     cluster.map_or_else(String::new, |cluster| format!(" of cluster {cluster}"))
 }
 
-/// The namespaces that an informer follows while they come and go, and how the source of each is made. Each has a
-/// source of its own.
+/// The changing namespaces that an informer follows, and how the source of each is made. Each has its own
+/// source.
 #[must_use = "it does nothing until a builder takes it"]
 pub struct NamespaceSources<S: Body> {
     each: OfNamespace<S>,
@@ -99,23 +93,25 @@ enum Wanted<S: Body> {
 }
 
 impl<S: Body> NamespaceSources<S> {
-    /// These namespaces, until [`Informer::set_namespaces`] names others. `each` makes the source of a namespace, or says
-    /// why there can be none; it is called on any thread.
+    /// These namespaces, until [`Informer::set_namespaces`] names others. `each` makes the source of a
+    /// namespace, or returns why there can be none; it is called on any thread.
     pub fn given<N: Into<Arc<str>>>(each: OfNamespace<S>, names: impl IntoIterator<Item = N>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         Self { each, all: None, cluster: None, names: Wanted::Given(names) }
     }
 
-    /// The namespaces that this selection selects, as they come and go; also none.
+    /// The namespaces that this selection selects, as they come and go. There may be none.
     pub fn selected(each: OfNamespace<S>, selection: Selection<S>) -> Self {
         Self { each, all: None, cluster: None, names: Wanted::Selected(selection) }
     }
 
-    /// Above the number of namespaces that `policy` says, one source that `all` makes follows them all: it is to bring
-    /// the objects of every namespace, and those of others are dropped. The sources of single namespaces are removed
-    /// when it has listed, and come back before it is removed at a quarter less; subscribers receive nothing of either.
-    /// If the server refuses it ([`ListWatchError::Denied`](informer_core::list_watch_error::ListWatchError::Denied)),
-    /// the single ones stay, the status says why ([`InformerStatus::namespaces`]), and it is asked for again later.
+    /// Above the number of namespaces that `policy` sets, one source that `all` makes follows them all. It
+    /// should bring the objects of every namespace; those of other namespaces are dropped. When it has
+    /// listed, the sources of single namespaces are removed. When the number falls a quarter below, they come
+    /// back before it is removed. Subscribers receive nothing of either change. If the server refuses it
+    /// ([`ListWatchError::Denied`](informer_core::list_watch_error::ListWatchError::Denied)), the single
+    /// sources stay, the status shows the reason ([`InformerStatus::namespaces`]), and it is tried again
+    /// later.
     ///
     /// [`InformerStatus::namespaces`]: crate::status::InformerStatus::namespaces
     pub fn cluster_wide(mut self, policy: ClusterWide, all: OfCluster<S>) -> Self {
@@ -123,7 +119,7 @@ impl<S: Body> NamespaceSources<S> {
         self
     }
 
-    /// They are namespaces of this cluster. An informer of several clusters has one set for each.
+    /// The namespaces belong to this cluster. An informer of several clusters has one set for each.
     pub fn in_cluster(mut self, cluster: ClusterName) -> Self {
         self.cluster = Some(cluster);
         self
@@ -146,7 +142,7 @@ impl<S: Body> fmt::Debug for NamespaceSources<S> {
     }
 }
 
-/// Adds these namespaces to the description of an informer: the sources that it begins with, and the set.
+/// Adds the first sources and the set to an informer's description.
 pub(crate) fn describe<S: Body>(
     spec: &mut InformerSpec<S>,
     sources: NamespaceSources<S>,
@@ -165,7 +161,6 @@ pub(crate) fn describe<S: Body>(
     Ok(())
 }
 
-/// The sources that an informer of these namespaces begins with.
 fn begin<S: Body>(
     set: &NamespaceSet<S>,
     given: &[Arc<str>],
@@ -184,7 +179,6 @@ fn begin<S: Body>(
     }
 }
 
-/// One source for each namespace, if each can be followed.
 fn sources_of_each<S: Body>(
     set: &NamespaceSet<S>,
     given: &[Arc<str>],
@@ -202,22 +196,22 @@ fn sources_of_each<S: Body>(
     each.collect()
 }
 
-/// Starts the actors that exchange the sources of the sets.
 pub(super) fn start<S: Body>(pipeline: &Pipeline<S>) {
     pipeline.shared.namespaces.all().into_iter().for_each(|set| Follower::start(pipeline, set));
 }
 
 impl<S: Body> Informer<S> {
-    /// Follows exactly these namespaces from now on. Returns at once: sources of new namespaces begin to list, those of
-    /// others are removed. [`Self::namespaces_synced`] waits for both. None is allowed; the informer then waits for the
-    /// next change.
+    /// Follows exactly these namespaces from now on. Returns at once: sources of new namespaces begin to
+    /// list, and those of other namespaces are removed. [`Self::namespaces_synced`] waits for both. The set
+    /// may be empty; the informer then waits for the next change.
     ///
-    /// For an informer that was started with namespaces, which may have been none. Costs one comparison of the two sets, on
-    /// the informer's thread, and new sources are added in slices; a source that stays is not asked anything.
+    /// For an informer that was started with a set of namespaces, which may have been empty. Costs one
+    /// comparison of the two sets on the informer's thread. New sources are added in slices; a source that
+    /// stays is not affected.
     ///
     /// # Errors
-    /// When the informer has no such set, its namespaces are selected, a name is none, or it has stopped; nothing
-    /// changes then.
+    /// When the informer has no such set, its namespaces are selected, a name is not valid, or it has
+    /// stopped. Nothing changes then.
     pub fn set_namespaces<N: Into<Arc<str>>>(
         &self,
         names: impl IntoIterator<Item = N>,
@@ -226,28 +220,28 @@ impl<S: Body> Informer<S> {
         self.change_namespaces(None, Arc::clone(&names), |_| names)
     }
 
-    /// Follows one more namespace; one that is followed already is no error. As [`Self::set_namespaces`].
+    /// Follows one more namespace. Following it already is no error. As [`Self::set_namespaces`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::set_namespaces`].
     pub fn add_namespace(&self, name: impl Into<Arc<str>>) -> Result<(), NamespacesError> {
         let name: Arc<str> = name.into();
         let new = Arc::new(BTreeSet::from([Arc::clone(&name)]));
         self.change_namespaces(None, new, |names| with(names, name))
     }
 
-    /// Follows a namespace no more; one that is not followed is no error. As [`Self::set_namespaces`].
+    /// Stops following a namespace. Not following it is no error. As [`Self::set_namespaces`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::set_namespaces`].
     pub fn remove_namespace(&self, name: &str) -> Result<(), NamespacesError> {
         self.change_namespaces(None, Names::default(), |names| without(names, name))
     }
 
-    /// As [`Self::set_namespaces`], of one cluster of an informer of several clusters.
+    /// As [`Self::set_namespaces`], for one cluster of an informer of several clusters.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::set_namespaces`].
     pub fn set_namespaces_in<N: Into<Arc<str>>>(
         &self,
         cluster: &ClusterName,
@@ -257,15 +251,15 @@ impl<S: Body> Informer<S> {
         self.change_namespaces(Some(cluster), Arc::clone(&names), |_| names)
     }
 
-    /// The namespaces that are followed, or about to be: those that were set, or are selected. Empty if the informer has
-    /// no set of namespaces, or the selection is not known yet. Of several clusters, those of all.
+    /// The namespaces that are followed, or are about to be: those that were set, or are selected. Empty if
+    /// the informer has no set of namespaces, or the selection is not known yet. With several clusters, the
+    /// namespaces of all of them.
     pub fn namespaces(&self) -> Vec<Arc<str>> {
         let sets = self.0.pipeline.shared.namespaces.all();
         let wanted = sets.iter().filter_map(|set| set.wanted());
         wanted.flat_map(|wanted| wanted.names.iter().cloned().collect::<Vec<_>>()).collect()
     }
 
-    /// Changes the set of a cluster, if the namespaces in `new` can be followed.
     fn change_namespaces(
         &self,
         cluster: Option<&ClusterName>,
@@ -304,22 +298,22 @@ fn without(names: &Names, name: &str) -> Names {
     Arc::new(names.iter().filter(|known| ***known != *name).cloned().collect())
 }
 
-// Namespaces of one more cluster, for an informer that runs.
-//
-// What can be refused is refused before anything changes; then the set's follower adds the sources. Invariants:
-// 1. A cluster has one set of namespaces. When it was removed, the set stays and takes what is added later.
-// 2. A source of the cluster that is still being removed refuses the cluster.
+// Checks happen before anything changes. The set of a removed cluster stays, and is used when the cluster is
+// added again. While a source of the cluster is still being removed, the cluster is refused.
 
 impl<S: Body> Informer<S> {
-    /// Follows the namespaces of one more cluster, each with a source of its own, or as many as are selected. Returns at
-    /// once: [`Self::namespaces_synced`] waits until each has listed, and [`Self::remove_cluster`] ends it. Then the cluster
-    /// may be added again, with other namespaces or other credentials.
+    /// Follows the namespaces of one more cluster: the given ones, each with its own source, or those that
+    /// are selected. Returns at once. [`Self::namespaces_synced`] waits until each has listed;
+    /// [`Self::remove_cluster`] ends it. Then the cluster may be added again, with other namespaces or other
+    /// credentials.
     ///
-    /// Also for an informer of one cluster whose sources are no namespaces of a set: it then follows these beside them.
+    /// An informer of one cluster whose sources are not namespaces of a set may also call this: it then
+    /// follows these namespaces in addition.
     ///
     /// # Errors
-    /// When namespaces of this cluster are followed, or are still being removed; when a namespace cannot be followed, a
-    /// source is refused as by [`Self::add_source`], or the informer has stopped. Nothing changes then.
+    /// When namespaces of this cluster are already followed or still being removed, a namespace cannot be
+    /// followed, a source is refused as by [`Self::add_source`], or the informer has stopped. Nothing changes
+    /// then.
     pub fn add_namespaces(&self, sources: NamespaceSources<S>) -> Result<(), NamespacesError> {
         let (pipeline, shared) = (&self.0.pipeline, &self.0.pipeline.shared);
         let informer = Arc::clone(&pipeline.parent.name);
@@ -339,7 +333,7 @@ impl<S: Body> Informer<S> {
             return Err(exists());
         }
         if let Wanted::Given(given) = &names {
-            // Asked before the set is there, since its follower would only log what is refused.
+            // Checked before the set exists, because its follower would only log a refusal.
             let asked = NamespaceSet::new(usize::MAX, cluster.clone(), makers.clone());
             let each = sources_of_each(&asked, given, &informer)?;
             if let Some(refusal) = shared.sources.refusal(&each) {

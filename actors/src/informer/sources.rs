@@ -1,15 +1,9 @@
 //! The sources of a running informer, as they come and go.
 //!
-//! Answers "how does an informer begin to follow another source, how does it let one go, and how does one take over
-//! from another?". A removal is carried out by a task of the informer, which goes on if the caller's future is dropped.
-//! Invariants:
-//! 1. A removed source is read no more before the store forgets what it brought; what it had handed over is applied
-//!    first. When the removal is over nothing of it is left, and its name may come back with other keys.
-//! 2. A group that restarts in the middle delays a removal and loses nothing of it.
-//! 3. For objects that another source holds, too, neither an addition nor a removal gives an event. In a hand-over that
-//!    holds for every object that lives, whichever of the sources is ahead of the other.
-//!
-//! Read next: `pipeline/sources.rs`, who is a source; `pipeline/delta_fifo.rs`, which reports when one is forgotten.
+//! A removal runs in a task of the informer, which continues if the caller's future is dropped, and also
+//! across a restart of the group. A removed source is stopped first; what it had handed over is applied, then
+//! the store forgets its objects. If another source holds an object too, neither an addition nor a removal is
+//! delivered for it; in a hand-over this holds for every live object, whichever source is ahead.
 
 mod errors;
 
@@ -30,28 +24,28 @@ use crate::runtime::mailbox::ask;
 use crate::supervision::children::NotRevived;
 
 impl<S: Body> Informer<S> {
-    /// Follows one more source from now on. Returns at once; nothing of it is listed yet: [`Self::source_synced`] waits
-    /// for that. An informer that is synced stays so, and so does each of its subscriptions; one that is not waits for
-    /// this source, too.
+    /// Follows one more source from now on. Returns at once, before anything of it is listed:
+    /// [`Self::source_synced`] waits for that. An informer or a subscription that is synced stays synced; one
+    /// that is not waits for this source too.
     ///
     /// # Errors
-    /// When the name is taken, a cluster is named where none was or the other way round, its coverage overlaps that of
-    /// another source, or the informer has stopped. Nothing changes then.
+    /// When the name is taken, this source names a cluster and the others do not (or the reverse), its
+    /// coverage overlaps that of another source, or the informer has stopped. Nothing changes then.
     pub fn add_source(&self, source: SourceSpec<S>) -> Result<(), AddSourceError> {
         self.join(vec![source], false)
     }
 
-    /// Follows a source no more and forgets what it brought. What it has handed over is applied first; then each object
-    /// that no other source holds is delivered as `Deleted { exact: false, cause: Relist }`. Returns when that is
-    /// published and with every subscription; if this future is dropped before, the removal goes on. Afterwards the
-    /// name may be used again, and begins anew.
+    /// Stops following a source and forgets what it brought. First, what it has handed over is applied. Then
+    /// each object that no other source holds is delivered as `Deleted { exact: false, cause: Relist }`.
+    /// Returns when this is published and recorded for every subscription; if this future is dropped earlier,
+    /// the removal continues. Afterwards the name may be used again, for a new start.
     ///
-    /// Costs what the source holds, in slices between which others have their turn. The last source cannot be removed:
-    /// an informer has at least one.
+    /// The cost is proportional to what the source holds, in slices between which other work runs. The last
+    /// source cannot be removed: an informer has at least one.
     ///
     /// # Errors
-    /// When there is no such source or no other one, or when it follows namespaces of a set, in which cases nothing
-    /// changes; or when the informer has stopped.
+    /// When there is no such source or no other one, or when it follows namespaces of a set (nothing changes
+    /// in these cases); or when the informer has stopped.
     pub async fn remove_source(&self, source: &SourceId) -> Result<(), RemoveSourceError> {
         let (pipeline, ending) = (&self.0.pipeline, &self.0.ending);
         let informer = Arc::clone(&pipeline.parent.name);
@@ -64,7 +58,6 @@ impl<S: Body> Informer<S> {
         self.let_go(source, Successors::none()).await
     }
 
-    /// Removes a source that these take over from.
     async fn let_go(&self, source: &SourceId, successors: Successors) -> Result<(), RemoveSourceError> {
         let (pipeline, ending) = (&self.0.pipeline, &self.0.ending);
         let informer = Arc::clone(&pipeline.parent.name);
@@ -83,11 +76,11 @@ impl<S: Body> Informer<S> {
         Ok(())
     }
 
-    /// Follows no source of this cluster any more, and forgets what they brought: as [`Self::remove_source`] for each, one
-    /// after the other. Nothing of another cluster is touched. If there is none, it returns at once.
+    /// Removes every source of this cluster, one after the other, as [`Self::remove_source`]. Other clusters
+    /// are not affected. If the cluster has no source, it returns at once.
     ///
     /// # Errors
-    /// As there: the last source stays; and when the informer has stopped.
+    /// As [`Self::remove_source`]: the last source stays; and when the informer has stopped.
     pub async fn remove_cluster(&self, cluster: &ClusterName) -> Result<(), RemoveSourceError> {
         let (shared, informer) = (&self.0.pipeline.shared, || Arc::clone(&self.0.pipeline.parent.name));
         if self.0.ending.stop.is_cancelled() {
@@ -106,19 +99,21 @@ impl<S: Body> Informer<S> {
         Ok(())
     }
 
-    /// Lets the sources `add` take over from the sources `remove`: adds them, waits until each has listed, and removes
-    /// the others. Both sets may cover the same objects: what is held by a new source when an old one is removed is
-    /// delivered neither as deleted nor as added. Takes as long as the new sources need to list; if one is refused by
-    /// its server, the wait goes on, and dropping this future leaves both sets in place. Of an informer that is declared
-    /// and not started, the sources are exchanged at once.
+    /// Lets the sources `add` take over from the sources `remove`: adds the new ones, waits until each has
+    /// listed, and removes the old ones. Both sets may cover the same objects: an object that a new source
+    /// holds when the old one is removed is delivered neither as deleted nor as added. Takes as long as the
+    /// new sources need to list. If the server refuses one of them, the wait continues; dropping this future
+    /// then leaves both sets in place. If the informer is declared but not started, the sources are exchanged
+    /// at once.
     ///
-    /// Both sets must follow the same server, since their versions are compared: objects may stay that a server does not have
-    /// that numbers otherwise (a restored or moved cluster), until it numbers above them. Follow that one with a new informer.
-    /// `Snapshot::awaited_version` is the version that a source has yet to reach until the hand-over is settled.
+    /// Both sets must follow the same server, because their versions are compared. With another numbering (a
+    /// restored or moved cluster), objects that the new server does not have may stay until its versions
+    /// exceed the old ones: follow such a server with a new informer. `Snapshot::awaited_version` is the
+    /// version that a source has yet to reach until the hand-over is settled.
     ///
     /// # Errors
     /// As [`Self::add_source`] for the new sources among themselves, [`Self::source_synced`] and
-    /// [`Self::remove_source`]; [`HandOverError`] describes what is in place then.
+    /// [`Self::remove_source`]. [`HandOverError`] describes which sources are in place then.
     pub async fn hand_over(&self, remove: &[SourceId], add: Vec<SourceSpec<S>>) -> Result<(), HandOverError> {
         let (pipeline, informer) = (&self.0.pipeline, || Arc::clone(&self.0.pipeline.parent.name));
         if let Some(name) = remove.iter().find(|source| !pipeline.shared.sources.contains(source)) {
@@ -132,7 +127,7 @@ impl<S: Body> Informer<S> {
         let added: Vec<SourceId> = add.iter().map(|source| source.id.clone()).collect();
         let handing_over = pipeline.shared.sources.hand_over(remove, &add);
         self.join(add, true)?;
-        // Before the start nothing is held that could be told as deleted.
+        // Before the start no objects are held, so none can be delivered as deleted.
         for source in added.iter().filter(|_| self.has_begun()) {
             self.source_synced(source).await?;
         }
@@ -142,7 +137,6 @@ impl<S: Body> Informer<S> {
         Ok(())
     }
 
-    /// Begins to follow all of these, or none.
     fn join(&self, specs: Vec<SourceSpec<S>>, may_overlap: bool) -> Result<(), AddSourceError> {
         let pipeline = &self.0.pipeline;
         let informer = Arc::clone(&pipeline.parent.name);
@@ -152,10 +146,10 @@ impl<S: Body> Informer<S> {
         begin_all(pipeline, specs, may_overlap).map_err(|refusal| not_added(refusal, informer))
     }
 
-    /// Follows a source again that was given up because its reflector had failed too often. It goes on where it was:
-    /// what it held is served all the time, and only differences are delivered. It may be restarted as often as a new
-    /// one. Returns at once; the state of the source is then no longer `GivenUp`. Waits that have ended with
-    /// [`WaitError::SourceGivenUp`](super::WaitError::SourceGivenUp) may be begun again.
+    /// Follows a source again that was given up because its reflector had failed too often. It continues
+    /// where it was: what it held was served all the time, and only differences are delivered. It may restart
+    /// as often as a new one. Returns at once; the state of the source is then no longer `GivenUp`. Waits
+    /// that ended with [`WaitError::SourceGivenUp`](super::WaitError::SourceGivenUp) may be started again.
     ///
     /// # Errors
     /// When there is no such source, it is not given up, or the informer has stopped; nothing changes then.
@@ -172,7 +166,7 @@ impl<S: Body> Informer<S> {
     }
 }
 
-/// Begins to follow all of these, or none.
+/// Follows all of these, or none.
 pub(super) fn begin_all<S: Body>(
     pipeline: &Pipeline<S>,
     specs: Vec<SourceSpec<S>>,
@@ -188,7 +182,7 @@ pub(super) fn begin_all<S: Body>(
     Ok(())
 }
 
-/// Begins to remove a source that these take over from, unless that has begun. What is returned is cancelled when it is over.
+/// Returns the token that is cancelled at the end of the removal.
 pub(super) fn begin_removal<S: Body>(
     pipeline: &Pipeline<S>,
     source: &SourceId,
@@ -218,8 +212,8 @@ fn not_removed(why: NotRemoved, informer: Arc<str>, source: &SourceId) -> Remove
     }
 }
 
-/// Removes a source in a task of its own. `over` is cancelled at the end, also when the informer stops before, or its
-/// arbiter ends.
+/// Removes a source in its own task. `over` is cancelled at the end, also when the informer or its arbiter
+/// stops first.
 fn carry_out<S: Body>(
     pipeline: &Pipeline<S>,
     (source, successors): (SourceId, Successors),
@@ -233,7 +227,7 @@ fn carry_out<S: Body>(
         let (informer, sources) = (&shared.name, &shared.sources);
         let removed = async {
             reflectors.remove(&source).await;
-            // A group that dies over it is asked again in its next epoch.
+            // If the group dies over the message, it is asked again in its next epoch.
             loop {
                 let (epoch, successors) = (shared.published.epoch(), successors.clone());
                 let end = RemoveSource { epoch, source: source.clone(), successors };

@@ -1,5 +1,5 @@
-//! What no handle can provoke: an arbiter whose thread ends by itself, without a shutdown. And what none can see: how many
-//! sources an event looks at.
+//! What no handle can cause: an arbiter whose thread ends by itself, without a shutdown. And what no handle
+//! can see: the number of sources that an event looks at.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,8 +65,8 @@ fn inf_54_every_wait_ends_when_the_arbiters_thread_has_ended() {
     });
 }
 
-/// How many sources are looked at in an informer of so many namespaces: until it is synced; then by a hundred events, each
-/// with the waits for it.
+/// How many sources are looked at in an informer with `count` namespaces: until it is synced, and then during
+/// a hundred events, including the waits for each.
 fn looked_at(count: usize) -> (usize, usize) {
     Runtime::simulated(1).run(move |runtime| async move {
         let name = |n: usize| format!("n{n}");

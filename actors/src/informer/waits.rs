@@ -1,10 +1,7 @@
-//! The waits of an informer's handle: for its sync, for one source, for its namespaces, for any status.
+//! The waits of an informer's handle: for its sync, one source, its namespaces, or any status.
 //!
-//! Answers "which look decides each of them, and what wakes it?". Each is a call of `waiting::wait`. Invariants:
-//! 1. A wait for the sync, for a source or for namespaces ends when a source that it needs is given up.
-//! 2. Only [`Informer::wait_until`] copies the whole status; the others look at a few words.
-//!
-//! Read next: `waiting.rs`, the wait; `pipeline/board.rs`, what they look at.
+//! All except [`Informer::wait_until`] end when a source that they need is given up. Only that one copies the
+//! whole status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,21 +17,22 @@ use crate::pipeline::status::{InformerStatus, SourceStatus};
 use crate::pipeline::subscription_state::EndReason;
 use crate::wait_error::{Looked, NotSynced, Undecided, WaitError, wait};
 
-/// How long a wait for the first lists also waits for what is found out about empty ones. Usually that is one request.
+/// Limit of the extra wait for explanations of empty lists. Usually each is one request.
 const MOST_FOR_HINTS: Duration = Duration::from_secs(2);
 
-/// What a wait for the first list of every source returns: they are there.
+/// The result of a wait for the first list of every source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Synced {
-    /// Why there may be nothing of some sources: their namespace does not exist. At most 20. It is no error: the namespace
-    /// may be made later, and is followed then. [`SourceStatus::hint`] is of each source.
+    /// Why some sources may have no objects: their namespace does not exist. At most 20. This is no error:
+    /// the namespace may be created later, and is followed then. [`SourceStatus::hint`] has the hint of each
+    /// source.
     pub hints: Vec<Arc<str>>,
 }
 
 impl<S: Body> Informer<S> {
-    /// Waits until the status satisfies `enough` and gives it. `enough` is called with a copy, once for each change
-    /// that is seen: it may be slow, and may call any method of this informer.
+    /// Waits until the status satisfies `enough` and returns it. `enough` is called with a copy, once for
+    /// each change that is seen. It may be slow, and may call any method of this informer.
     ///
     /// # Errors
     /// [`WaitError::Stopped`] if the informer stops first.
@@ -52,13 +50,14 @@ impl<S: Body> Informer<S> {
                 (false, false) => Looked::NotYet(board.changed().since(seen)),
             }
         };
-        // Its stop is a status, too, and may be what is waited for.
+        // The stop is also a status, and may be the awaited one.
         let status = wait(self.0.ending.abandoned(), Duration::MAX, look).await;
         status.ok().flatten().ok_or_else(|| self.stopped())
     }
 
-    /// Waits until the first list of every source is published. Latched. A source whose first list is empty is asked why,
-    /// which is waited for, too, for at most two seconds: what is returned names the namespaces that do not exist.
+    /// Waits until the first list of every source is published. Latched. A source whose first list is empty
+    /// is asked for the reason; this wait includes the answer for at most two seconds. The result names the
+    /// namespaces that do not exist.
     ///
     /// # Errors
     /// [`WaitError::Stopped`] if the informer stops first; [`WaitError::SourceGivenUp`] if a source is given up
@@ -70,7 +69,8 @@ impl<S: Body> Informer<S> {
     /// As [`Self::synced`], for at most `limit`.
     ///
     /// # Errors
-    /// As there; at the limit [`WaitError::Deadline`] with the worst source, its state, and what blocks a thread.
+    /// As [`Self::synced`]; at the limit [`WaitError::Deadline`] with the worst source, its state, and what
+    /// blocks a thread.
     pub async fn synced_within(&self, limit: Duration) -> Result<Synced, WaitError> {
         let begun = self.runtime().now();
         self.listed_within(limit).await?;
@@ -78,7 +78,7 @@ impl<S: Body> Informer<S> {
         Ok(self.hints_within(left.min(MOST_FOR_HINTS)).await)
     }
 
-    /// What is known about empty lists when each question about them is answered, or at the limit.
+    /// The hints when each question is answered, or at the limit.
     async fn hints_within(&self, limit: Duration) -> Synced {
         let board = &self.0.pipeline.shared.board;
         let look = || {
@@ -92,7 +92,7 @@ impl<S: Body> Informer<S> {
         Synced { hints: board.hints() }
     }
 
-    /// As [`Self::synced_within`], without a wait for what is found out about empty lists.
+    /// As [`Self::synced_within`], without the wait for hints.
     pub(crate) async fn listed_within(&self, limit: Duration) -> Result<(), WaitError> {
         let board = &self.0.pipeline.shared.board;
         let look = || {
@@ -113,8 +113,9 @@ impl<S: Body> Informer<S> {
     /// Waits until the first list of this source is published.
     ///
     /// # Errors
-    /// [`WaitError::UnknownSource`] if there is none of this name, or it is removed before;
-    /// [`WaitError::SourceGivenUp`] if it is given up before; [`WaitError::Stopped`] if the informer stops before.
+    /// [`WaitError::UnknownSource`] if there is no such source, or it is removed first;
+    /// [`WaitError::SourceGivenUp`] if it is given up first; [`WaitError::Stopped`] if the informer stops
+    /// first.
     pub async fn source_synced(&self, source: &SourceId) -> Result<(), WaitError> {
         let board = &self.0.pipeline.shared.board;
         let outcome = |status: &SourceStatus| match &status.state {
@@ -142,13 +143,14 @@ impl<S: Body> Informer<S> {
         synced.unwrap_or_else(|_| Err(self.stopped()))
     }
 
-    /// Waits until the last change of the namespaces is carried out: every new one has listed, and of every other one
-    /// nothing is left. At once if the informer has no set of namespaces.
+    /// Waits until the last change of the namespaces is carried out: every new one has listed, and nothing of
+    /// the removed ones is left. Returns at once if the informer has no set of namespaces.
     ///
     /// # Errors
-    /// [`WaitError::Stopped`] if the informer stops before; [`WaitError::SourceGivenUp`] if the source of a namespace, or
-    /// the one that selects them, is given up before it has listed; [`WaitError::NamespaceFailed`] if no source could be made
-    /// for one of them, once the others have listed.
+    /// [`WaitError::Stopped`] if the informer stops first; [`WaitError::SourceGivenUp`] if the source of a
+    /// namespace, or the one that selects them, is given up before it has listed;
+    /// [`WaitError::NamespaceFailed`] if no source could be made for one of them, once the others have
+    /// listed.
     pub async fn namespaces_synced(&self) -> Result<(), WaitError> {
         if self.0.ending.stop.is_cancelled() {
             return Err(self.stopped());
@@ -159,7 +161,6 @@ impl<S: Body> Informer<S> {
         Ok(())
     }
 
-    /// The same for one change of one set, which needs these sources.
     pub(super) async fn set_synced(
         &self,
         set: &NamespaceSet<S>,
@@ -190,9 +191,9 @@ impl<S: Body> Informer<S> {
         synced.unwrap_or_else(|_| Err(self.stopped()))
     }
 
-    /// Whether a change of the set cannot be carried out before this source has listed: the source of a namespace, or,
-    /// as long as nobody has said which namespaces are wanted, the source that selects them. The cluster-wide source is
-    /// none of them: without it the namespaces are followed one by one.
+    /// Whether a change of the set needs the list of this source: the source of a namespace, or, while the
+    /// namespaces are unknown, the source that selects them. The cluster-wide source is not needed: without
+    /// it the namespaces are followed one by one.
     fn is_needed_by(&self, set: &NamespaceSet<S>, source: &SourceId) -> bool {
         let sources = &self.0.pipeline.shared.sources;
         if sources.stays_in_set(source, set.number) {
@@ -202,7 +203,6 @@ impl<S: Body> Informer<S> {
         selects && !sources.is_of_set(source) && sources.is_in_cluster(source, set.cluster.as_ref())
     }
 
-    /// Why a wait has ended without a decision.
     pub(crate) fn undecided(
         &self,
         undecided: Undecided,
@@ -215,7 +215,6 @@ impl<S: Body> Informer<S> {
         }
     }
 
-    /// Why a wait has ended at its deadline.
     fn deadline(&self, waited: Duration, subscription: Option<&Arc<str>>) -> WaitError {
         let status = self.status();
         let source = status.worst().map(|source| source.source.clone()).unwrap_or_default();
@@ -234,7 +233,6 @@ impl<S: Body> Informer<S> {
         }))
     }
 
-    /// The error of a wait for a subscription that ended for this reason.
     pub(crate) fn ended(&self, subscription: &Arc<str>, reason: EndReason) -> WaitError {
         if reason == EndReason::InformerStopped {
             return self.stopped();

@@ -1,11 +1,8 @@
-//! The waits of a lister: until a source has reached a version, or the cache has a write.
+//! The waits of a lister: until a source has reached a version, or the cache has a write. And the age of a
+//! source's data.
 //!
-//! Answers "is my own write there yet?". Each is a call of `waiting::wait`. Invariants:
-//! 1. A wait for a write is for what follows its key now: a source that is removed meanwhile is not waited for any more,
-//!    and one that is added is.
-//! 2. Of a fake nothing is waited for: nobody brings what it has not reached.
-//!
-//! Read next: `waiting.rs`, the wait; `pipeline/published.rs`, what wakes.
+//! A wait for a write follows the sources that its key has at the moment: sources may be added and removed
+//! during the wait. A wait on a fake ends at once, because no source brings more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,16 +17,16 @@ use crate::pipeline::messages::Body;
 use crate::wait_error::{Looked, Undecided, wait};
 
 impl<S: Body> Lister<S> {
-    /// Waits until the only source has reached `version`: by event, bookmark or list. With the version in the server's
-    /// answer to a write, a program reads its own writes.
+    /// Waits until the only source has reached `version`, by event, bookmark or list. With the version in the
+    /// server's answer to a write, a program reads its own writes.
     ///
-    /// Two things to know about that:
-    /// - A write to an object that the informer's namespace or selectors leave out brings no event. Then only a later
-    ///   event, a bookmark (about once a minute) or a renewed watch (up to 90 s) reaches its version: give such waits
-    ///   that time, or do not wait for them.
-    /// - Ok means that the store is at least as new as the write, not that it still holds what was written. Another
-    ///   client may have changed or deleted the object since, and a list shows only the result. Look with
-    ///   [`Self::get`].
+    /// Two things to know:
+    /// - A write to an object that the informer's namespace or selectors exclude brings no event. Then only a
+    ///   later event, a bookmark (about once a minute) or a renewed watch (up to 90 s) reaches its version:
+    ///   allow such waits that time, or do not use them.
+    /// - Ok means that the store is at least as new as the write, not that it still holds what was written.
+    ///   Another client may have changed or deleted the object since, and a list shows only the result. Check
+    ///   with [`Self::get`].
     ///
     /// # Errors
     /// At the deadline, with the version reached; when the informer stops; when there are several sources.
@@ -46,7 +43,7 @@ impl<S: Body> Lister<S> {
     /// As [`Self::wait_for`], for one source of several.
     ///
     /// # Errors
-    /// As there, and when no source has this name, or it is removed meanwhile.
+    /// As [`Self::wait_for`], and when no source has this name, or it is removed during the wait.
     pub async fn wait_for_source(
         &self,
         source: &SourceId,
@@ -65,20 +62,21 @@ impl<S: Body> Lister<S> {
         reached.unwrap_or_else(|undecided| Err(self.undecided(undecided, source, version, limit)))
     }
 
-    /// Waits until the cache has what a write of ours has returned, or something newer: until the object of its key is at
-    /// its version or above, or every source that follows the key is. It needs no name of a source. When the sources of
-    /// the key change meanwhile, it waits for those that there are then.
+    /// Waits until the cache has what our write returned, or something newer: until the object of this key,
+    /// or every source that follows the key, has at least this version. No source needs to be named. If the
+    /// sources of the key change during the wait, it continues with the new ones.
     ///
-    /// Of a plain body the front door's `meta_of` gives the argument. What is said at [`Self::wait_for`] holds here, too.
+    /// For a plain body, `meta_of` of `actix-informer` returns the argument. The notes at [`Self::wait_for`]
+    /// also apply here.
     ///
     /// # Errors
     /// At the deadline, with one of the sources and the version it has reached; when the informer stops; and
-    /// [`WaitForError::NotFollowed`] if no source covers the key, at the beginning or any more.
+    /// [`WaitForError::NotFollowed`] if no source covers the key, at the beginning or later.
     pub async fn wait_for_write(&self, written: &Meta, limit: Duration) -> Result<(), WaitForError> {
         let Meta { key, version, .. } = written;
         let mut missing = SourceId::default();
         let look = || {
-            // What wakes it, before the looks: the object moves, or one of the sources does.
+            // Registered before the checks: a change of the object, or of a source.
             let known = self.published.get(key).map(|object| object.version().clone());
             let moved = self.published.changing(key, known);
             let sources = self.sources_of(key);
@@ -95,7 +93,7 @@ impl<S: Body> Lister<S> {
                 Some(behind) if !is_cached => missing.clone_from(behind),
                 _ => return Looked::Decided(Ok(())),
             }
-            // Of a source that has reached the version the wait would be over at once.
+            // For a source that has reached the version, this wait would end at once.
             let waiting = woken.into_iter().enumerate().filter(|(at, _)| {
                 at.checked_sub(1).is_none_or(|at| !self.has_reached(&sources[at], version))
             });
@@ -105,7 +103,6 @@ impl<S: Body> Lister<S> {
         reached.unwrap_or_else(|undecided| Err(self.undecided(undecided, &missing, version, limit)))
     }
 
-    /// Why a wait has ended without a decision.
     fn undecided(
         &self,
         undecided: Undecided,
@@ -134,7 +131,7 @@ impl<S: Body> Lister<S> {
         self.published.snapshot().version(source).is_some_and(|reached| *reached >= *version)
     }
 
-    /// Whether the informer has no such source. A fake has all of them.
+    /// Whether the informer has no such source. A fake has every source.
     fn is_gone(&self, source: &SourceId) -> bool {
         match &self.origin {
             Origin::Running(keep) => !keep.pipeline.shared.sources.contains(source),
@@ -142,12 +139,12 @@ impl<S: Body> Lister<S> {
         }
     }
 
-    /// The limit; a wait on a fake needs none, and no clock.
+    /// A wait on a fake needs no limit and no clock.
     fn limit(&self, limit: Duration) -> Duration {
         if matches!(self.origin, Origin::Running(_)) { limit } else { Duration::MAX }
     }
 
-    /// The end of the informer. A fake brings nothing any more: it has ended before the first wait.
+    /// The end of the informer. A fake brings nothing more: it has ended from the start.
     fn end(&self) -> impl Future<Output = ()> {
         let stop = match &self.origin {
             Origin::Running(keep) => Some(&keep.ending.stop),
@@ -161,20 +158,16 @@ impl<S: Body> Lister<S> {
     }
 }
 
-// How old the data of a source is.
-//
-// A source that is followed is heard with every event, bookmark and part of a list; a server sends a bookmark about
-// once a minute to an idle watch. Invariants:
-// 1. An age is the time since the source last said something, by the clock of the runtime. It grows while the source
-// is away, and its objects stay.
-// 2. Reading it asks nobody and visits no object: it costs one look-up by the source's name.
+// The age of a source's data: the time since it last said something. A server sends an idle watch a bookmark
+// about once a minute.
 
 impl<S: Body> Informer<S> {
-    /// How long ago this source last said something: an event, a bookmark or a part of a list. `None`
-    /// if there is no such source, or it has never said anything. While the source is streaming it is usually below the
-    /// time between two bookmarks, a minute; while it is away it grows.
+    /// How long ago this source last said something: an event, a bookmark or a part of a list. `None` if
+    /// there is no such source, or it has never said anything. While the source is streaming, the age is
+    /// usually below the time between two bookmarks, a minute. While it is disconnected, the age grows and
+    /// its objects stay.
     ///
-    /// Costs a look-up in a map of the informer's sources; never blocks for long.
+    /// Costs one look-up in a map of the informer's sources; never blocks for long.
     pub fn age(&self, source: &SourceId) -> Option<Duration> {
         let heard = self.0.pipeline.shared.board.of_source(source, |status| status.last_frame_at)??;
         Some(self.runtime().now().saturating_sub(heard))
@@ -182,8 +175,9 @@ impl<S: Body> Informer<S> {
 }
 
 impl<S: Body> Lister<S> {
-    /// How long ago the source of this name last said something: how old its objects in the cache may be. An object
-    /// names its source ([`Object::source`](informer_core::meta::Object::source)). As [`Informer::age`].
+    /// How long ago the source of this name last said something, and so how old its cached objects may be. An
+    /// object names its source ([`Object::source`](informer_core::meta::Object::source)). As
+    /// [`Informer::age`].
     pub fn age(&self, source: &SourceId) -> Option<Duration> {
         Informer(Arc::clone(self.keep()?)).age(source)
     }

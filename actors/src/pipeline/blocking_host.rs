@@ -1,13 +1,11 @@
-//! Blocking closures: subscribers that may sleep, wait for a lock or do file IO in their callback.
+//! Calls blocking closures: subscribers that may sleep, wait for a lock or do file IO in their callback.
 //!
-//! Answers "where does a blocking closure run?": on the runtime's callback pool, a window of events at a time. The
-//! Listener records events meanwhile, and hands over the next window when this one has been handled. Invariants:
-//! 1. Events come in order, one call at a time. A subscription uses at most one thread, and none while it is idle.
-//! 2. A panic is counted and logged with the event's key. That event is skipped; the next one is delivered. Of a batch
-//!    the whole batch is skipped, and the key is that of its first event.
-//! 3. After the subscription's end no further call starts; the closure is dropped on the pool, after its last call.
-//!
-//! Read next: `runtime/callbacks.rs`, the pool; `callback_host.rs`, async closures.
+//! A closure runs on the runtime's callback pool, for one window of events at a time.
+//! 1. Events come in order, one call at a time, on at most one thread.
+//! 2. A panic is counted and logged with the event's key, and the event is skipped. A batch is skipped as a
+//!    whole; the key is that of its first event.
+//! 3. After the subscription's end no further call starts. The closure is dropped on the pool, after its last
+//!    call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -20,29 +18,23 @@ use crate::pipeline::messages::{Body, Notify};
 use crate::pipeline::subscription_state::{CallCheck, SubscriptionState};
 use crate::runtime::{Clock, Runtime, sleep_until};
 
-/// A closure and the state of its subscription. Its strand reports that the closure is dropped: a shutdown waits for
-/// that.
+/// Its strand reports the drop of the closure: a shutdown waits for that.
 pub(crate) struct BlockingHost<S: Body> {
     closure: BlockingClosure<S>,
     state: SubscriptionState,
     clock: Clock,
 }
 
-/// A closure that may block.
 pub(crate) enum BlockingClosure<S> {
-    /// Called with each event.
     Each(Box<dyn FnMut(Notify<S>) + Send>),
-    /// Called with a whole window.
     Batches(Box<dyn FnMut(Vec<Notify<S>>) + Send>),
 }
 
 impl<S: Body> BlockingHost<S> {
-    /// The closure of this subscription.
     pub(crate) fn new(closure: BlockingClosure<S>, state: SubscriptionState, clock: Clock) -> Self {
         Self { closure, state, clock }
     }
 
-    /// Calls the closure with each event, or with all of them, unless the subscription ends before.
     pub(crate) fn handle(&mut self, window: Vec<Notify<S>>) {
         let Self { closure, state, clock } = self;
         let mut began = clock.now();
@@ -61,7 +53,7 @@ impl<S: Body> BlockingHost<S> {
     }
 }
 
-/// One call, unless the subscription has ended; gives when it ended. `key` is that of its event, or of the first one.
+/// Returns when the call ended. `key` is that of the event, or of the first one.
 fn call(
     (state, clock): (&SubscriptionState, &Clock),
     key: &ObjectKey,
@@ -89,10 +81,10 @@ fn call(
     ended
 }
 
-/// A blocking call is looked at once in such a time at most, however short its limit is.
+/// The least time between two looks at a running call.
 const LEAST_LOOK: Duration = Duration::from_millis(10);
 
-/// Waits for a blocking closure, and reports each call that takes longer than the subscription's limit.
+/// Reports each call that exceeds the limit.
 pub(crate) async fn watched<T>(
     called: impl Future<Output = T>,
     state: SubscriptionState,

@@ -1,15 +1,11 @@
-//! The status board: cells into which the actors of one informer write their status.
+//! The status board: the cells into which the actors of one informer write their status.
 //!
-//! Answers "which actor writes which part of the status, and which waits are woken?". The Indexer writes the cell of
-//! the store, each Reflector the cell of its source, the DeltaFifo that of the queue, supervision and the watchdog that
-//! of the health. Handles read copies. Invariants:
-//! 1. A lock here is held only while values are copied; no user's code runs under it.
-//! 2. StoreFigures and versions of the store change in one step with the published snapshot, and are read in one step.
-//! 3. A wait is woken by every change that can be waited for, and by no other. A wait for the sync is woken only by what
-//!    may end it (`settled`), so that it costs nothing while a list arrives.
+//! Each actor writes its own cell; supervision and the watchdog write the health. Handles read copies.
+//! 1. A lock is held only while values are copied; no user's code runs under it.
+//! 2. The figures and versions of the store change, and are read, in one step with the published snapshot.
+//! 3. A wait is woken by every change that can be waited for, and by no other. A wait for the sync is woken
+//!    only by what may end it (`settled`), so that it costs nothing while a list arrives.
 //! 4. The status does not change after the informer has stopped.
-//!
-//! Read next: `status.rs`, the values; `informer.rs`, which waits.
 
 mod sync;
 
@@ -31,7 +27,6 @@ use crate::runtime::Stuck;
 use crate::runtime::locked::locked;
 pub(crate) use sync::SyncState;
 
-/// The cells of one informer. Cloning copies a pointer.
 #[derive(Debug, Clone)]
 pub(crate) struct StatusBoard(Arc<Cells>);
 
@@ -45,21 +40,16 @@ struct Cells {
     sources: SourceCells,
     queue: QueueCell,
     stopped: AtomicBool,
-    /// How many sources are asked why their first list is empty.
     questions: AtomicUsize,
-    /// Something has changed that can be waited for.
     changed: Signal,
-    /// Something has changed that may end a wait for the sync.
     settled: Signal,
-    /// A source has listed for the first time, or its state is another one.
     sources_moved: Signal,
     namespaces: Mutex<BTreeMap<usize, NamespacesStatus>>,
 }
 
-/// What is published.
 #[derive(Debug, Default)]
 struct StoreCell {
-    /// When the informer was started; `None` while it is only declared.
+    /// `None` while the informer is only declared.
     began: Option<Duration>,
     objects: usize,
     undecodable: usize,
@@ -67,7 +57,6 @@ struct StoreCell {
     sync_took: Option<Duration>,
 }
 
-/// The reports of supervision and the watchdog.
 #[derive(Debug, Default)]
 struct Health {
     restarts: u64,
@@ -76,20 +65,17 @@ struct Health {
     handler_panics: u64,
 }
 
-/// What the status shows of a published snapshot.
 pub(crate) struct StoreFigures<'a, S> {
     pub(crate) objects: usize,
     pub(crate) undecodable: usize,
-    /// The snapshot itself, for the versions of its sources.
     pub(crate) versions: &'a Snapshot<S>,
-    /// The sources whose versions differ from those of the publish before.
+    /// Those whose versions have changed since the last publish.
     pub(crate) touched: &'a [SourceId],
     pub(crate) synced: bool,
     pub(crate) now: Duration,
 }
 
 impl StatusBoard {
-    /// The cells of an informer that is declared.
     pub(crate) fn new(name: Arc<str>, queue_order: QueueOrder, sources: &[SourceId]) -> Self {
         Self(Arc::new(Cells {
             name,
@@ -108,11 +94,10 @@ impl StatusBoard {
         }))
     }
 
-    /// A copy of the status.
     pub(crate) fn read(&self) -> InformerStatus {
         let cells = &self.0;
         let (stopped, queue) = (self.is_stopped(), cells.queue.read());
-        // The store's lock is held until the versions are copied, too: a publish changes both in one step.
+        // Held until the versions are copied: a publish changes both in one step.
         let store = locked(&cells.store);
         let sources = cells.sources.read();
         let (objects, undecodable, synced, sync_took) =
@@ -140,7 +125,7 @@ impl StatusBoard {
         }
     }
 
-    /// Shows that the informer is started now; false if it was already, or has stopped.
+    /// False if the informer was started before, or has stopped.
     pub(crate) fn begin(&self, now: Duration) -> bool {
         let mut store = locked(&self.0.store);
         if store.began.is_some() || self.is_stopped() {
@@ -153,17 +138,16 @@ impl StatusBoard {
         true
     }
 
-    /// Raised by each change. To wait for one: read its count, then the status, then wait.
+    /// Raised by each change. To wait: read its count, then the status, then wait.
     pub(crate) fn changed(&self) -> &Signal {
         &self.0.changed
     }
 
-    /// Raised when a source has listed for the first time, or its state is another one.
+    /// Raised by the first list of a source, and by a change of its state.
     pub(crate) fn sources_moved(&self) -> &Signal {
         &self.0.sources_moved
     }
 
-    /// An informer without sources is synced: there is nothing to list.
     pub(crate) fn show_synced(&self) {
         let mut store = locked(&self.0.store);
         store.synced = true;
@@ -172,13 +156,11 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// The informer has stopped.
     pub(crate) fn stop(&self) {
         self.0.stopped.store(true, Ordering::Release);
         self.wake();
     }
 
-    /// Counts incidents in the data.
     pub(crate) fn count_data(&self, count: impl FnOnce(&mut DataCounters)) {
         if !self.is_stopped() {
             count(&mut locked(&self.0.data));
@@ -186,7 +168,6 @@ impl StatusBoard {
         }
     }
 
-    /// Counts a panic of a handler of failures.
     pub(crate) fn count_handler_panic(&self) {
         if !self.is_stopped() {
             locked(&self.0.health).handler_panics += 1;
@@ -194,7 +175,6 @@ impl StatusBoard {
         }
     }
 
-    /// Counts a restart, of the reflector of this source if there is one.
     pub(crate) fn count_restart(&self, source: Option<&SourceId>) {
         if self.is_stopped() {
             return;
@@ -209,7 +189,7 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Shows that supervision has given up an actor, and the source that it followed, which fails since then at the latest.
+    /// A source that the actor followed fails from now on at the latest.
     pub(crate) fn give_up(&self, failure: Arc<str>, source: Option<(&SourceId, &Arc<str>)>, now: Duration) {
         if self.is_stopped() {
             return;
@@ -225,8 +205,7 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Shows that a source that was given up starts again. If another source is still given up, `failure` gives the
-    /// text.
+    /// `failure` returns the text if another source is still given up.
     pub(crate) fn revive(&self, source: &SourceId, failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>) {
         self.change_source(source, |status| {
             status.state = SourceState::Starting;
@@ -235,7 +214,6 @@ impl StatusBoard {
         self.show_failure_left(failure);
     }
 
-    /// Shows a source that has been added.
     pub(crate) fn add_source(&self, source: &SourceId) {
         let store = locked(&self.0.store);
         let state = if store.began.is_some() { SourceState::Starting } else { SourceState::Declared };
@@ -244,7 +222,7 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Removes a source from the status. If another source is still given up, `failure` gives the text.
+    /// `failure`: as for [`Self::revive`].
     pub(crate) fn remove_source(
         &self,
         source: &SourceId,
@@ -264,13 +242,12 @@ impl StatusBoard {
         self.wake();
     }
 
-    /// Whether every source's first list is published.
     pub(crate) fn is_synced(&self) -> bool {
         locked(&self.0.store).synced
     }
 
-    /// Publishes and shows the figures in one step; false if `publish` refuses. Wakes the waits only if the number of
-    /// objects or undecodable objects or `synced` has changed, or a source has listed for the first time.
+    /// False if `publish` refuses. Wakes the waits only if a number of objects or `synced` has changed, or
+    /// for the first list of a source.
     pub(crate) fn publish<S>(&self, figures: &StoreFigures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
         let (news, has_listed, is_settled) = {
             let mut store = locked(&self.0.store);
@@ -300,7 +277,6 @@ impl StatusBoard {
         true
     }
 
-    /// Shows what blocks a thread of this informer, or that nothing does; false after the stop.
     pub(crate) fn update_stuck(&self, stuck: Option<&Stuck>) -> bool {
         if self.is_stopped() {
             return false;
@@ -319,36 +295,34 @@ impl StatusBoard {
         true
     }
 
-    /// What is read of a source's status; `None` if there is no source of this name.
     pub(crate) fn of_source<T>(&self, source: &SourceId, read: impl FnOnce(&SourceStatus) -> T) -> Option<T> {
         self.0.sources.find(source).map(|cell| read(&locked(&cell.status)))
     }
 
-    /// What a source has counted so far.
     pub(crate) fn counters(&self, source: &SourceId) -> SourceCounters {
         let cell = self.0.sources.find(source);
         cell.map(|cell| locked(&cell.status).counters.clone()).unwrap_or_default()
     }
 
-    /// Changes one source's status; wakes the waits only if `change` gives true.
+    /// Wakes the waits only if `change` returns true.
     pub(crate) fn update_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) {
         if !self.is_stopped() && self.change_source(source, change) {
             self.0.changed.raise();
         }
     }
 
-    /// Shows the depth of the queue, and since when its oldest part waits. Wakes no wait: it changes with each event.
+    /// Wakes no wait: the depth changes with each event.
     pub(crate) fn show_queue(&self, depth: Depth, oldest_since: Option<Duration>) {
         self.0.queue.show(depth, oldest_since);
     }
 
-    /// Notes when the oldest part of the Indexer's present batch arrived. The Indexer has one batch at a time, and
-    /// takes the next one when every listener has recorded the changes.
+    /// The time belongs to one batch: the Indexer takes the next one when every listener has recorded the
+    /// changes.
     pub(crate) fn hand_out(&self, arrived: Duration) {
         self.0.queue.hand_out(arrived);
     }
 
-    /// When the oldest part of the batch arrived whose changes are being sent to listeners.
+    /// See [`Self::hand_out`].
     pub(crate) fn arrived(&self) -> Duration {
         self.0.queue.arrived()
     }
@@ -370,7 +344,6 @@ impl StatusBoard {
         self.0.stopped.load(Ordering::Acquire)
     }
 
-    /// Wakes all waits.
     fn wake(&self) {
         self.0.changed.raise();
         self.0.settled.raise();
@@ -378,7 +351,7 @@ impl StatusBoard {
 }
 
 impl StoreCell {
-    /// Takes the figures of a published snapshot; true if a wait could be for this change.
+    /// True if a wait could be for this change.
     fn show<S>(&mut self, figures: &StoreFigures<'_, S>) -> bool {
         let before = (self.objects, self.undecodable, self.synced);
         let now = (figures.objects, figures.undecodable, self.synced || figures.synced);

@@ -1,19 +1,14 @@
-//! Async closures: how a subscriber's closure is called, one event at a time.
+//! Calls async closures on the callbacks' arbiter, one event at a time.
 //!
-//! Answers "where does an async closure run?": on the callbacks' arbiter, a window of events at a time, in a task that
-//! lives for that window. So a closure without events needs its own memory and no task. Subscribers' closures are
-//! called only here and in `blocking_host.rs`. Invariants:
-//! 1. A call starts after the future of the call before has ended, in the order of the events.
-//! 2. A panic in the closure, in its future or in dropping that future is counted and logged with the event's key. That
-//!    event is skipped; the next one is delivered.
-//! 3. After the subscription's end no further call starts; the closure is dropped on the arbiter, after its last call.
-//!    A call that has not ended 30 s after that (`subscription_state::CALL_GRACE`), or at a shutdown's limit, is
-//!    cancelled: its future is dropped.
-//! 4. A call that takes longer than the subscription's limit is cancelled, counted and logged; the next one begins.
-//! 5. A shutdown that is awaited inside a callback of the same subscription or informer does not wait for that
-//!    callback.
-//!
-//! Read next: `runtime/on_arbiter.rs`, which moves the closure; `blocking_host.rs`, closures that block.
+//! A task lives for one window of events, so a closure without events needs no task.
+//! 1. A call starts after the future of the last call has ended, in the order of the events.
+//! 2. A panic in the closure, in its future or in that future's drop is counted and logged with the event's
+//!    key. That event is skipped.
+//! 3. After the subscription's end no further call starts; the closure is dropped on the arbiter, after its
+//!    last call. A call that still runs after `CALL_GRACE`, or at a shutdown's limit, is cancelled: its
+//!    future is dropped.
+//! 4. A call that exceeds the subscription's limit is cancelled, counted and logged.
+//! 5. A shutdown inside a callback of the same subscription or informer does not wait for that callback.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -31,21 +26,18 @@ use informer_core::meta::ObjectKey;
 use informer_core::words::{QUOTED, one_line};
 
 tokio::task_local! {
-    /// The subscription whose callback is being run.
     static CALLED: SubscriptionState;
 }
 
-/// Runs a subscriber's code, marked as the callback of this subscription.
 pub(crate) fn inside<T>(state: &SubscriptionState, call: impl FnOnce() -> T) -> T {
     CALLED.sync_scope(state.clone(), call)
 }
 
-/// Whether the caller is the callback of this subscription.
 pub(crate) fn is_inside(state: &SubscriptionState) -> bool {
     CALLED.try_with(|called| called.is(state)).unwrap_or(false)
 }
 
-/// The subscription whose callback the caller is, if it is one of this informer.
+/// Only a subscription of this informer.
 pub(crate) fn calling_subscription(informer: &Arc<str>) -> Option<SubscriptionState> {
     CALLED
         .try_with(SubscriptionState::clone)
@@ -53,10 +45,8 @@ pub(crate) fn calling_subscription(informer: &Arc<str>) -> Option<SubscriptionSt
         .filter(|called| Arc::ptr_eq(&called.label().owner, informer))
 }
 
-/// A subscriber's closure of any type, as the host calls it.
 pub(crate) trait Callback<S: Body>: Send {
-    /// Calls it with each event of a window, unless the subscription ends before. One allocation for the window, and
-    /// none for an event.
+    /// Allocates once for a window, and not for an event.
     fn call_each<'a>(
         &'a mut self,
         window: Vec<Notify<S>>,
@@ -65,19 +55,17 @@ pub(crate) trait Callback<S: Body>: Send {
     ) -> LocalBoxFuture<'a, ()>;
 }
 
-/// The state of the calls of a window.
 pub(crate) struct Calls<'a> {
     clock: &'a Clock,
-    /// The event of the call that runs; the first one of a batch.
+    /// The event of the running call; the first one of a batch.
     current: RefCell<Option<ObjectKey>>,
 }
 
 impl Calls<'_> {
-    /// Runs one call, and cancels it at the subscription's limit.
     async fn run(&self, state: &SubscriptionState, key: ObjectKey, call: impl Future<Output = ()>) {
         let began = self.clock.now();
         self.current.replace(Some(key));
-        // The future is also dropped inside the scope, since its drop is the subscriber's code, too.
+        // The future is also dropped inside the scope: its drop is the subscriber's code, too.
         let call = CALLED.scope(state.clone(), call);
         let mut call = pin!(Some(AssertUnwindSafe(call).catch_unwind()));
         let Some(running) = call.as_mut().as_pin_mut() else { return };
@@ -102,7 +90,6 @@ impl Calls<'_> {
     }
 }
 
-/// A closure that gets a window of events in one call.
 pub(crate) struct InBatches<F>(pub(crate) F);
 
 impl<S, F, Fut> Callback<S> for InBatches<F>
@@ -153,8 +140,7 @@ where
     }
 }
 
-/// A closure and the state of its subscription. Fields are dropped in this order, so a shutdown ends after the closure
-/// is dropped.
+/// Fields are dropped in this order, so that a shutdown ends after the drop of the closure.
 pub(crate) struct CallbackHost<S: Body> {
     callback: Box<dyn Callback<S>>,
     label: Arc<Label>,
@@ -162,14 +148,12 @@ pub(crate) struct CallbackHost<S: Body> {
 }
 
 impl<S: Body> CallbackHost<S> {
-    /// The closure of this subscription.
     pub(crate) fn new(callback: impl Callback<S> + 'static, state: &SubscriptionState) -> Self {
         let (owner, name) = (Arc::clone(&state.label().owner), Arc::clone(state.name()));
         let label = Arc::new(Label { owner, kind: "", name });
         Self { callback: Box::new(callback), label, state: state.enter() }
     }
 
-    /// Calls the closure with each event, unless the subscription ends before; cancels a call that is overdue.
     pub(crate) async fn handle(mut self, window: Vec<Notify<S>>, here: ArbiterHandle) -> Self {
         let Self { callback, label, state } = &mut self;
         let labelled = here.label(Arc::clone(label));
@@ -192,14 +176,13 @@ impl<S: Body> CallbackHost<S> {
     }
 }
 
-/// Counts a call of a callback that began then; the next one begins now.
+/// Returns when the next call begins.
 pub(crate) fn count_call(state: &SubscriptionState, clock: &Clock, began: Duration) -> Duration {
     let now = clock.now();
     state.count_call(now.saturating_sub(began));
     now
 }
 
-/// Counts and logs a panic of a callback.
 pub(crate) fn count_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box<dyn Any + Send>) {
     let (informer, subscription) = (&state.label().owner, state.name());
     let panicked = one_line(panic_text(&*panic), QUOTED);
@@ -208,8 +191,8 @@ pub(crate) fn count_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box
     drop_payload(panic);
 }
 
-/// Counts a panic of a filter, which counts as "yes", and logs the first one, the second, the fourth and so on: a filter
-/// that panics may do so on every object.
+/// The panic counts as "yes". Logs the first one, the second, the fourth and so on: a filter may panic on
+/// every object.
 pub(crate) fn count_filter_panic(state: &SubscriptionState, key: &ObjectKey, panic: Box<dyn Any + Send>) {
     let count = state.count_filter_panic();
     if count.is_power_of_two() {

@@ -1,15 +1,13 @@
-//! The DeltaFifo: the queue between the Reflectors and the Indexer.
+//! The DeltaFifo: the queue between the Reflectors and the Indexer. `informer_core::delta_fifo` decides.
 //!
-//! Answers "is there room?" to Reflectors and "what is next?" to the Indexer. Its core twin,
-//! `informer_core::delta_fifo`, holds the queue and its bounds, and decides both. Invariants:
-//! 1. A push is answered when the queue is below both its bounds; until then the Reflector reads nothing more.
+//! 1. A push is answered when the queue is below both its bounds; until then the Reflector reads nothing
+//!    more.
 //! 2. A pop is answered when there is a batch; nothing polls the queue.
-//! 3. Entries that wait here at its death, and those that come too late, are freed off the arbiter.
-//! 4. The newest version that a source has put in is kept in `HandedOver`, so that a restarted Reflector continues
-//!    from it.
+//! 3. Entries that wait at its death, or come too late, are freed off the arbiter.
+//! 4. `HandedOver` keeps the newest version that a source has put in: a restarted Reflector continues from
+//!    it.
 //!
-//! Mailbox: one ask in flight from each Reflector, the Indexer and the Processor's resync clock; stopped with the
-//! informer; its death restarts the group in a new epoch. Read next: `indexer.rs`.
+//! It stops with the informer; its death restarts the group in a new epoch.
 
 use std::collections::VecDeque;
 
@@ -26,14 +24,12 @@ use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Reply, ReplySlot};
 use crate::supervision::owner::Child;
 
-/// What a DeltaFifo is built from.
 pub(crate) struct DeltaFifoSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) bounds: Bounds,
     pub(crate) queue_order: QueueOrder,
 }
 
-/// The queue's actor.
 pub(crate) struct DeltaFifo<S: Body> {
     spec: DeltaFifoSpec<S>,
     epoch: Epoch,
@@ -42,13 +38,13 @@ pub(crate) struct DeltaFifo<S: Body> {
     waiting_for_room: Vec<ReplySlot<()>>,
     waiting_for_batch: Option<OneshotSender<Batch<S>>>,
     waiting_for_idle: Vec<ReplySlot<()>>,
-    /// The asks that wait until a source is removed: its end is queued (`removals`), or being applied (`removing`).
+    /// Answered when the source is removed: its end is queued (`removals`) or being applied (`removing`).
     removals: Vec<(SourceId, ReplySlot<()>)>,
     removing: Vec<ReplySlot<()>>,
-    /// Who wants to know when a list is published: it is queued (`replaces`, in order), or being applied (`replacing`).
+    /// Answered when the list is published: it is queued (`replaces`, in order) or being applied
+    /// (`replacing`).
     replaces: VecDeque<(SourceId, OneshotSender<()>)>,
     replacing: Option<OneshotSender<()>>,
-    /// The Indexer has a batch that it has not finished.
     handed_out: bool,
 }
 
@@ -99,7 +95,6 @@ impl<S: Body> DeltaFifo<S> {
         stale
     }
 
-    /// Answers a push: now if there is room, otherwise after a pop has made room.
     fn pushed(&mut self) -> Answer<()> {
         self.arrivals.handle_push(self.queue.depth().parts, self.spec.shared.runtime.now());
         self.serve();
@@ -114,7 +109,6 @@ impl<S: Body> DeltaFifo<S> {
         reply
     }
 
-    /// Answers the waiting pop, if there is a batch.
     fn serve(&mut self) {
         if self.waiting_for_batch.is_none() {
             return;
@@ -123,13 +117,12 @@ impl<S: Body> DeltaFifo<S> {
             && let Some(reply) = self.waiting_for_batch.take()
         {
             self.handed_out = true;
-            // The Indexer may have died: then its group is being restarted.
+            // If the Indexer has died, its group is being restarted.
             let _heard = reply.send(batch);
         }
     }
 
-    /// The next batch; notes when its oldest part arrived. A wait for the end of a source is answered when the Indexer
-    /// asks for the batch after that end.
+    /// A wait for the end of a source is answered when the Indexer requests the batch after that end.
     fn pop(&mut self) -> Option<Batch<S>> {
         let batch = self.queue.pop_batch()?;
         let arrived = self.arrivals.handle_pop(self.queue.depth().parts);
@@ -148,7 +141,6 @@ impl<S: Body> DeltaFifo<S> {
         Some(batch)
     }
 
-    /// Shows the depth of the queue, and to the watchdog whether the Indexer has work.
     fn show_work(&self) {
         let depth = self.queue.depth();
         self.spec.shared.board.show_queue(depth, self.arrivals.oldest());
@@ -199,7 +191,7 @@ impl<S: Body> Handler<RemoveSource> for DeltaFifo<S> {
 
     fn handle(&mut self, end: RemoveSource, _ctx: &mut Context<Self>) -> Answer<()> {
         let (slot, reply) = ReplySlot::new();
-        // In an older epoch the slot is dropped, which answers `Closed`: the asker tries again in the new epoch.
+        // In an older epoch the dropped slot answers `Closed`: the sender tries again in the new epoch.
         if !self.is_stale(end.epoch) {
             self.spec.shared.fail_point(Site::DeltaFifoPush);
             self.removals.push((end.source.clone(), slot));
@@ -229,12 +221,12 @@ impl<S: Body> Handler<Pop<S>> for DeltaFifo<S> {
 
     fn handle(&mut self, Pop { epoch, spare, reply }: Pop<S>, _ctx: &mut Context<Self>) {
         if self.is_stale(epoch) {
-            // The sender of the answer is dropped: a batch for an Indexer of an older epoch would be lost.
+            // The reply is dropped: a batch for an Indexer of an older epoch would be lost.
             return;
         }
         self.spec.shared.fail_point(Site::DeltaFifoPop);
         self.spec.shared.progress.note();
-        // The Indexer asks for the next batch only after it has applied and published the last one.
+        // The Indexer requests a batch only after it has applied and published the last one.
         self.removing.drain(..).for_each(|slot| slot.answer(()));
         if let Some(published) = self.replacing.take() {
             let _heard = published.send(());
@@ -257,7 +249,7 @@ impl<S: Body> Handler<Flush> for DeltaFifo<S> {
     type Result = Answer<()>;
 
     fn handle(&mut self, _flush: Flush, _ctx: &mut Context<Self>) -> Answer<()> {
-        // The Indexer asks for the next batch only after it has finished the last one.
+        // The Indexer has finished its last batch.
         if self.waiting_for_batch.is_some() {
             return Reply::Now(());
         }

@@ -1,11 +1,5 @@
-//! Figures for a dashboard: durations, the depth of the queue, and how watches end.
-//!
-//! Answers "is the informer fast enough, and how do its watches end?" with plain values that are copied out of small
-//! cells. All times are those of the runtime's clock. Invariants:
-//! 1. Recording allocates nothing and takes a constant time.
-//! 2. Counters only grow; a snapshot of them is one copy.
-//!
-//! Read next: `board.rs` and `subscription_state.rs`, which hold them; `ending.rs`, which enumerates them.
+//! Figures for a dashboard: durations, the depth of the queue, and how watches end. All times are of the
+//! runtime's clock. Recording takes a constant time and allocates nothing; counters only grow.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,7 +7,7 @@ use std::time::Duration;
 use informer_core::delta_fifo::Depth;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
 
-/// The upper bounds of the buckets of a [`Timing`]; what takes longer than the last one is in a bucket of its own.
+/// The upper bounds of the buckets of a [`Timing`]. What takes longer than the last one has its own bucket.
 pub const TIMING_BOUNDS: [Duration; 5] = [
     Duration::from_millis(1),
     Duration::from_millis(10),
@@ -36,12 +30,12 @@ pub struct Timing {
     pub last: Duration,
     /// How long the longest one took, to the microsecond and up to 71 minutes.
     pub max: Duration,
-    /// How many took at most as long as the bound of the same place in [`TIMING_BOUNDS`] and longer than the one
-    /// before; the last are those that took longer than all.
+    /// How many took at most as long as the bound of the same place in [`TIMING_BOUNDS`] and longer than the
+    /// one before. The last bucket has those that took longer than all bounds.
     pub buckets: [u64; 6],
 }
 
-/// A [`Timing`] that is being recorded; small, since each subscription has some.
+/// Small, since each subscription has some.
 #[derive(Debug, Default)]
 pub(crate) struct TimingCell {
     buckets: [u32; BUCKETS],
@@ -60,7 +54,6 @@ impl TimingCell {
         self.total = self.total.saturating_add(u64::from(self.last));
     }
 
-    /// What was recorded, if anything was.
     pub(crate) fn read(cell: Option<&Self>) -> Timing {
         let Some(cell) = cell else { return Timing::default() };
         let buckets = cell.buckets.map(u64::from);
@@ -100,8 +93,8 @@ pub struct WatchEnds {
     pub refused: u64,
     /// The connection broke, no answer came in time, or the answer was not what was asked for.
     pub broken: u64,
-    /// By the reflector: it was silent and another one took over, a deadline had passed, or what it brought could not
-    /// be gone on from.
+    /// By the reflector: the watch was silent and another one took over, a deadline had passed, or its data
+    /// did not allow to continue.
     pub closed: u64,
 }
 
@@ -123,7 +116,6 @@ impl WatchEnds {
         self.by_reason().iter().map(|(_, count)| count).sum()
     }
 
-    /// Counts one that has ended by itself, with this error or none.
     pub(crate) fn count(&mut self, error: Option<&ListWatchError>) {
         let reason = match (error, error.map(ListWatchError::class)) {
             (None, _) => &mut self.finished,
@@ -144,7 +136,6 @@ impl WatchEnds {
         *reason += 1;
     }
 
-    /// Adds what another one has counted.
     pub(crate) fn add(&mut self, other: Self) {
         self.finished += other.finished;
         self.expired += other.expired;
@@ -155,9 +146,7 @@ impl WatchEnds {
     }
 }
 
-// The cell of the queue: its depth, and when the Indexer's batch arrived in it.
-//
-// It has no lock, since it changes with each event.
+// The cell of the queue. It has no lock, since it changes with each event.
 
 #[derive(Debug)]
 pub(crate) struct QueueCell {

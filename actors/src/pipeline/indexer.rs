@@ -1,15 +1,13 @@
-//! The Indexer: sole owner of the store, and the only writer of the published snapshot.
+//! The Indexer: sole owner of the store, and only writer of the published snapshot. `informer_core::indexer`
+//! decides.
 //!
-//! Answers "what has changed?": it asks the DeltaFifo for a batch, lets its core twin, `informer_core::indexer`, apply
-//! it, publishes the result and sends the changes to the Processor. Invariants:
-//! 1. One step at a time, as `informer_core::indexer::machine` says: the next batch is asked for when the Processor has
-//!    taken the changes of the last one.
-//! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects. Other messages are handled in between.
-//!    Readers see the state before a Replace or after it.
-//! 3. It publishes in its own epoch only; a snapshot is published before its changes are sent.
+//! 1. It requests the next batch when the Processor has taken the changes of the last one.
+//! 2. A Replace, or parts by key, are applied in slices of [`SLICE`] objects; other messages are handled in
+//!    between. Readers see the state before a Replace or after it.
+//! 3. It publishes in its own epoch only, and a snapshot before its changes are sent.
 //!
-//! Mailbox: only the handle's `AddIndex`; it asks for everything else. It stops with the informer. If it fails, the
-//! group is restarted, and the store continues from the published snapshot. Read next: `processor.rs`.
+//! It stops with the informer. If it fails, the group is restarted, and the store continues from the
+//! published snapshot.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,43 +37,37 @@ use crate::supervision::owner::Child;
 /// Objects handled in one turn.
 pub(crate) const SLICE: usize = 250;
 
-/// What an Indexer is built from.
 pub(crate) struct IndexerSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
     pub(crate) processor: Addr<Processor<S>>,
 }
 
-/// The snapshot before a publish, and the objects that left with it. They are kept until every listener has the newer
-/// snapshot, so that the last reference is dropped here. Both are freed off the arbiter.
+/// Kept until every listener has the newer snapshot, so that the last reference is dropped here. Both are
+/// freed off the arbiter.
 type Replaced<S> = (Snapshot<S>, OffArbiter<Chunks<Object<S>>>);
 
-/// The store's actor.
 pub(crate) struct Indexer<S: Body> {
     spec: IndexerSpec<S>,
     epoch: Epoch,
     store: OffArbiter<Store<S>>,
-    /// Whether every source has published its first list. Stays true.
     is_synced: bool,
     machine: IndexerMachine<Batch<S>>,
     answers: Answers<S>,
-    /// The emptied vector of the last batch: the next ask for a batch gives it back to the queue.
     spare: Vec<(SourceId, WatchPart<S>)>,
-    /// The sources of the last batch: its publish shows other versions of these, and of no other.
+    /// The sources of the last batch: only their versions change with its publish.
     touched: Vec<SourceId>,
-    /// Which exchange of sources the store knows of.
+    /// Which exchange the store knows of.
     seen_exchange: u64,
 }
 
-/// The answers that the Indexer waits for: one field for each kind, since a spawned future for each wait would
-/// allocate.
+/// One field for each kind: a spawned future for each wait would allocate.
 struct Answers<S: Body> {
     batch: Option<Asked<Batch<S>>>,
     taken: Option<(Asked<()>, Option<Replaced<S>>)>,
     turn: Option<LocalBoxFuture<'static, ()>>,
 }
 
-/// Waits for the answers as long as the Indexer exists.
 struct Waits;
 
 impl<S: Body> Actor for Indexer<S> {
@@ -116,12 +108,11 @@ impl<S: Body> Child for Indexer<S> {
 }
 
 impl<S: Body> Indexer<S> {
-    /// Carries out the machine's effects. Called after every event; returns when the next event must be awaited.
     fn drive(&mut self) {
         while let Some(effect) = self.machine.poll_effect(self.store.under_way()) {
             match effect {
                 IndexerEffect::Ask => self.ask_for_batch(),
-                // A test-only fault: the batch is lost, and nothing is asked for again.
+                // A test-only fault: the batch is lost, and nothing more is requested.
                 IndexerEffect::Apply(_) if self.spec.shared.stalls(Site::IndexerApply) => return,
                 IndexerEffect::Apply(batch) => self.apply(batch),
                 IndexerEffect::Advance => self.advance(),
@@ -130,7 +121,6 @@ impl<S: Body> Indexer<S> {
         self.spec.shared.progress.set_step(self.machine.step());
     }
 
-    /// Passes an answer to the machine; false if there is none.
     fn take_answers(&mut self, cx: &mut task::Context<'_>) -> bool {
         let batch = self.answers.batch.as_mut().map(|batch| batch.poll_unpin(cx));
         if let Some(Poll::Ready(batch)) = batch {
@@ -150,7 +140,7 @@ impl<S: Body> Indexer<S> {
                 self.spec.shared.progress.note();
                 self.machine.handle_fanned_out();
             } else {
-                // The Processor has died: the whole group is restarted, this actor too.
+                // The Processor has died: likewise.
                 self.machine.handle_end();
             }
             return true;
@@ -178,7 +168,7 @@ impl<S: Body> Indexer<S> {
                 self.touched.push(source.clone());
             }
         });
-        // Read before each batch: what was told before a source is asked for its list was popped before that.
+        // Read before each batch: a batch without this news was popped before the source requested its list.
         if let Some(exchanged) = self.spec.shared.sources.exchanged_since(&mut self.seen_exchange) {
             self.store.hand_over_among(exchanged);
         }
@@ -195,7 +185,6 @@ impl<S: Body> Indexer<S> {
         }
     }
 
-    /// Applies one slice of the work under way; other messages are handled before the next.
     fn advance(&mut self) {
         self.spec.shared.fail_point(Site::IndexerReplace);
         match self.slice() {
@@ -235,7 +224,7 @@ impl<S: Body> Indexer<S> {
         self.fan_out(changes, None, Some((before, replaced)));
     }
 
-    /// A published list after a rewind: from now on its server counts as far as the source has delivered since.
+    /// After a published list for a rewind, only what the source has delivered since counts.
     fn note_rewind(&self, applied: &Publish<S>) {
         let Some(Changes::Listed { source, cause: Cause::Rewind, .. }) = &applied.changes else { return };
         let newest = self.spec.shared.handed_over.newest(self.epoch, source);
@@ -244,7 +233,6 @@ impl<S: Body> Indexer<S> {
         }
     }
 
-    /// Sends changes to the Processor, and goes on when it has taken them.
     fn fan_out(
         &mut self,
         changes: Option<Changes<S>>,
@@ -263,7 +251,7 @@ impl<S: Body> Indexer<S> {
 impl<S: Body> ActorFuture<Indexer<S>> for Waits {
     type Output = ();
 
-    /// Never ready. Every ask is polled in the call that makes it, or in the one that follows a message.
+    /// Never ready. Each ask is polled in the call that makes it, or in the one after a message.
     fn poll(
         self: Pin<&mut Self>,
         indexer: &mut Indexer<S>,
@@ -288,8 +276,8 @@ impl<S: Body> Handler<AddIndex<S>> for Indexer<S> {
 }
 
 impl<S: Body> Indexer<S> {
-    /// Registers the index, so that it survives restarts. The next steps build it, and one later snapshot has it. A
-    /// call that is asked again, because the Indexer took it and was restarted before its answer, has succeeded.
+    /// Registers the index, so that it survives restarts. A call that is repeated, because the Indexer was
+    /// restarted before its answer, succeeds.
     fn add_index(&mut self, AddIndex { index, call }: AddIndex<S>) -> Result<(), IndexExists> {
         let indices = &self.spec.shared.indices;
         match self.store.begin_index(index.clone()) {

@@ -1,16 +1,13 @@
 //! A Listener: it records the changes for one subscriber, and delivers them.
+//! `informer_core::listener::machine` decides.
 //!
-//! Answers "which events does this subscriber get next, and has it handled them?". Its core twin,
-//! `informer_core::listener::machine`, decides; its states are named there. Of a subscriber's code it
-//! runs its filters alone, as the Indexer runs index functions: guarded, and named by the watchdog if they block.
-//! Invariants:
 //! 1. Recording never waits for delivery: a slow, stuck or dead subscriber delays nothing else.
-//! 2. Every event is passed to the machine first; then all of its effects are carried out, in order, in the same turn.
-//! 3. Events that wait at its end are freed off the arbiter. The actor itself keeps only the senders of answers: that
-//!    of a stream, and those of drains.
+//! 2. Every event goes to the machine first; then all its effects are carried out, in order, in the same
+//!    turn.
+//! 3. Of the subscriber's code only its filters run here: guarded, and named by the watchdog if they block.
+//! 4. Events that wait at its end are freed off the arbiter.
 //!
-//! Mailbox: one Distribute in flight, one Start and one Reattach for each epoch, the handle's asks. If it fails, its
-//! subscription ends with a reason. Read next: `listener/delivery.rs`, how a window leaves.
+//! If it fails, its subscription ends with a reason.
 
 use std::sync::Arc;
 
@@ -40,28 +37,23 @@ pub(crate) mod feed;
 pub(crate) use delivery::{Delivery, Polls, events};
 pub(crate) use feed::Feed;
 
-/// What a Listener is built from.
 pub(crate) struct ListenerSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) id: ListenerId,
     pub(crate) state: SubscriptionState,
     pub(crate) delivery: Delivery<S>,
-    /// What its subscriber asked for, if that is not everything.
     pub(crate) filter: Option<Arc<Filter<S>>>,
-    /// The most notifications in one window.
     pub(crate) window: usize,
     pub(crate) processor: Arc<Recipient<Attach<Listener<S>>>>,
-    /// Its own address, shared by everything that sends to it.
     pub(crate) address: Arc<Addr<Listener<S>>>,
 }
 
-/// One subscriber's actor.
 pub(crate) struct Listener<S: Body> {
     spec: Arc<ListenerSpec<S>>,
     machine: ListenerMachine<S>,
     taker: Option<OneshotSender<Taken<S>>>,
     drains: Vec<ReplySlot<()>>,
-    /// Which sources the machine knows of, as `Sources::ids_since` numbers them.
+    /// See `Sources::ids_since`.
     seen_sources: u64,
 }
 
@@ -97,7 +89,8 @@ impl<S: Body> Child for Listener<S> {
     }
 }
 
-/// Frees the waiting events off the arbiter. A field in an `OffArbiter` would cost each idle subscription four words.
+/// Frees the waiting events off the arbiter. An `OffArbiter` field would cost each idle subscription four
+/// words.
 impl<S: Body> Drop for Listener<S> {
     fn drop(&mut self) {
         if let Some(backlog) = self.machine.take_backlog() {
@@ -108,7 +101,6 @@ impl<S: Body> Drop for Listener<S> {
 }
 
 impl<S: Body> Listener<S> {
-    /// Carries out the machine's effects. Called after every event.
     fn drive(&mut self, ctx: &mut Context<Self>) {
         while let Some(effect) = self.machine.poll_effect(self.spec.delivery.polls()) {
             match effect {
@@ -131,7 +123,7 @@ impl<S: Body> Listener<S> {
         }
     }
 
-    /// Begins with this snapshot. What a Listener before it had taken goes before, some of it in a turn: until all is taken
+    /// A feed first takes, in several turns, what a former Listener has taken and not settled. Until then
     /// this actor handles nothing else, and others have their turns.
     fn begin(&mut self, snapshot: Snapshot<S>, behind: Option<ObjectKey>, ctx: &mut Context<Self>) {
         if let Delivery::Feed(feed) = &self.spec.delivery
@@ -147,14 +139,13 @@ impl<S: Body> Listener<S> {
         self.drive(ctx);
     }
 
-    /// Asks the Processor to attach it; the Processor sends a Start.
     fn attach(&self, ctx: &mut Context<Self>) {
         let me = Attach {
             id: self.spec.id,
             listener: Arc::clone(&self.spec.address),
             resync: self.spec.state.times().resync,
         };
-        // An error means that the Processor died before its answer: after its restart it asks this listener to attach.
+        // An error means that the Processor died before its answer: after its restart it sends a Reattach.
         ctx.spawn(ask_any(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
     }
 
@@ -166,18 +157,16 @@ impl<S: Body> Listener<S> {
         stale
     }
 
-    /// Until it is synced it waits for the first list of every source that its informer has, as the informer does.
+    /// Until it is synced, it waits for the first list of every source that the informer has.
     fn follow_sources(&mut self) {
         let sources = &self.spec.shared.sources;
         self.machine.handle_sources(|| sources.ids_since(&mut self.seen_sources));
     }
 
-    /// What it was built from.
     pub(crate) fn spec(&self) -> &ListenerSpec<S> {
         &self.spec
     }
 
-    /// The subscriber has handled its window.
     fn handled(&mut self, ctx: &mut Context<Self>) {
         self.spec.shared.fail_point(Site::ListenerHandled);
         self.follow_sources();
@@ -190,7 +179,6 @@ impl<S: Body> Listener<S> {
         ctx.stop();
     }
 
-    /// Shows the figures in the subscription's status, in one step.
     fn show(&self, figures: Figures) {
         let shared = &self.spec.shared;
         self.spec.state.show(shared.board.arrived(), &shared.runtime, |status| {
@@ -234,13 +222,13 @@ impl<S: Body> Handler<Distribute<S>> for Listener<S> {
         self.spec.shared.fail_point(Site::ListenerChanges);
         let Distribute { epoch, snapshot, changes, resync, reply } = message;
         if !self.is_stale(epoch) {
-            // The age of an event counts from when the reflector read it, not from when it came here.
+            // The age of an event counts from when the reflector read it.
             let arrived = self.spec.shared.board.arrived();
             self.follow_sources();
             self.machine.handle_changes(changes.as_slice(), &snapshot, resync, arrived);
             self.drive(ctx);
         }
-        // The changes are recorded. When the last listener has dropped its share, the Indexer goes on.
+        // Recorded. When the last listener has dropped its share, the Indexer goes on.
         drop(reply);
     }
 }

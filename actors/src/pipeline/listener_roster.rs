@@ -1,8 +1,5 @@
-//! The addresses of all live Listeners, which a new Processor asks to attach again.
-//!
-//! Answers "which listeners are there, also after a restart of the Processor?". Its lock guards a small map, is never
-//! held over an await, and is released before an address is dropped: dropping the last address drops the messages of a
-//! mailbox.
+//! The addresses of all live Listeners, which a new Processor asks to attach again, and the states of
+//! subscriptions. No lock is held over an await.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,20 +12,18 @@ use super::messages::Body;
 use super::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::locked::locked;
 
-/// The addresses of all live listeners; they survive a restart of the Processor.
 pub(crate) struct ListenerRoster<S: Body>(Arc<Mutex<Addresses<S>>>);
 
 type Addresses<S> = BTreeMap<ListenerId, Arc<Addr<Listener<S>>>>;
 
 impl<S: Body> ListenerRoster<S> {
-    /// Without listeners.
     pub(crate) fn new() -> Self {
         Self(Arc::default())
     }
 
     pub(crate) fn join(&self, id: ListenerId, listener: Arc<Addr<Listener<S>>>) {
         let replaced = self.addresses().insert(id, listener);
-        // Dropping the last address drops the messages of a mailbox and their bodies: not under the lock.
+        // Not under the lock: the drop of the last address drops the messages of a mailbox and their bodies.
         drop(replaced);
     }
 
@@ -48,18 +43,16 @@ impl<S: Body> ListenerRoster<S> {
 
 informer_core::clone_of!([S: Body] ListenerRoster<S>);
 
-// The states of an informer's subscriptions, for its end and its reports.
-//
-// Its lock guards a list and is held only while the list is copied.
+// The states of subscriptions, for the informer's end and its reports.
 
-/// The states of all subscriptions of an informer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subscriptions(Arc<Mutex<Vec<SubscriptionState>>>);
 
 impl Subscriptions {
     pub(crate) fn add(&self, state: SubscriptionState) {
         let mut subscriptions = self.subscriptions();
-        // Finished ones are removed only when the list is full: on average a constant number of checks for each.
+        // Finished ones are removed only when the list is full: on average a constant number of checks for
+        // each.
         if subscriptions.len() == subscriptions.capacity() {
             subscriptions.retain(|state| !state.has_left());
         }
@@ -74,14 +67,13 @@ impl Subscriptions {
         self.live().iter().for_each(|state| state.end_with(reason.clone()));
     }
 
-    /// Those with events that are not delivered, or not handled.
     pub(crate) fn with_pending_events(&self) -> Vec<SubscriptionState> {
         let mut live = self.live();
         live.retain(SubscriptionState::has_pending);
         live
     }
 
-    /// Those that still have a Listener or a closure, also after their end.
+    /// Those that still have a Listener or a closure, even after their end.
     pub(crate) fn present(&self) -> Vec<SubscriptionState> {
         self.subscriptions().iter().filter(|state| !state.has_left()).cloned().collect()
     }

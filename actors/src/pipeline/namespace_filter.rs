@@ -1,12 +1,8 @@
-//! Which namespaces a cluster-wide source keeps.
+//! The filter that says which namespaces a cluster-wide source keeps. It outlives the reflector.
 //!
-//! Answers "which namespaces shall its next list keep, and which are published by it?" for the actor that exchanges
-//! sources and for the source's reflector. Invariants:
-//! 1. A namespace counts as listed only when a list that kept it is published, and while it has been kept since.
-//! 2. What a list keeps counts as held from before its delivery on: who leaves the source must not take it away.
-//! 3. Its lock guards two pointers. No user's code runs under it.
-//!
-//! Read next: `reflector/filtering.rs`, which lists again when the filter has changed.
+//! 1. A namespace counts as listed when a list that kept it is published, and while it is kept.
+//! 2. What a list keeps counts as held from before its delivery, so that the removal of the source does not
+//!    take away these objects.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -15,11 +11,10 @@ use informer_core::namespaces::Names;
 use crate::pipeline::signal::Signal;
 use crate::runtime::locked::locked;
 
-/// The filter of one cluster-wide source. It outlives its reflector.
 #[derive(Debug, Default)]
 pub(crate) struct NamespaceFilter {
     state: Mutex<State>,
-    /// Raised when another set is asked for.
+    /// Raised when another set is requested.
     pub(crate) changed: Signal,
 }
 
@@ -27,40 +22,35 @@ pub(crate) struct NamespaceFilter {
 struct State {
     asked: Names,
     listed: Option<Names>,
-    /// What the store may have of the source, now or when what was delivered is published.
+    /// The namespaces whose objects the store may have from this source, now or after a publish.
     held: Names,
-    /// Whether the store has what is asked for of the source, and nothing else.
+    /// The store has exactly what is requested of the source.
     is_settled: bool,
 }
 
 impl NamespaceFilter {
-    /// Keeps these from its first list on.
     pub(crate) fn new(asked: Names) -> Self {
         Self { state: Mutex::new(State { asked, ..State::default() }), changed: Signal::default() }
     }
 
-    /// What the next list keeps.
     pub(crate) fn asked(&self) -> Names {
         Names::clone(&self.state().asked)
     }
 
-    /// What is published by the source, with all its objects.
+    /// What is published with all its objects.
     pub(crate) fn listed(&self) -> Option<Names> {
         self.state().listed.clone()
     }
 
-    /// Of which namespaces the store may have objects by the source, now or when what was delivered is published.
     pub(crate) fn held(&self) -> Names {
         Names::clone(&self.state().held)
     }
 
-    /// A list that keeps these is about to be delivered.
     pub(crate) fn deliver(&self, kept: &Names) {
         let mut state = self.state();
         state.held = Names::new(state.held.union(kept).cloned().collect());
     }
 
-    /// Has the source keep these.
     pub(crate) fn ask(&self, asked: Names) {
         let mut state = self.state();
         state.listed = state.listed.take().map(|listed| intersection(&listed, &asked));
@@ -69,12 +59,11 @@ impl NamespaceFilter {
         self.changed.raise();
     }
 
-    /// Whether the store has all that is asked for of the source, and nothing else.
     pub(crate) fn is_settled(&self) -> bool {
         self.state().is_settled
     }
 
-    /// The store has of the source exactly the objects of these. Whether that settles what was asked for.
+    /// The store has exactly these of the source. True if this newly settles the request.
     pub(crate) fn list(&self, kept: &Names) -> bool {
         let mut state = self.state();
         let was_settled = state.is_settled;

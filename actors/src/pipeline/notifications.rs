@@ -1,7 +1,4 @@
 //! What subscribers receive: an event, a key, or several events at once.
-//!
-//! Answers "what does a subscriber learn?". `informer_core::listener` decides which event that is; `listener/delivery.rs`
-//! sends it. Read next: `messages.rs`, all other messages.
 
 use actix::{Context, Handler, Message};
 use informer_core::delta::Cause;
@@ -58,8 +55,8 @@ pub enum Notify<S> {
     Deleted {
         /// Its last known state.
         last: Object<S>,
-        /// Whether `last` is the state at its deletion, as the server sent it; false for a tombstone: the deletion
-        /// itself was missed, and `last` may be older.
+        /// Whether `last` is the state at its deletion, as the server sent it; false for a tombstone: the
+        /// deletion itself was missed, and `last` may be older.
         exact: bool,
         /// Why this event is delivered.
         cause: Cause,
@@ -106,8 +103,8 @@ impl<S: Body> Message for Notify<S> {
     type Result = ();
 }
 
-/// Something happened to the object of this key, or it was created and deleted. A subscriber of keys receives this; it
-/// looks up what there is now. Cheap to clone.
+/// Something happened to the object of this key, or it was created and deleted. A subscriber of keys receives
+/// this, and looks up what there is now. Cheap to clone.
 ///
 /// ```
 /// # use informer_actors::face as actix_informer;

@@ -1,11 +1,8 @@
 //! The informer as the owner of its actors: what it does when one of them fails.
 //!
-//! Answers "what does the status show of a restart, and when does the informer stop?". Invariants:
-//! 1. Each failure is one log line, which names the informer: which actor ended, why, and what follows.
-//! 2. If the group is given up, the informer stops. If a reflector is given up, the store is still served, and the
-//!    source is shown as GivenUp until it is revived. A listener that fails ends its subscription.
-//!
-//! Read next: `supervision/owner.rs`, the trait; `pipeline/status.rs`, the status.
+//! 1. Each failure is one log line: informer, actor, reason, and what follows.
+//! 2. If the group is given up, the informer stops. If a reflector is given up, the store is still served,
+//!    and the source is GivenUp until it is revived.
 
 use std::sync::Arc;
 
@@ -20,27 +17,24 @@ use crate::runtime::Clock;
 use crate::runtime::progress::Progress;
 use crate::supervision::owner::{ChildEvent, Ended, Owner};
 
-/// DeltaFifo, Indexer and Processor: their states belong together, so they are restarted together.
+/// Their states belong together, so they are restarted together.
 pub(crate) const MEMBER: Role =
     Role { on_failure: OnFailure::RestartGroup, follows_group: true, tells_owner: true };
 
-/// Restarted alone: store and listeners are not affected. It is also restarted with the group, because the queue has
-/// lost what the reflector had put in.
+/// Restarted alone: store and listeners are not affected. Also restarted with the group: the queue has lost
+/// what the reflector had put in.
 pub(crate) const REFLECTOR: Role =
     Role { on_failure: OnFailure::RestartAlone, follows_group: true, tells_owner: true };
 
-/// Never restarted: its waiting events are lost with it, and a restart would lose them silently. Its subscription ends
-/// with a reason instead.
+/// Never restarted: its waiting events would be lost silently. Its subscription ends with a reason instead.
 pub(crate) const LISTENER: Role =
     Role { on_failure: OnFailure::GiveUp, follows_group: false, tells_owner: false };
 
-/// One informer, as supervision notifies it.
 pub(crate) struct InformerOwner {
     pub(crate) informer: Arc<str>,
     pub(crate) board: StatusBoard,
     pub(crate) progress: Arc<Progress>,
     pub(crate) clock: Clock,
-    /// Ends the informer when the group cannot go on.
     pub(crate) stop: CancellationToken,
 }
 
@@ -90,7 +84,6 @@ impl Owner for InformerOwner {
     }
 }
 
-/// Removes a source from the status, and its failure if it was given up.
 pub(crate) fn show_removed(board: &StatusBoard, source: &SourceId) {
     board.remove_source(source, |status, reason| failure(&reflector_name(&status.source), reason));
 }
@@ -99,15 +92,13 @@ fn failure(child: &str, reason: &str) -> Arc<str> {
     format!("{child}: {reason}").into()
 }
 
-/// What the name of a reflector begins with.
 const REFLECTOR_OF: &str = "reflector/";
 
-/// The name of the reflector of a source.
 pub(crate) fn reflector_name(source: &SourceId) -> String {
     format!("{REFLECTOR_OF}{source}")
 }
 
-/// The source whose reflector this child is, if it is one.
+/// `None` if this child is no reflector.
 fn followed_by(child: &str) -> Option<SourceId> {
     child.strip_prefix(REFLECTOR_OF).map(SourceId::new)
 }

@@ -1,15 +1,14 @@
-//! The Processor: it sends changes to all listeners, and starts resyncs.
+//! The Processor: it sends changes to all listeners, and starts resyncs. `informer_core::processor` and
+//! `informer_core::resync` decide.
 //!
-//! Answers "which listeners get these changes?": every attached one. The changes are shared; the Indexer goes on when
-//! all listeners have recorded them. A listener is an actor of this crate and only records, so nothing here waits for a
-//! subscriber's code. `informer_core::processor` and `informer_core::resync` decide. Invariants:
-//! 1. A listener is attached in one turn with the snapshot it starts from: it misses nothing and gets nothing twice.
-//! 2. A message to a listener that has ended is dropped, with its share of the reply: other listeners are not affected.
-//!    Its subscription sends the Detach.
-//! 3. After a restart every listener of the roster that wiring keeps is asked to attach again.
+//! 1. The Indexer goes on when all listeners have recorded the changes. They only record, so nothing here
+//!    waits for a subscriber's code.
+//! 2. A listener is attached in one turn with the snapshot it starts from: it misses nothing and gets nothing
+//!    twice.
+//! 3. A message to an ended listener is dropped with its share of the reply: others are not affected.
+//! 4. After a restart every listener of the roster is asked to attach again.
 //!
-//! Mailbox: one ask of the Indexer, one Attach for each listener and epoch, one Detach for each subscription. If it
-//! fails, the group is restarted. Read next: `listener.rs`.
+//! If it fails, the group is restarted.
 
 use std::sync::Arc;
 
@@ -33,14 +32,12 @@ use crate::runtime::sleep_until;
 use crate::supervision::owner::Child;
 use crate::supervision::runner::Alarm;
 
-/// What a Processor is built from.
 pub(crate) struct ProcessorSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
     pub(crate) roster: ListenerRoster<S>,
 }
 
-/// The fan-out's actor.
 pub(crate) struct Processor<S: Body> {
     spec: ProcessorSpec<S>,
     epoch: Epoch,
@@ -56,7 +53,7 @@ impl<S: Body> Actor for Processor<S> {
 
     fn started(&mut self, _ctx: &mut Context<Self>) {
         self.spec.shared.fail_point(Site::ProcessorStarted);
-        // One message for each listener and epoch, which it answers with one Attach.
+        // One for each listener and epoch, answered with one Attach.
         self.spec.roster.all().iter().for_each(|listener| send_now(listener, Reattach(self.epoch)));
     }
 }
@@ -84,7 +81,6 @@ impl<S: Body> Child for Processor<S> {
     }
 }
 
-/// Sends without waiting.
 #[expect(
     clippy::disallowed_methods,
     reason = "bounded: a Start and a Reattach an epoch and listener, and one Distribute, since the next publish comes when \
@@ -104,7 +100,7 @@ impl<S: Body> Handler<FanOut<S>> for Processor<S> {
     type Result = ();
 
     fn handle(&mut self, message: FanOut<S>, _ctx: &mut Context<Self>) {
-        // In every case the Indexer is answered when the last share of this reply is dropped.
+        // In every case the drop of the last share of this reply answers the Indexer.
         let FanOut { epoch, snapshot, changes, resync, reply } = message;
         let reply = FanOutReply::new(reply);
         if epoch != self.epoch {
@@ -145,7 +141,6 @@ impl<S: Body> Processor<S> {
         self.spec.roster.leave(id);
     }
 
-    /// Wakes at the next resync, unless one is under way.
     fn set_alarm(&mut self, ctx: &mut Context<Self>) {
         let due = self.clock.next_due().filter(|_| !self.resyncing);
         let clock = self.spec.shared.runtime.0.clock.clone();
@@ -153,7 +148,7 @@ impl<S: Body> Processor<S> {
         self.alarm.set(due, wait, ctx, Self::resync);
     }
 
-    /// Puts a Resync into the queue; the next one waits until the queue has taken this one.
+    /// The next one waits until the queue has taken this one.
     fn resync(&mut self, ctx: &mut Context<Self>) {
         self.alarm.rang();
         if self.spec.shared.stop_reading.is_cancelled() {

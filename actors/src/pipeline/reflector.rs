@@ -1,15 +1,13 @@
-//! The Reflector: it follows one source.
+//! The Reflector: it follows one source. `informer_core::reflector` decides; one session carries out the
+//! requests.
 //!
-//! Answers "what does the source hold now?". Its core twin, `informer_core::reflector`, decides what to ask next. This
-//! actor spawns one session, which carries the requests out and passes the answers back (`reflector/session.rs`).
-//! Invariants:
-//! 1. All its IO is in that session: dropping it, at a stop or a restart, ends every request.
+//! 1. All IO is in that session: its drop, at a stop or a restart, ends every request.
 //! 2. It reads nothing more until the DeltaFifo has taken what it read last.
-//! 3. After a restart it asks at the newest version that this source has put into the queue in this epoch, else at the
-//!    published one, and at "0" or "" only when there is neither. So versions never go back for a reader.
+//! 3. After a restart it continues at the newest version that its source has put into the queue in this
+//!    epoch, else at the published one. It uses "0" or "" only without either, so versions never go back for
+//!    a reader.
 //!
-//! Mailbox: it receives no messages. It stops with the informer. If it fails, it is restarted alone, and the store is
-//! still served. Read next: `reflector/session.rs`.
+//! It stops with the informer. If it fails, it is restarted alone, and the store is still served.
 
 mod filtering;
 mod happened;
@@ -30,20 +28,16 @@ use crate::pipeline::shared::PipelineShared;
 use crate::runtime::faults::Site;
 use crate::supervision::owner::Child;
 
-/// What a Reflector is built from.
 pub(crate) struct ReflectorSpec<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) source: SourceId,
-    /// The cluster of its objects, if the informer has several clusters.
     pub(crate) cluster: Option<ClusterName>,
     pub(crate) connect: Connect<S>,
     pub(crate) config: ReflectorConfig,
-    /// Which namespaces of what it brings are kept, if not all.
     pub(crate) filter: Option<Arc<NamespaceFilter>>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
 }
 
-/// The actor that follows one source.
 pub(crate) struct Reflector<S: Body> {
     spec: ReflectorSpec<S>,
     epoch: Epoch,

@@ -1,11 +1,8 @@
-//! The parts of an informer that its actors share, and that survive their restarts.
+//! The parts of an informer that its actors share and find again after a restart.
 //!
-//! Answers "what does an actor find again after its restart?": the published snapshot, the status board, the newest
-//! version that each source has handed over, and the indices. Wiring makes these once for each informer. Invariants:
-//! 1. This file does not depend on any actor, so every actor may depend on it.
-//! 2. The locks here guard small maps and are never held over an await. Actors do not exchange messages through them.
-//!
-//! Read next: `pipeline/published.rs` and `pipeline/status.rs`; `pipeline/wiring.rs`, which makes them.
+//! 1. This file depends on no actor, so every actor may depend on it.
+//! 2. The locks guard small maps and are never held over an await. Actors do not exchange messages through
+//!    them.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -31,7 +28,6 @@ use crate::runtime::faults::Site;
 use crate::runtime::locked::locked;
 use crate::runtime::progress::Progress;
 
-/// Parts of an informer that outlive its actors and that they share. Cloning copies a pointer.
 pub(crate) struct PipelineShared<S: Body>(pub(crate) Arc<Common<S>>);
 
 pub(crate) struct Common<S: Body> {
@@ -44,11 +40,9 @@ pub(crate) struct Common<S: Body> {
     pub(crate) sources: Sources,
     pub(crate) namespaces: NamespaceSets<S>,
     pub(crate) indices: IndexRegistry<S>,
-    /// The resync of subscriptions that have none of their own.
     pub(crate) resync: Option<Duration>,
-    /// How events wait for subscriptions that say nothing about it.
     pub(crate) policy: Policy,
-    /// Cancelled when the informer is started. Until then no source is asked for anything.
+    /// Cancelled at the start. Until then sources receive no request.
     pub(crate) begun: CancellationToken,
     /// Cancelled first at a stop: reading ends, so that the waiting events can be delivered.
     pub(crate) stop_reading: CancellationToken,
@@ -67,19 +61,17 @@ impl<S: Body> PipelineShared<S> {
         self.runtime.0.faults.fail_point(site);
     }
 
-    /// Whether a test wants the work at this site to be skipped.
     pub(crate) fn stalls(&self, site: Site) -> bool {
         self.runtime.0.faults.stalls(site)
     }
 
-    /// Keeps a value that is freed off the arbiter, wherever its drop happens.
+    /// The value is freed off the arbiter, wherever it is dropped.
     pub(crate) fn off_arbiter<T: Send + 'static>(&self, value: T) -> OffArbiter<T> {
         Freeing::whole(self.runtime.0.freeing.release()).keep(value)
     }
 
-    /// Publishes a snapshot and shows its figures in one step, unless a newer epoch has begun. A thread that has seen
-    /// the snapshot also sees its figures, and the other way round. Then wakes who waits for it: `sources` have reached
-    /// other versions, or are gone.
+    /// In one step, unless a newer epoch has begun: a thread that sees the snapshot sees its figures, and the
+    /// reverse. Then wakes waits.
     pub(crate) fn publish(
         &self,
         epoch: Epoch,
@@ -102,7 +94,7 @@ impl<S: Body> PipelineShared<S> {
             && self.published.wake(&mut news)
         {
             let published = Arc::clone(&self.published);
-            // Not a part of the actor, whose restart must not keep anybody waiting.
+            // Not a part of the actor, whose restart would lose these wakes.
             actix_rt::spawn(async move {
                 tokio::task::yield_now().await;
                 while published.wake(&mut news) {
@@ -117,7 +109,6 @@ impl<S: Body> PipelineShared<S> {
         self.board.count_data(|data| data.stale_messages += 1);
     }
 
-    /// Counts and logs incidents.
     pub(crate) fn report(&self, incidents: &[Reported]) {
         if incidents.is_empty() {
             return;
@@ -129,7 +120,7 @@ impl<S: Body> PipelineShared<S> {
 
 informer_core::clone_of!([S: Body] PipelineShared<S>);
 
-/// The newest version that each source has put into the queue, per epoch: a new Reflector continues from it.
+/// By epoch, the newest version that each source has put into the queue: a new Reflector continues from it.
 #[derive(Debug, Default)]
 pub(crate) struct HandedOver(Mutex<BTreeMap<SourceId, (Epoch, ResourceVersion)>>);
 
@@ -138,14 +129,14 @@ impl HandedOver {
         locked(&self.0).insert(source.clone(), (epoch, version.clone()));
     }
 
-    /// Whether a source has handed over more than is published. A source that is being removed does not count.
+    /// Whether a source has handed over more than is published. Sources being removed do not count.
     pub(crate) fn is_ahead_of<S>(&self, published: &Snapshot<S>, sources: &Sources) -> bool {
         let is_ahead = |source: &SourceId, handed| Some(handed) > published.version(source);
         let handed = locked(&self.0).clone();
         handed.iter().any(|(source, (_, handed))| is_ahead(source, handed) && sources.contains(source))
     }
 
-    /// The source was removed: a later source of its name starts without a version.
+    /// A later source of this name starts without a version.
     pub(crate) fn forget(&self, source: &SourceId) {
         locked(&self.0).remove(source);
     }
@@ -155,7 +146,7 @@ impl HandedOver {
     }
 }
 
-/// The indices that the Indexer has after each restart, and the call that added each later one.
+/// The indices that the Indexer has after each restart; with the call that added it later.
 pub(crate) struct IndexRegistry<S>(Mutex<Vec<(AnyIndex<S>, Option<IndexCall>)>>);
 
 impl<S> IndexRegistry<S> {
@@ -171,7 +162,6 @@ impl<S> IndexRegistry<S> {
         locked(&self.0).push((index, Some(call)));
     }
 
-    /// Whether the Indexer took the index of this call before its restart.
     pub(crate) fn was_added_by(&self, call: &IndexCall) -> bool {
         locked(&self.0).iter().any(|(_, by)| by.as_ref().is_some_and(|by| by.is(call)))
     }

@@ -1,7 +1,5 @@
-//! A count of changes on which tasks wait.
-//!
-//! Answers "has anything changed since I looked?". The count grows after the change. Invariant: a task that reads the
-//! count, then looks at what may change, and then waits for a higher count misses no change.
+//! A count of changes on which tasks wait. The count grows after the change. So a task that reads the count,
+//! then looks, then waits for a higher count misses no change.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +13,7 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// To be read before the look at what may change.
+    /// Read it before you look at what may change.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
@@ -23,7 +21,7 @@ impl Signal {
     /// Waits until something has changed after the count was `seen`.
     pub async fn since(&self, seen: u64) {
         loop {
-            // Every change from here on wakes it, so none is missed between the look and the wait.
+            // Every change from here on wakes it: none between the look and the wait is missed.
             let changed = self.changed.notified();
             if self.count() != seen {
                 return;

@@ -1,12 +1,8 @@
-//! The cells of the sources of one informer: each with the status of one source.
+//! The status cells of the sources of one informer, in the order in which the sources were added.
 //!
-//! Answers "where is the status of this source, and which sources are there?". Invariants:
-//! 1. The order is that in which the sources were added; a name is found without a walk over all of them.
-//! 2. A lock here is held only while values are copied or changed; no user's code runs under it.
-//! 3. What walks over all sources, here and in `sources.rs`, notes each one, so that a test can count whether an event costs
-//!    more with more sources. Nothing is counted but in unit tests.
-//!
-//! Read next: `board.rs`, which has them; `status.rs`, the values.
+//! 1. A lock is held only while values are copied or changed; no user's code runs under it.
+//! 2. A name is found without a walk. Each walk over all sources, here and in `sources.rs`, notes each
+//!    source, so that a unit test can count whether an event costs more with more sources.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +13,6 @@ use informer_core::reflector::SourceState;
 use crate::pipeline::status::SourceStatus;
 use crate::runtime::locked::locked;
 
-/// The sources of one informer.
 #[derive(Debug, Default)]
 pub(crate) struct SourceCells(Mutex<Cells>);
 
@@ -26,7 +21,6 @@ struct Cells {
     in_order: BTreeMap<u64, Arc<SourceCell>>,
     by_name: BTreeMap<SourceId, (u64, Arc<SourceCell>)>,
     next: u64,
-    /// How often all were copied.
     #[cfg(any(test, feature = "testing"))]
     copies: u64,
 }
@@ -64,7 +58,6 @@ impl SourceCells {
         locked(&self.0).by_name.get(id).map(|(_, cell)| Arc::clone(cell))
     }
 
-    /// Copies of the statuses.
     pub(crate) fn read(&self) -> Vec<SourceStatus> {
         #[cfg(any(test, feature = "testing"))]
         {
@@ -78,7 +71,7 @@ impl SourceCells {
         locked(&self.0).copies
     }
 
-    /// Shows the version that is published of a source; true if that is its first one.
+    /// True if this is the source's first published version.
     pub(crate) fn show_version(&self, id: &SourceId, version: Option<&ResourceVersion>) -> bool {
         let Some(cell) = self.find(id) else { return false };
         let mut status = locked(&cell.status);
@@ -87,12 +80,10 @@ impl SourceCells {
         is_first
     }
 
-    /// The first result for a source, in order. Walks over all up to that one.
     pub(crate) fn find_map<T>(&self, mut result: impl FnMut(&SourceStatus) -> Option<T>) -> Option<T> {
         self.walk(|status| result(status))
     }
 
-    /// The results for all sources that have one, in order.
     pub(crate) fn all<T>(&self, mut result: impl FnMut(&SourceStatus) -> Option<T>) -> Vec<T> {
         let mut results = Vec::new();
         self.for_each(|status| results.extend(result(status)));
@@ -106,7 +97,6 @@ impl SourceCells {
         });
     }
 
-    /// The only walk over the cells, so that a test can count what is looked at.
     fn walk<T>(&self, mut look: impl FnMut(&mut SourceStatus) -> Option<T>) -> Option<T> {
         locked(&self.0).in_order.values().find_map(|cell| {
             walks::note();
@@ -115,7 +105,7 @@ impl SourceCells {
     }
 }
 
-/// How many sources were looked at by walks over all of them.
+/// Counts the sources that walks have looked at, only in unit tests.
 pub(crate) mod walks {
     #[cfg(test)]
     use std::cell::Cell;
@@ -125,14 +115,12 @@ pub(crate) mod walks {
         static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// A walk looks at one more source.
     #[inline]
     pub(in crate::pipeline) fn note() {
         #[cfg(test)]
         LOOKED_AT.set(LOOKED_AT.get() + 1);
     }
 
-    /// How many were looked at on this thread since the last call.
     #[cfg(test)]
     pub(crate) fn take() -> usize {
         LOOKED_AT.take()

@@ -1,11 +1,4 @@
-//! The declaration of one source of an informer.
-//!
-//! Answers "what is the source's name, how is it made, how is it followed, and which objects does it cover?". It is a
-//! value; nothing here runs. Invariants:
-//! 1. Two sources of an informer that surely have objects in common are refused, unless one takes over from the other.
-//! 2. All sources of an informer name a cluster, or none does.
-//!
-//! Read next: `sources.rs`, which checks it against the others; `wiring.rs`, which starts a reflector for it.
+//! The declaration of one source of an informer: a value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,18 +24,16 @@ pub struct SourceSpec<S> {
     pub cluster: Option<ClusterName>,
     /// The objects that it covers, if that is known.
     pub coverage: Option<Coverage>,
-    /// The set of namespaces that it belongs to, if the informer exchanges it by itself.
+    /// Set if the informer exchanges the source by itself.
     pub(crate) member: Option<Member>,
-    /// Which namespaces of what it brings are kept, if not all.
+    /// `None` keeps everything.
     pub(crate) filter: Option<Arc<NamespaceFilter>>,
 }
 
-/// A source of a set of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// Which set of the informer.
     pub(crate) set: usize,
-    /// The namespace; `None` for the cluster-wide source.
+    /// `None` for the cluster-wide source.
     pub(crate) namespace: Option<Arc<str>>,
 }
 
@@ -54,9 +45,8 @@ pub struct Coverage {
     pub namespace: Option<Arc<str>>,
     /// The selectors as a text in any form: equal selectors must give equal texts; empty for none.
     pub selectors: Arc<str>,
-    /// What the selectors let through, as far as key and labels say it.
+    /// As far as key and labels say it.
     pub(crate) selects: Selects,
-    /// What of an object the selectors read.
     pub(crate) reads: SelectorInput,
 }
 
@@ -73,7 +63,7 @@ pub enum SelectorInput {
     Fields,
 }
 
-/// Whether an object of this key with these labels is let through.
+/// `None` if it is not known.
 #[derive(Clone, Default)]
 pub(crate) struct Selects(Option<Arc<SelectsObject>>);
 
@@ -90,7 +80,7 @@ impl Selects {
     }
 }
 
-/// Two functions cannot be compared: the text says which selectors they stand for.
+/// Functions cannot be compared: the text of the selectors stands for them.
 impl PartialEq for Selects {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -125,8 +115,8 @@ impl Coverage {
         self
     }
 
-    /// What the selectors let through, as far as the key and the labels of an object say it: false only for an object that
-    /// is surely left out. A controller does not wait for the event of such a write.
+    /// What the selectors let through, as far as the key and the labels of an object say it. Return false
+    /// only for an object that is surely left out: a controller does not wait for the event of such a write.
     #[must_use]
     pub fn selecting(
         mut self,
@@ -136,27 +126,25 @@ impl Coverage {
         self
     }
 
-    /// What the selectors read of an object. Unless set, any field of it.
+    /// What the selectors read of an object; any field, unless set.
     #[must_use]
     pub const fn reading(mut self, input: SelectorInput) -> Self {
         self.reads = input;
         self
     }
 
-    /// Whether an object can be left out that was let through before.
+    /// Whether an object can leave the selectors later.
     pub(crate) fn can_be_left(&self) -> bool {
         !self.selectors.is_empty() && self.reads > SelectorInput::Key
     }
 
-    /// Whether an object of this key with these labels is surely let through.
     pub(crate) fn surely_selects(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
         let is_told =
             self.selectors.is_empty() || self.selects.is_known() && self.reads < SelectorInput::Fields;
         is_told && self.selects.may_pass(key, labels)
     }
 
-    /// Whether both surely have objects in common, if there are any. Different selectors may exclude each other (shards
-    /// do), so only equal ones and none count.
+    /// Different selectors may exclude each other (shards do), so only equal ones and none count.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let namespace =
             self.namespace.is_none() || other.namespace.is_none() || self.namespace == other.namespace;
@@ -167,14 +155,15 @@ impl Coverage {
 }
 
 impl<S> SourceSpec<S> {
-    /// A source of this name, without a cluster. Its coverage is not known, so it is not checked against other sources.
+    /// A source of this name, without a cluster. Its coverage is not known, so it is not checked against
+    /// other sources.
     pub fn new(id: SourceId, connect: Connect<S>, config: ReflectorConfig) -> Self {
         Self { id, connect, config, cluster: None, coverage: None, member: None, filter: None }
     }
 
-    /// The objects that it brings are of this cluster, and their keys say so ([`ObjectKey::in_cluster`]); an answer
-    /// with another key is refused as a whole and asked for again. All sources of an informer name a cluster, or none
-    /// does.
+    /// The objects that it brings are of this cluster, and their keys say so ([`ObjectKey::in_cluster`]); an
+    /// answer with another key is refused as a whole and requested again. All sources of an informer name a
+    /// cluster, or none does.
     ///
     /// [`ObjectKey::in_cluster`]: informer_core::meta::ObjectKey::in_cluster
     #[must_use]
@@ -183,7 +172,7 @@ impl<S> SourceSpec<S> {
         self
     }
 
-    /// What it may bring: everything of its cluster, if that is not known.
+    /// Everything of its cluster, if the coverage is not known.
     pub(crate) fn scope(&self) -> Scope {
         let namespace = self.coverage.as_ref().and_then(|coverage| coverage.namespace.clone());
         let of_member = || self.member.as_ref().and_then(|member| member.namespace.clone());

@@ -1,14 +1,9 @@
 //! The sources of an informer, which are added and removed while it runs.
 //!
-//! Answers "may this source be added, is it still followed, and which sources take over from it?" for handles, for the
-//! Reflectors and for the Indexer. The store decides about objects. Invariants:
 //! 1. A name belongs to one source until everything that the source brought is removed.
-//! 2. At least one source stays, unless the informer follows a set of namespaces: that may be empty.
+//! 2. At least one source stays, unless the informer follows a set of namespaces, which may be empty.
 //! 3. All sources name a cluster, or none does.
-//! 4. Its lock guards a few maps. Nothing is called or dropped under it, and no call walks over all sources but those that
-//!    say so.
-//!
-//! Read next: `sources/exchange.rs`, who takes over; `source_spec.rs`; `informer/sources.rs`, what a handle does with it.
+//! 4. Nothing is called or dropped under the lock. Only calls that say so walk over all sources.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -31,27 +26,23 @@ mod left;
 pub(crate) use self::exchange::AskedFor;
 pub use self::left::Selected;
 
-/// The sources of one informer.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     state: Mutex<State>,
-    /// How often it has changed which sources take over from each other.
+    /// How often sources began or ended to take over from each other.
     exchanged: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     entries: BTreeMap<SourceId, Entry>,
-    /// In the order in which they came.
     in_order: BTreeMap<u64, SourceId>,
     next: u64,
-    /// How often one has come or gone.
+    /// How often one has joined, begun to leave, or left.
     changes: u64,
-    /// By what they may bring.
     by_scope: BTreeMap<Scope, BTreeMap<u64, SourceId>>,
-    /// How many are not being removed.
     staying: usize,
-    /// Those of these whose first list is not published, as far as that is known; and the set of each.
+    /// Staying sources whose first list is not known to be published, each with its set.
     unlisted: BTreeMap<SourceId, Option<usize>>,
     exchanges: Exchanges,
 }
@@ -63,50 +54,42 @@ struct Entry {
     cluster: Option<ClusterName>,
     coverage: Option<Coverage>,
     member: Option<Member>,
-    /// Which namespaces it keeps, if it follows all of them and keeps some.
     filter: Option<Arc<NamespaceFilter>>,
-    /// Set when its removal begins; cancelled when it is removed.
+    /// Cancelled when its removal is over.
     leaving: Option<CancellationToken>,
 }
 
-/// A source that may not join.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) id: SourceId,
     pub(crate) why: Refused,
 }
 
-/// Why a source may not join.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Another one has the name, or had it and is not yet forgotten.
+    /// Another one has the name, or is not yet forgotten.
     Taken,
-    /// It names a cluster and the others do not, or the other way round.
+    /// It names a cluster and the others do not, or the reverse.
     Cluster { has_cluster: bool },
     /// It surely has objects in common with this one.
     Overlaps(SourceId),
 }
 
-/// Why a source may not be removed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotRemoved {
-    /// There is none of this name.
     Unknown,
-    /// It is the only one.
     Last,
 }
 
-/// A removal that has begun.
 #[derive(Debug)]
 pub(crate) struct Removal {
-    /// Cancelled when it is over.
     pub(crate) over: CancellationToken,
-    /// Whether it was begun by this call, which then has to carry it out.
+    /// Whether this call has begun it, and must carry it out.
     pub(crate) is_new: bool,
 }
 
 impl Sources {
-    /// Lets all of these join, or none.
+    /// All join, or none.
     pub(crate) fn join<'a, S: 'a>(
         &self,
         specs: impl IntoIterator<Item = &'a SourceSpec<S>>,
@@ -115,7 +98,7 @@ impl Sources {
         let mut state = self.state();
         let before = state.next;
         for spec in specs {
-            // Those that join together must not overlap each other; those that were there may be about to leave.
+            // Those that join together must not overlap; older ones may be about to leave.
             if let Some(why) = state.refusal(spec, if may_overlap { before } else { 0 }) {
                 let joined: Vec<SourceId> =
                     state.in_order.range(before..).map(|(_, id)| id.clone()).collect();
@@ -127,7 +110,6 @@ impl Sources {
         Ok(())
     }
 
-    /// Why these could not join, if they could not.
     pub(crate) fn refusal<'a, S: 'a>(
         &self,
         specs: impl IntoIterator<Item = &'a SourceSpec<S>>,
@@ -139,7 +121,7 @@ impl Sources {
         })
     }
 
-    /// Begins to remove a source: from now on it does not count. Its name stays taken until [`Self::forget`].
+    /// From now on the source does not count. Its name stays taken until [`Self::forget`].
     pub(crate) fn begin_removal(&self, id: &SourceId) -> Result<Removal, NotRemoved> {
         let mut state = self.state();
         let is_only = state.staying == 1;
@@ -158,7 +140,6 @@ impl Sources {
         Ok(Removal { over, is_new: true })
     }
 
-    /// Ends a removal: nothing of the source is left, and its name is free.
     pub(crate) fn forget(&self, id: &SourceId) {
         let mut state = self.state();
         if state.entries.get(id).is_some_and(|entry| entry.leaving.is_some()) {
@@ -166,42 +147,38 @@ impl Sources {
         }
     }
 
-    /// Whether there is none, as of a set of no namespaces.
     pub(crate) fn is_empty(&self) -> bool {
         self.state().entries.is_empty()
     }
 
-    /// Whether a source of this name is followed.
+    /// Whether it is there and stays.
     pub(crate) fn contains(&self, id: &SourceId) -> bool {
         self.state().entries.get(id).is_some_and(|entry| entry.leaving.is_none())
     }
 
-    /// Whether it is the source of a namespace of a set, or the cluster-wide one.
     pub(crate) fn is_of_set(&self, id: &SourceId) -> bool {
         self.state().entries.get(id).is_some_and(|entry| entry.member.is_some())
     }
 
-    /// Whether a source of this name is being removed.
     pub(crate) fn is_leaving(&self, id: &SourceId) -> bool {
         self.state().entries.get(id).is_some_and(|entry| entry.leaving.is_some())
     }
 
-    /// The names of those that are followed, in the order in which they came. Walks over all.
+    /// Those that stay, in the order of joining. Walks over all.
     pub(crate) fn ids(&self) -> Vec<SourceId> {
         let state = self.state();
         let staying = state.walk(state.in_order.values()).filter(|(_, entry)| entry.leaving.is_none());
         staying.map(|(id, _)| id.clone()).collect()
     }
 
-    /// As [`Self::ids`], if any has come or gone since this was `seen`; 0 for a reader that has seen none.
+    /// [`Self::ids`], if they have changed since `seen`, which begins at 0.
     pub(crate) fn ids_since(&self, seen: &mut u64) -> Option<Vec<SourceId>> {
         let now = self.state().changes + 1;
         let is_news = std::mem::replace(seen, now) != now;
         is_news.then(|| self.ids())
     }
 
-    /// The sources of a set of namespaces: each with its name, what it follows, and whether its removal has begun. Walks
-    /// over all of the set.
+    /// Name, namespace (`None`: cluster-wide), and whether it is leaving. Walks over the set.
     pub(crate) fn of_set(&self, set: usize) -> Vec<(SourceId, Option<Arc<str>>, bool)> {
         let state = self.state();
         let members = state.walk(state.exchanges.ids(set));
@@ -211,7 +188,6 @@ impl Sources {
         found.collect()
     }
 
-    /// Whether it is the source of a namespace of this set, and stays.
     pub(crate) fn stays_in_set(&self, id: &SourceId, set: usize) -> bool {
         let state = self.state();
         let entry = state.entries.get(id).filter(|entry| entry.leaving.is_none());
@@ -219,7 +195,6 @@ impl Sources {
         member.is_some_and(|member| member.set == set && member.namespace.is_some())
     }
 
-    /// The cluster-wide source of a set, and whether its removal has begun.
     pub(crate) fn cluster_wide(&self, set: usize) -> Option<(SourceId, bool)> {
         let state = self.state();
         let id = state.exchanges.all_of(set)?.clone();
@@ -227,22 +202,21 @@ impl Sources {
         Some((id, is_leaving))
     }
 
-    /// How many sources of a set have no first list, of those that stay.
+    /// How many staying sources of a set have not listed.
     pub(crate) fn missing(&self, set: usize) -> usize {
         self.state().exchanges.missing(set)
     }
 
-    /// How many sources a set has, those included that are being removed.
+    /// Includes those that are leaving.
     pub(crate) fn members(&self, set: usize) -> usize {
         self.state().exchanges.ids(set).count()
     }
 
-    /// How often a source of any set has come, begun to go, or gone.
     pub(crate) fn changes(&self) -> u64 {
         self.state().changes
     }
 
-    /// The sources of a cluster, but for those that belong to a set of namespaces. Walks over all.
+    /// Without those of sets of namespaces. Walks over all.
     pub(crate) fn of_cluster(&self, cluster: &ClusterName) -> Vec<SourceId> {
         let state = self.state();
         let all = state.walk(state.in_order.values());
@@ -251,12 +225,11 @@ impl Sources {
         of_it.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Whether it is a source of this cluster, or names none where none is given.
     pub(crate) fn is_in_cluster(&self, id: &SourceId, cluster: Option<&ClusterName>) -> bool {
         self.state().entries.get(id).is_some_and(|entry| entry.cluster.as_ref() == cluster)
     }
 
-    /// The names of those that may follow the object of this key.
+    /// Those that stay and may follow the object of this key.
     pub(crate) fn following(&self, key: &ObjectKey) -> Vec<SourceId> {
         let state = self.state();
         let everywhere = Scope { cluster: key.cluster_name().cloned(), namespace: None };
@@ -270,7 +243,6 @@ impl Sources {
         found.into_values().filter(stays).collect()
     }
 
-    /// Whether the selectors of one that may follow the object of this key let it through with these labels.
     pub(crate) fn select(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
         let following = self.following(key);
         let coverages: Vec<Option<Coverage>> = {
@@ -282,14 +254,13 @@ impl Sources {
         coverages.iter().any(|coverage| coverage.as_ref().is_none_or(may_pass))
     }
 
-    /// Whether every one has listed, once these have, too.
+    /// Whether every one has listed when these have, too.
     pub(crate) fn have_all_listed(&self, first: &[SourceId]) -> bool {
         let state = self.state();
         let listed = first.iter().filter(|id| state.unlisted.contains_key(*id)).count();
         state.unlisted.len() == listed
     }
 
-    /// The first lists of these are published, in this snapshot.
     pub(crate) fn note_listed<S>(&self, snapshot: &Snapshot<S>, first: &[SourceId]) {
         let mut state = self.state();
         first.iter().for_each(|id| state.list(id));
@@ -308,7 +279,7 @@ impl Sources {
 }
 
 impl State {
-    /// These sources with their entries: what walks over all of them goes through here, and is counted.
+    /// Every walk uses this, and is counted.
     fn walk<'a>(
         &'a self,
         ids: impl Iterator<Item = &'a SourceId>,
@@ -316,7 +287,7 @@ impl State {
         ids.inspect(|_| walks::note()).filter_map(|id| Some((id, self.entries.get(id)?)))
     }
 
-    /// The first list of this source is published, or not waited for any more.
+    /// Its first list is published, or no longer waited for.
     fn list(&mut self, id: &SourceId) {
         if let Some(Some(set)) = self.unlisted.remove(id) {
             self.exchanges.note_listed(set);
@@ -361,7 +332,7 @@ impl State {
         self.exchanges.delivered.remove(id);
     }
 
-    /// Why it may not join; of the sources that may overlap, those count that came from `since` on.
+    /// Overlaps count only with sources that joined from `since` on.
     fn refusal<S>(&self, spec: &SourceSpec<S>, since: u64) -> Option<Refused> {
         if self.entries.contains_key(&spec.id) {
             return Some(Refused::Taken);

@@ -1,12 +1,9 @@
-//! The status of an informer: what it is doing, and why it is not synced.
+//! The status of an informer: what it is doing, and why it is not synced. Actors write it through `board.rs`.
 //!
-//! Answers "how is this informer doing?" for people, probes and tests. Actors write into the cells of `board.rs`;
-//! handles read copies and await changes. This file decides nothing. Invariants:
-//! 1. Each source has a state; the informer's state is the worst of them.
-//! 2. After the informer has stopped, every wait on the board ends.
-//! 3. Figures, versions and `synced` change in one step with the published snapshot. A source's state has left
+//! 1. After the informer has stopped, every wait on the board ends.
+//! 2. Figures, versions and `synced` change in one step with the published snapshot. A source leaves
 //!    `Listing` before its list is published.
-//! 4. A wait may miss a state that is followed by another one before it looks; the counters miss none.
+//! 3. A wait may miss a short state; the counters miss none.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +37,8 @@ pub struct SourceStatus {
     pub version: Option<ResourceVersion>,
     /// When the last frame or bookmark came, as time since the runtime's start.
     pub last_frame_at: Option<Duration>,
-    /// Since when it fails, as time since the runtime's start: from the first failure until it is followed again.
+    /// Since when it fails, as time since the runtime's start: from the first failure until it is followed
+    /// again.
     pub failing_since: Option<Duration>,
     /// How often its reflector has been restarted after a panic.
     pub restarts: u64,
@@ -49,22 +47,21 @@ pub struct SourceStatus {
     /// Its next list waits until enough memory of earlier lists and states is freed; see
     /// [`Runtime::bytes_to_free`](crate::runtime::Runtime::bytes_to_free).
     pub waits_for_memory: bool,
-    /// Bytes on the wire of the objects that it has sent, in lists and watches, including objects that were known
-    /// already. The rest of a frame beside its object, and bookmarks, do not count.
+    /// Bytes on the wire of the objects that it has sent, in lists and watches, including objects that were
+    /// known already. The rest of a frame beside its object, and bookmarks, do not count.
     pub wire_bytes: u64,
     /// How its watches have ended.
     pub watch_ends: WatchEnds,
     /// How long the newest delivered list or watch-list took, from its beginning to its last object.
     pub last_list_took: Option<Duration>,
-    /// Why there may be nothing, if its first list was empty and it has sent nothing since: its namespace does not exist.
+    /// Why its first list was empty, if it has sent nothing since; for example, its namespace does not exist.
     pub hint: Option<Arc<str>>,
-    /// When the list that is under way began.
     pub(crate) listing_since: Option<Duration>,
 }
 
-/// The results of the GETs for undecodable objects, also before restarts of the reflector. One GET is open at a time,
-/// and at most one begins in a second. A GET that is neither `repaired` nor `not_repaired` is open, or was cancelled by
-/// a list.
+/// The results of the GETs for undecodable objects, also before restarts of the reflector. One GET is open at
+/// a time, and at most one begins in a second. A GET that is neither `repaired` nor `not_repaired` is open,
+/// or was cancelled by a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairCounters {
@@ -99,8 +96,7 @@ impl SourceStatus {
 }
 
 impl SourceStatus {
-    /// Takes the state of the source's machine, and what the source has sent since the last call; true if a wait could
-    /// be for this change.
+    /// `came` is what the source has sent since the last call. True if a wait could be for this change.
     pub(crate) fn follow<S>(
         &mut self,
         machine: &ListWatchMachine<S>,
@@ -133,16 +129,13 @@ impl SourceStatus {
     }
 }
 
-/// What a source has sent since its status was updated last.
 #[derive(Debug, Default)]
 pub(crate) struct Came {
-    /// Bytes of objects as they came from the wire.
     pub(crate) wire_bytes: u64,
     pub(crate) watch_ends: WatchEnds,
 }
 
 impl SourceStatus {
-    /// Notes how long a list has taken when it is over.
     fn time_list(&mut self, state: &SourceState, now: Duration) {
         match state {
             SourceState::Listing { .. } => {
@@ -167,7 +160,7 @@ fn same_state(a: &SourceState, b: &SourceState) -> bool {
     }
 }
 
-/// What is read is not up to date: for how long, and why.
+/// How long what is read has been out of date, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stale {
@@ -178,7 +171,7 @@ pub struct Stale {
 }
 
 impl Stale {
-    /// Stale for so long, for this reason.
+    /// Stale for this time, for this reason.
     pub fn new(lasts: Duration, why: impl Into<Arc<str>>) -> Self {
         Self { lasts, why: why.into() }
     }
@@ -219,8 +212,8 @@ pub struct InformerStatus {
     /// How often a handler of failures has panicked, see
     /// [`Informer::on_error`](crate::informer::Informer::on_error).
     pub error_handler_panics: u64,
-    /// What blocks one of the threads that its actors and closures run on, or which of its actors makes no progress
-    /// although there is work, while that lasts.
+    /// What blocks one of the threads that its actors and closures run on, or which of its actors makes no
+    /// progress although there is work. Set as long as that lasts.
     pub stuck: Option<Stuck>,
     /// Why supervision has given up on a part of this informer, if it has.
     pub failed: Option<Arc<str>>,
@@ -229,8 +222,8 @@ pub struct InformerStatus {
 }
 
 impl InformerStatus {
-    /// The state of the worst source. From worst to best: GivenUp, Denied, SelectorRejected, Gone, Backoff, Listing,
-    /// Starting, Declared, Streaming. Stopped only when the informer itself has stopped.
+    /// The state of the worst source. From worst to best: GivenUp, Denied, SelectorRejected, Gone, Backoff,
+    /// Listing, Starting, Declared, Streaming. Stopped only when the informer itself has stopped.
     pub fn state(&self) -> SourceState {
         if self.stopped {
             return SourceState::Stopped;
@@ -249,8 +242,9 @@ impl InformerStatus {
         self.sources.iter().max_by_key(|source| severity(&source.state))
     }
 
-    /// Whether what is read of it is not up to date at this time, since the runtime's start: a source that it had, or that
-    /// was added later, fails. The one that has failed for the longest time says why. `None` before the sync.
+    /// Whether what is read is out of date at `now`, a time since the runtime's start, because a source
+    /// fails. This includes sources that were added later. The one that has failed for the longest time says
+    /// why. `None` before the sync and after the stop.
     pub fn stale(&self, now: Duration) -> Option<Stale> {
         let failing = self.sources.iter().filter_map(|source| Some((source.failing_since?, source)));
         let (since, source) =
@@ -265,8 +259,8 @@ impl InformerStatus {
         Some(Stale::new(now.saturating_sub(since), format!("{name}{}{error}", source.state)))
     }
 
-    /// How old the data of the source is of which nothing came for the longest time; `None` if nothing came of a source yet,
-    /// or there is none.
+    /// The age of the oldest data: that of the source from which nothing came for the longest time. `None` if
+    /// a source has sent nothing yet, or there is no source.
     pub fn age(&self, now: Duration) -> Option<Duration> {
         let heard = self.sources.iter().map(|source| source.last_frame_at);
         heard.min().flatten().map(|heard| now.saturating_sub(heard))

@@ -1,11 +1,5 @@
-//! Statuses as one line of text each, for logs and terminals.
-//!
-//! Answers "what does a person read of a status?" with the few figures that matter; the rest is in the fields. It
-//! decides nothing. Invariants:
-//! 1. The line names the informer or the subscription, and the source that is in the worst state if there are several.
-//! 2. An error stands once in it.
-//!
-//! Read next: `status.rs` and `subscription_state.rs`, the values.
+//! Statuses as one line of text each, for logs and terminals. The line names the worst source if there are
+//! several. An error stands in it once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +10,7 @@ use informer_core::meta::ClusterName;
 use super::status::InformerStatus;
 use super::subscription_state::SubscriptionStatus;
 
-/// So many hints are in the line: of many namespaces all may be empty.
+/// The most hints in a line: many namespaces may be empty.
 const MOST_HINTS: usize = 3;
 
 impl fmt::Display for InformerStatus {
@@ -60,11 +54,7 @@ impl fmt::Display for SubscriptionStatus {
     }
 }
 
-// The status of a set of namespaces.
-//
-// It decides nothing.
-
-/// How the namespaces are followed that an informer was told, or that a selector selects.
+/// How an informer follows a set of namespaces: a given one, or one that a selector selects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct NamespacesStatus {
@@ -78,7 +68,7 @@ pub struct NamespacesStatus {
     pub refused: Option<Arc<str>>,
     /// When the cluster-wide watch is asked for again after that, as time since the runtime's start.
     pub next_try_at: Option<Duration>,
-    /// For how many of them no source could be made. They are tried again.
+    /// How many of them have no source, because none could be made. They are tried again.
     pub failed: usize,
     /// One of these, and why.
     pub failure: Option<Arc<str>>,

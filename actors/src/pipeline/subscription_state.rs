@@ -1,10 +1,8 @@
-//! The state of a subscription, which survives its Listener and is shown to its owner.
+//! The state of a subscription. It survives the Listener.
 //!
-//! Answers "how far is this subscription, and why did it end?". The Listener and the callback host write into it;
-//! handles read it. Invariants:
-//! 1. A subscription ends once, with the first reason given.
+//! 1. A subscription ends once, with the first reason.
 //! 2. `synced` stays true once it is.
-//! 3. Its lock is held only while a few numbers are copied, and no other lock is taken meanwhile.
+//! 3. The lock is held only while a few numbers are copied, and no other lock is taken under it.
 
 mod blocking_call;
 mod status;
@@ -26,11 +24,10 @@ use crate::runtime::locked::locked;
 use crate::runtime::{Label, Runtime};
 use crate::supervision::parent::StopSignal;
 
-/// How long an async closure's call may go on after its subscription was dropped or its informer has stopped; then its
-/// future is dropped. A shutdown cancels it at its limit.
+/// How long an async closure's call may go on after its subscription was dropped or its informer has stopped;
+/// then its future is dropped. A shutdown cancels it at its limit.
 pub const CALL_GRACE: Duration = Duration::from_secs(30);
 
-/// The state of one subscription. Cloning copies a pointer.
 #[derive(Debug, Clone)]
 pub(crate) struct SubscriptionState(Arc<Inner>);
 
@@ -38,24 +35,19 @@ pub(crate) struct SubscriptionState(Arc<Inner>);
 struct Inner {
     label: Arc<Label>,
     policy: Policy,
-    // Boxed, and present only if one was chosen, to keep idle subscriptions small.
+    // Boxed, to keep idle subscriptions small: most have none.
     times: Option<Box<Times>>,
-    // Held only while a few numbers are copied, never over an await or another lock, so an actor never waits here. A
-    // tokio watch channel would take three times as much memory.
+    // An actor never waits here: see the header. A tokio watch channel would take three times as much memory.
     figures: Mutex<SubscriptionFigures>,
-    /// Wakes the waits for the sync, for the end, and until the last `Presence` is dropped.
     changed: Notify,
 }
 
-/// Times that were chosen for a subscription, which most have not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     pub(crate) resync: Option<Duration>,
-    /// How long a call of its closure may take.
     pub(crate) callback_limit: Option<Duration>,
 }
 
-/// The part of a subscription's status that changes.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriptionFigures {
     pub(crate) synced: bool,
@@ -70,14 +62,12 @@ pub(crate) struct SubscriptionFigures {
     // Boxed once there is something to record, to keep idle subscriptions small.
     latency: Option<Box<TimingCell>>,
     calls: Option<Box<TimingCell>>,
-    /// When the oldest event of the window that is with the subscriber arrived, in nanoseconds; 0 if there is none.
+    /// When the oldest event that is with the subscriber arrived, in nanoseconds; 0 if there is none.
     window_since: u64,
-    /// Before the sync: when the subscription began. After it: how long the sync took. In nanoseconds.
+    /// In nanoseconds. Before the sync: when the subscription began. After it: how long the sync took.
     sync: u64,
     ended: Option<EndReason>,
-    /// A shutdown's limit has passed: calls that still run are cancelled.
     cancelled: bool,
-    /// The guard of its Listener, to be woken at the end.
     guard: Option<Waker>,
 }
 
@@ -89,12 +79,10 @@ struct Rare {
     panics: u32,
     filter_panics: u32,
     overran: u32,
-    /// The call of a blocking closure with a limit that is under way.
     call: Option<BlockingCall>,
 }
 
 impl SubscriptionFigures {
-    /// Shows the figures of a Listener that most subscriptions never have.
     pub(crate) fn show_rare(&mut self, figures: &informer_core::listener::machine::Figures) {
         let is_needed = figures.filtered > 0 || figures.dropped > 0;
         if is_needed || self.rare.is_some() {
@@ -103,7 +91,6 @@ impl SubscriptionFigures {
         }
     }
 
-    /// Times a window that has been handled, and notes when the oldest event of the next one arrived.
     fn time_window(&mut self, was_synced: bool, handled: bool, oldest: Duration, runtime: &Runtime) {
         let since = if handled { std::mem::take(&mut self.window_since) } else { 0 };
         if since > 0 && was_synced {
@@ -117,7 +104,7 @@ impl SubscriptionFigures {
     }
 }
 
-/// Shows that the Listener or the closure of the subscription exists; its drop ends that.
+/// Exists as long as the Listener or the closure of the subscription.
 #[derive(Debug)]
 pub(crate) struct Presence(SubscriptionState);
 
@@ -143,7 +130,6 @@ impl SubscriptionState {
         Self(Arc::new(Inner { label, policy, times, figures, changed: Notify::new() }))
     }
 
-    /// Whether both are of one subscription.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -152,7 +138,6 @@ impl SubscriptionState {
         &self.0.label.name
     }
 
-    /// The label of its Listener for the watchdog.
     pub(crate) fn label(&self) -> &Arc<Label> {
         &self.0.label
     }
@@ -191,7 +176,7 @@ impl SubscriptionState {
         }
     }
 
-    /// Shows the figures of its Listener after a turn. The oldest part of the last batch arrived at `arrived`.
+    /// The oldest part of the last batch arrived at `arrived`.
     pub(crate) fn show(
         &self,
         arrived: Duration,
@@ -215,7 +200,6 @@ impl SubscriptionState {
         }
     }
 
-    /// Counts a call of its closure that took so long.
     pub(crate) fn count_call(&self, took: Duration) {
         let mut figures = self.figures();
         if figures.synced {
@@ -223,17 +207,14 @@ impl SubscriptionState {
         }
     }
 
-    /// Counts a panic of its closure.
     pub(crate) fn count_panic(&self) {
         self.figures().rare.get_or_insert_default().panics += 1;
     }
 
-    /// Counts a call that took longer than its limit.
     pub(crate) fn count_overrun(&self) {
         self.figures().rare.get_or_insert_default().overran += 1;
     }
 
-    /// Counts a panic of one of its filters; gives how many there were.
     pub(crate) fn count_filter_panic(&self) -> u32 {
         let mut figures = self.figures();
         let rare = figures.rare.get_or_insert_default();
@@ -241,7 +222,7 @@ impl SubscriptionState {
         rare.filter_panics
     }
 
-    /// Ends the subscription; the first reason is kept and logged.
+    /// The first reason is kept and logged.
     pub(crate) fn end_with(&self, reason: EndReason) {
         let (is_first, guard) = {
             let mut figures = self.figures();
@@ -258,8 +239,7 @@ impl SubscriptionState {
         }
     }
 
-    /// Logs the end: as information if the user ended the subscription, or the informer stopped (which has its own
-    /// line).
+    /// A warning, unless the user ended it or the informer stopped, which has its own line.
     fn log_end(&self, reason: &EndReason) {
         let (informer, subscription) = (&self.0.label.owner, self.name());
         let why = one_line(&reason.to_string(), QUOTED);
@@ -274,25 +254,23 @@ impl SubscriptionState {
         self.figures().ended.is_some()
     }
 
-    /// Registers a Listener or a closure.
     pub(crate) fn enter(&self) -> Presence {
         self.figures().present += 1;
         Presence(self.clone())
     }
 
-    /// Whether it has events that are not delivered, or not handled.
     pub(crate) fn has_pending(&self) -> bool {
         let figures = self.figures();
         figures.depth > 0 || figures.in_flight > 0
     }
 
-    /// Whether events are with the subscriber, or were when its Listener ended, and its Listener or closure exists.
+    /// Whether events are with the subscriber, or were when its Listener ended, and its Listener or closure
+    /// exists.
     pub(crate) fn is_in_a_call(&self) -> bool {
         let figures = self.figures();
         figures.present > 0 && figures.in_flight > 0
     }
 
-    /// The events that were not handled, for a report.
     pub(crate) fn unfinished(&self) -> Unfinished {
         let figures = self.figures();
         Unfinished {
@@ -303,14 +281,14 @@ impl SubscriptionState {
         }
     }
 
-    /// Cancels the async call that is under way, if there is one: the limit of a shutdown has passed.
+    /// Cancels a running async call: the limit of a shutdown has passed.
     pub(crate) fn cancel_calls(&self) {
         self.figures().cancelled = true;
         self.0.changed.notify_waiters();
     }
 
-    /// Waits until an async call that is under way has to be cancelled: at a shutdown's limit, or [`CALL_GRACE`] after
-    /// the end of the subscription.
+    /// Waits until a running async call must be cancelled: at a shutdown's limit, or [`CALL_GRACE`] after the
+    /// end.
     pub(crate) async fn overdue(&self) {
         let late = async {
             self.over().await;
@@ -329,12 +307,10 @@ impl SubscriptionState {
         figures.ended.is_some() && figures.present == 0
     }
 
-    /// Waits for the end.
     pub(crate) fn end(&self) -> impl Future<Output = EndReason> {
         self.until(|figures| figures.ended.clone())
     }
 
-    /// As [`Self::end`], without the reason.
     pub(crate) fn over(&self) -> impl Future<Output = ()> {
         self.until(|figures| figures.ended.as_ref().map(drop))
     }
@@ -346,7 +322,7 @@ impl SubscriptionState {
 
     async fn until<T>(&self, outcome: impl Fn(&SubscriptionFigures) -> Option<T>) -> T {
         loop {
-            // Registered before the look, so that no change between the look and the wait is missed.
+            // Registered before the look: no change between the look and the wait is missed.
             let changed = self.0.changed.notified();
             if let Some(outcome) = outcome(&self.figures()) {
                 return outcome;
@@ -359,7 +335,6 @@ impl SubscriptionState {
         self.0.figures()
     }
 
-    /// The end of the subscription, as the signal that stops its Listener.
     pub(crate) fn as_stop(&self) -> Arc<dyn StopSignal> {
         Arc::clone(&self.0) as Arc<dyn StopSignal>
     }

@@ -1,8 +1,6 @@
-//! The log lines about incidents in the data of sources: one line for each reported incident.
+//! One log line for each reported incident in the data of sources.
 //!
-//! Answers "which object of which source of which informer, what was wrong, and what follows?". `status.rs` counts
-//! incidents; the store decides what follows. Invariants:
-//! 1. A line names informer, source, object and reason as fields, and its text says what follows.
+//! 1. A line names informer, source, object and reason as fields; its text says what follows.
 //! 2. Foreign text is quoted up to [`QUOTED`] bytes.
 
 use std::borrow::Cow;
@@ -10,10 +8,8 @@ use std::borrow::Cow;
 use informer_core::indexer::{Incident, Reported};
 use informer_core::meta::ResourceVersion;
 
-/// The most bytes of an error that a line quotes.
 const QUOTED: usize = 200;
 
-/// Writes the line of one incident.
 pub(crate) fn log(informer: &str, Reported { source, incident, .. }: &Reported) {
     let versions = versions(incident);
     let (error, index) = match incident {
@@ -40,7 +36,6 @@ pub(crate) fn log(informer: &str, Reported { source, incident, .. }: &Reported) 
     );
 }
 
-/// What happened, and what follows.
 fn words(incident: &Incident) -> &'static str {
     match incident {
         Incident::Undecodable(_) => "object cannot be decoded",
@@ -65,7 +60,6 @@ fn words(incident: &Incident) -> &'static str {
     }
 }
 
-/// The version held or reached before, and the one that came.
 fn versions(incident: &Incident) -> Option<(&ResourceVersion, &ResourceVersion)> {
     match incident {
         Incident::StaleVersion { stored, received, .. } => Some((stored, received)),
@@ -75,7 +69,7 @@ fn versions(incident: &Incident) -> Option<(&ResourceVersion, &ResourceVersion)>
     }
 }
 
-/// The beginning of a text, cut where a character ends.
+/// Cut where a character ends.
 fn bounded(text: &str) -> Cow<'_, str> {
     if text.len() <= QUOTED {
         return Cow::Borrowed(text);

@@ -1,12 +1,8 @@
 //! The waits for a newer snapshot, sorted by what wakes them.
 //!
-//! Answers "which tasks wait for what this publish shows?" without a look at any other wait. Invariants:
-//! 1. To add and to remove a wait costs O(log W). A publish costs O(log W) for each source and each object that it
-//!    changed, and for each wait that it wakes; only a list looks at every wait for an object.
-//! 2. A wait that is dropped is removed by its drop.
-//! 3. No call takes more than its bound; what is left is taken by the next one.
-//!
-//! Read next: `published.rs`, which has them.
+//! 1. To add or remove a wait costs O(log W). A publish costs O(log W) for each source and object that it
+//!    changed and for each wait that it wakes. Only a list looks at every wait for an object.
+//! 2. No call takes more than its bound; the next one takes the rest.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,51 +11,45 @@ use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
 use tokio::sync::oneshot;
 
-/// Wakes one task.
 type Waker = oneshot::Sender<()>;
 
-/// Who waits for what.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     next: u64,
-    /// By source: the versions that are waited for, each with the number of its wait.
+    /// The awaited versions, each with the number of its wait.
     versions: BTreeMap<SourceId, BTreeMap<(ResourceVersion, u64), Waker>>,
-    /// By key: the waits for another version than the known one.
+    /// The waits for another version than the known one.
     changes: BTreeMap<ObjectKey, BTreeMap<Known, Waker>>,
-    /// How often a wait for an object was looked at.
     #[cfg(test)]
     looks: std::cell::Cell<u64>,
 }
 
-/// The version that a wait knows of its object, which is none if the object is absent, and the number of the wait.
+/// The known version (`None`: absent), and the number of the wait.
 type Known = (Option<ResourceVersion>, u64);
 
-/// Where a wait is.
 #[derive(Debug)]
 pub(super) enum Place {
     Version(SourceId, (ResourceVersion, u64)),
     Change(ObjectKey, Known),
 }
 
-/// What a publish has changed, as far as its waits were not looked at yet.
+/// What a publish has changed, as far as not yet looked at.
 #[derive(Debug)]
 pub(crate) struct News<S> {
     pub(super) snapshot: Snapshot<S>,
-    /// Sources that have reached another version, or are gone.
     pub(super) sources: Vec<SourceId>,
     pub(super) objects: NewObjects,
 }
 
-/// Which objects are at another version.
 #[derive(Debug)]
 pub(crate) enum NewObjects {
     These(Vec<ObjectKey>),
-    /// A list was applied: any may be, behind this key, or all.
+    /// After a list: any behind this key, or all.
     Any(Option<ObjectKey>),
 }
 
 impl Waits {
-    /// Adds a wait until the source has reached the version, or is gone.
+    /// Ends when the source has reached the version, or is gone.
     pub(super) fn for_version(
         &mut self,
         source: &SourceId,
@@ -71,7 +61,7 @@ impl Waits {
         Place::Version(source.clone(), at)
     }
 
-    /// Adds a wait until the object of this key is at another version than `known`.
+    /// Ends when the object is at another version than `known`.
     pub(super) fn for_change(
         &mut self,
         key: &ObjectKey,
@@ -83,12 +73,10 @@ impl Waits {
         Place::Change(key.clone(), known)
     }
 
-    /// Whether there are waits for versions of sources, and waits for objects.
     pub(super) fn are_there(&self) -> (bool, bool) {
         (!self.versions.is_empty(), !self.changes.is_empty())
     }
 
-    /// Removes a wait, if it is still there.
     pub(super) fn remove(&mut self, place: &Place) {
         match place {
             Place::Version(source, at) => {
@@ -108,8 +96,7 @@ impl Waits {
         }
     }
 
-    /// Takes at most `most` waits that end with this news. What is left of the news was not looked at yet, and
-    /// [`News::is_over`] says whether there is something left.
+    /// Takes at most `most` waits that this news ends, and leaves the rest of the news.
     pub(super) fn take<S>(&mut self, news: &mut News<S>, most: usize) -> Vec<Waker> {
         let mut woken = Vec::new();
         while let Some(source) = news.sources.last() {
@@ -148,7 +135,7 @@ impl Waits {
         woken
     }
 
-    /// Takes the waits for versions that the source has reached, or for all if it has none; false if there may be more.
+    /// All waits, if the source has no version. False if there may be more.
     fn take_reached(
         &mut self,
         source: &SourceId,
@@ -170,8 +157,7 @@ impl Waits {
         true
     }
 
-    /// Takes the waits for an object that do not know this version of it; false if there may be more. Those that know it are
-    /// neighbours, and are not looked at.
+    /// False if there may be more. Waits that know this version are neighbours, and are not looked at.
     fn take_changed(
         &mut self,
         key: &ObjectKey,
@@ -213,7 +199,6 @@ impl Waits {
         self.looks.get()
     }
 
-    /// How many there are.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         let versions = self.versions.values().map(BTreeMap::len).sum::<usize>();
@@ -222,7 +207,6 @@ impl Waits {
 }
 
 impl<S> News<S> {
-    /// Whether every wait was looked at that it may end.
     pub(crate) fn is_over(&self) -> bool {
         let has_keys = match &self.objects {
             NewObjects::These(keys) => !keys.is_empty(),

@@ -1,18 +1,12 @@
-//! Builds one informer: its actors, their addresses, their guards, and the parts that survive restarts.
-//!
-//! Answers "what is an informer made of?". Actors are restarted; `shared.rs` and the roster of Listeners stay.
+//! Builds one informer: its actors, their addresses and guards, and the parts that survive restarts.
 //!
 //! ```text
 //!   Supervisor ◀─Exited── guard(Reflector)… guard(DeltaFifo) guard(Indexer) guard(Processor) guard(Listener)…
 //!                            Reflector ──▶ DeltaFifo ◀──Pop── Indexer ──▶ Processor ──▶ Listener
 //!                                              ▲─────────Resync───────────────┘
 //! ```
-//! Invariants:
-//! 1. All actors of one informer run on one arbiter; only callbacks do not. A message between actors of one arbiter
-//!    takes 70 ns.
-//! 2. Addresses exist before their actors do; messages sent early wait in the mailbox.
-//!
-//! Read next: `informer.rs`, the handle; `supervision/start.rs`, how a child is started.
+//! 1. All actors of one informer run on one arbiter, where a message takes 70 ns; only callbacks do not.
+//! 2. Addresses exist before their actors do; early messages wait in the mailbox.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,42 +39,35 @@ use crate::supervision::group::Group;
 use crate::supervision::owner::{Child, Mailbox};
 use crate::supervision::parent::Parent;
 
-/// What an informer is made of.
 pub(crate) struct InformerSpec<S> {
-    /// Its name, not empty. If a live informer of the runtime has the name, a number is added: `pods-2`.
+    /// Not empty. If a live informer of the runtime has it, a number is added: `pods-2`.
     pub(crate) name: Arc<str>,
-    /// At least one source, with distinct names.
+    /// With distinct names; may be empty only with sets of namespaces.
     pub(crate) sources: Vec<SourceSpec<S>>,
-    /// The sets of namespaces that it follows.
     pub(crate) namespaces: Vec<Arc<NamespaceSet<S>>>,
-    /// Secondary indices, with distinct names.
+    /// With distinct names.
     pub(crate) indices: Vec<AnyIndex<S>>,
-    /// The bounds of the queue between reflectors and store.
     pub(crate) bounds: Bounds,
-    /// In which order parts leave that queue.
     pub(crate) queue_order: QueueOrder,
-    /// The resync of subscriptions that have none of their own.
+    /// Of subscriptions without their own.
     pub(crate) resync: Option<Duration>,
-    /// How events wait for subscriptions that say nothing about it.
+    /// Of subscriptions that choose none.
     pub(crate) policy: Policy,
-    /// How often its actors may be restarted.
     pub(crate) restarts: RestartPolicy,
 }
 
-/// The handles to a running pipeline: to add a child, send to the actors, and stop them.
 pub(crate) struct Pipeline<S: Body> {
     pub(crate) shared: PipelineShared<S>,
     pub(crate) parent: Arc<Parent>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
     pub(crate) indexer: Addr<Indexer<S>>,
     pub(crate) processor: Arc<Addr<Processor<S>>>,
-    /// The same Processor, as its Listeners address it.
     pub(crate) attach: Arc<Recipient<Attach<Listener<S>>>>,
     pub(crate) roster: ListenerRoster<S>,
     pub(crate) reflectors: Children<SourceId, Reflector<S>>,
 }
 
-/// Builds the informer of `spec` and starts its actors. Its sources are followed once it has `begun`.
+/// The sources are followed after `Pipeline::begin`.
 pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: Sources) -> Pipeline<S> {
     let shared = share(runtime, &spec, sources);
     let stop = CancellationToken::new();
@@ -117,7 +104,7 @@ informer_core::clone_of!([S: Body] Pipeline<S> {
 });
 
 impl<S: Body> Pipeline<S> {
-    /// Has the sources followed from now on; false if they are already, or the informer has stopped.
+    /// False if the sources are followed already, or the informer has stopped.
     pub(crate) fn begin(&self) -> bool {
         let shared = &self.shared;
         let first = shared.board.begin(shared.runtime.now());
@@ -130,7 +117,6 @@ impl<S: Body> Pipeline<S> {
         first
     }
 
-    /// Starts a reflector for a source that was added.
     pub(crate) fn follow(&self, source: SourceSpec<S>) {
         let name = reflector_name(&source.id);
         let follow = ReflectorSpec {
@@ -146,7 +132,6 @@ impl<S: Body> Pipeline<S> {
     }
 }
 
-/// Starts an actor of the group.
 fn start_member<A: Child>(
     parent: &Arc<Parent>,
     name: &str,
@@ -157,7 +142,6 @@ fn start_member<A: Child>(
     address
 }
 
-/// Has the watchdog show in the status what blocks a thread of this informer.
 fn watch<S: Body>(shared: &PipelineShared<S>, arbiter: &ArbiterHandle) {
     let board = shared.board.clone();
     let arbiters = [arbiter.clone(), shared.runtime.callback_arbiter()];

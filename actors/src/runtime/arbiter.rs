@@ -1,12 +1,8 @@
 //! One arbiter: a named OS thread with a tokio runtime, on which actors run.
 //!
-//! Answers "how does work get onto that thread, and how does the thread end?". There is no actix `System`: this file
-//! stops and joins the thread, and several runtimes coexist. Invariants:
-//! 1. Jobs start in the order in which they were handed over. A job that never starts is dropped, which ends every wait
-//!    for it.
-//! 2. `stop` drops the futures that still run; `ended` returns when the thread has ended.
-//! 3. A job that panics, or whose future does, ends alone: it is logged and counted, and the thread goes on.
-//! 4. The heartbeat ("pulse") is younger than two seconds unless something blocks the thread. The watchdog reads it.
+//! There is no actix `System`: this file stops and joins the thread. Jobs start in the order of their
+//! hand-over. A job that never starts is dropped, which ends every wait for it. A panic ends only its own
+//! job. The heartbeat ("pulse") is younger than two seconds unless something blocks the thread.
 
 use std::any::Any;
 use std::future::Future;
@@ -25,7 +21,6 @@ use crate::runtime::locked::locked;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// How often an arbiter writes its heartbeat.
 const PULSE: Duration = Duration::from_secs(1);
 
 /// A handle to one arbiter. Cloning copies a pointer.
@@ -35,8 +30,8 @@ pub struct ArbiterHandle(Arc<Shared>);
 struct Shared {
     name: String,
     clock: Clock,
-    // Unbounded, but bounded by its use: one job for each actor that is started. The lock is held while a job is sent,
-    // so no job arrives after the inbox was emptied for the last time.
+    // Unbounded, but there is one job for each started actor. Locked while a job is sent, so that none
+    // arrives after the inbox was emptied for the last time.
     jobs: Mutex<Option<mpsc::UnboundedSender<Job>>>,
     stop: CancellationToken,
     ended: CancellationToken,
@@ -56,14 +51,13 @@ pub struct ArbiterHealth {
     pub since_pulse: Duration,
     /// The actor that is being polled now, as `informer/actor`, if any.
     pub running: Option<String>,
-    /// How many jobs of this thread have panicked, those of [`Runtime::spawn_local`](super::Runtime::spawn_local) among
-    /// them. Each has ended alone. Panics of actors and of subscribers' closures are not among them: the informers count
-    /// those.
+    /// How many jobs of this thread have panicked, including those of
+    /// [`Runtime::spawn_local`](super::Runtime::spawn_local). Each ended alone. Panics of actors and of
+    /// subscribers' closures are not included: the informers count those.
     pub panics: u64,
 }
 
 impl ArbiterHandle {
-    /// Starts a thread.
     pub(super) fn thread(name: String, clock: Clock) -> Result<Self, RuntimeError> {
         let (handle, inbox) = Self::unstarted(name, clock);
         let shared = Arc::clone(&handle.0);
@@ -82,7 +76,7 @@ impl ArbiterHandle {
         Ok(handle)
     }
 
-    /// An arbiter on the thread of the simulation: the future must be spawned there. It writes heartbeats if `watched`.
+    /// The returned future is its work, for the simulation's thread. It writes heartbeats if `watched`.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn here(
         name: &str,
@@ -121,15 +115,15 @@ impl ArbiterHandle {
         (Self(Arc::clone(&shared)), Inbox { shared, jobs })
     }
 
-    /// Builds a future on the arbiter and runs it there. After the stop `make` is dropped instead. A panic in either ends
-    /// this job alone.
+    /// Builds a future on the arbiter and runs it there. After the stop, `make` is dropped instead. A panic
+    /// in either ends this job alone.
     pub fn spawn<F>(&self, make: impl FnOnce() -> F + Send + 'static)
     where
         F: Future<Output = ()> + 'static,
     {
         let shared = Arc::clone(&self.0);
         let job: Job = Box::new(move || match catch_unwind(AssertUnwindSafe(make)) {
-            // Not an async block, which would hold the future twice: once as it came, once as it is awaited.
+            // Not an async block: its state machine would hold the future twice, before and during the await.
             Ok(future) => drop(actix_rt::spawn(AssertUnwindSafe(future).catch_unwind().map(move |done| {
                 if let Err(panic) = done {
                     shared.note_panic(panic);
@@ -146,7 +140,7 @@ impl ArbiterHandle {
         }
     }
 
-    /// The same, and the stop drops the future also where the thread goes on, in simulation.
+    /// The stop drops the future also in simulation, where the thread continues.
     pub(super) fn spawn_until_stop<F>(&self, make: impl FnOnce() -> F + Send + 'static)
     where
         F: Future<Output = ()> + 'static,
@@ -158,7 +152,7 @@ impl ArbiterHandle {
         });
     }
 
-    /// Registers a label for something that is polled on this thread; the watchdog reads the labels.
+    /// Registers a label for something that is polled on this thread. The watchdog reads the labels.
     pub fn label(&self, label: Arc<Label>) -> Labelled {
         self.0.labels.add(label)
     }
@@ -167,44 +161,39 @@ impl ArbiterHandle {
         self.0.stop.cancel();
     }
 
-    /// Ends the thread, which the runtime does not know of.
+    /// The runtime is not told.
     #[cfg(test)]
     pub(crate) fn end_thread(&self) {
         self.stop();
     }
 
-    /// Waits for the thread's end, and joins it unless the caller runs on it.
+    /// Joins the thread, unless the caller runs on it.
     pub(super) async fn ended(&self) {
         self.0.ended.cancelled().await;
         let thread = locked(&self.0.thread).take();
         let own = std::thread::current().id();
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != own) {
-            // The thread has left its block_on: joining it takes microseconds.
             drop(thread.join());
         }
     }
 
-    /// The time on this thread, as on all of its runtime.
+    /// The clock that all threads of this runtime share.
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// The thread's name.
     pub(super) fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The time of the thread's last heartbeat.
     pub(super) fn last_pulse(&self) -> Duration {
         Duration::from_millis(self.0.pulse.load(Ordering::Relaxed))
     }
 
-    /// Whether the thread has ended.
     pub(super) fn is_over(&self) -> bool {
         self.0.ended.is_cancelled()
     }
 
-    /// The actor that it runs now, reported as what blocks it.
     pub(super) fn blocked(&self) -> Stuck {
         let health = self.health();
         let actor = health.running.map(Into::into);
@@ -226,7 +215,6 @@ impl Shared {
         locked(&self.jobs)
     }
 
-    /// Counts and logs a job that has panicked.
     fn note_panic(&self, panic: Box<dyn Any + Send>) {
         self.panics.fetch_add(1, Ordering::Relaxed);
         let (arbiter, text) = (&self.name, panic_text(&*panic));
@@ -235,7 +223,7 @@ impl Shared {
     }
 }
 
-/// The jobs that have not started. Dropping it drops them, and refuses later ones.
+/// Its drop drops the waiting jobs and refuses later ones.
 struct Inbox {
     shared: Arc<Shared>,
     jobs: mpsc::UnboundedReceiver<Job>,
@@ -251,7 +239,7 @@ impl Drop for Inbox {
     }
 }
 
-/// Drops a job that will not start. It may own a subscriber's values, whose drop may panic.
+/// The job may own a subscriber's values, whose drop may panic.
 fn discard(job: Job) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(move || drop(job))) {
         tracing::error!(
@@ -264,7 +252,8 @@ fn discard(job: Job) {
 
 informer_core::debug_as!(ArbiterHandle, self, name = self.0.name);
 
-/// The arbiter of one actor. Its thread ends when this is dropped, unless it has other work in a simulation.
+/// The arbiter of one actor. Dropping this ends its thread, except in simulation, where the thread has other
+/// work.
 pub struct OwnArbiter {
     pub(super) arbiter: ArbiterHandle,
     pub(super) is_shared: bool,

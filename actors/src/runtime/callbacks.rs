@@ -1,19 +1,10 @@
 //! The callback pool: threads that run subscribers' blocking closures.
 //!
-//! Answers "where may a subscriber's code block?": on a thread of its own for as long as it runs. The pool grows with
-//! the jobs that run at once, and shrinks when threads have been idle for a while. In simulation jobs run in their
-//! caller. Invariants:
-//! 1. A job never waits for another one: it gets an idle thread, or a new one is started. Closures that never return do
-//!    not delay the next one. (Only if the system cannot start a thread does a job wait.)
-//! 2. A [`PooledValue`] runs one job at a time, so a subscription uses at most one thread, and none while it is idle.
-//! 3. The value of a strand is dropped on the pool, after its last job has returned, and never on an arbiter.
-//! 4. A panic in a job ends that job, not its thread.
-//! 5. After the close no job starts: the caller gets [`Closed`]. The value of a strand is then dropped on a new thread.
-//! 6. What a job or a strand reports about its end is reported when its thread counts as idle: a close that follows
-//!    joins that thread.
-//! 7. No job runs, no thread is started and nothing is logged under a lock.
-//!
-//! Read next: `blocking_host.rs`, whose closures run here.
+//! A blocking closure has its own thread while it runs, so one that never returns delays no other. (A job
+//! waits only if the system cannot start a thread.) In simulation jobs run in their caller. A value is
+//! dropped after its last job, never on an arbiter. After the close no job starts. The end of a job or value
+//! is reported only when its thread counts as idle: a close that follows joins that thread. No job runs, no
+//! thread starts and nothing is logged under a lock.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -29,16 +20,13 @@ use super::panic_text;
 use crate::runtime::locked::locked;
 use crate::runtime::mailbox::Closed;
 
-/// How long a thread without a job is kept.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Gives what reports its end by being dropped. It is dropped when the thread counts as idle: whoever closes the pool
-/// after that report finds the thread among those to join.
+/// The drop of the returned value reports the job's end, when the thread counts as idle.
 type Job = Box<dyn FnOnce() -> Report + Send>;
 
 type Report = Box<dyn Any + Send>;
 
-/// The pool. Cloning copies a pointer.
 #[derive(Clone)]
 pub(crate) struct CallbackPool(Option<Arc<Threads>>);
 
@@ -51,41 +39,38 @@ struct Threads {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// How many threads wait for a job, including those that are being woken.
+    /// Includes threads that are being woken.
     idle: usize,
     threads: BTreeMap<u64, Worker>,
-    /// Threads that have had no job for a while: they have ended, or are about to.
+    /// Threads that idled too long and have ended, or are about to.
     left: Vec<JoinHandle<()>>,
     started: u64,
     closed: bool,
 }
 
 struct Worker {
-    /// None while the thread is being started.
     handle: Option<JoinHandle<()>>,
     busy: bool,
 }
 
 impl CallbackPool {
-    /// A pool without threads yet; its threads will be named `{name}-callback-{n}`.
+    /// Starts without threads; they will be named `{name}-callback-{n}`.
     pub(super) fn threads(name: &str) -> Self {
         let threads = Threads { name: name.to_owned(), state: Mutex::default(), wake: Condvar::new() };
         Self(Some(Arc::new(threads)))
     }
 
-    /// Every job runs in its caller.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn inline() -> Self {
         Self(None)
     }
 
-    /// How many threads there are now.
     #[cfg(test)]
     fn width(&self) -> usize {
         self.0.as_ref().map_or(0, |threads| threads.state().threads.len())
     }
 
-    /// Runs a job: on an idle thread, else on a new one. After the close it is given back.
+    /// Returns the job after the close.
     fn run(&self, job: Job) -> Result<(), Job> {
         match &self.0 {
             Some(threads) => threads.run(job),
@@ -96,7 +81,7 @@ impl CallbackPool {
         }
     }
 
-    /// Drops a value of a subscriber, then what reports that: on the pool, or after its close on a new thread.
+    /// Drops a subscriber's value, then `report`: on the pool, or after the close on a new thread.
     fn drop_there<T: Send + 'static>(&self, value: T, report: Report) {
         let job = move || {
             guarded(move || drop(value));
@@ -108,19 +93,18 @@ impl CallbackPool {
         }
     }
 
-    /// Ends idle threads, and busy ones after their job, without waiting for any. No further job starts.
+    /// Busy threads end after their job. No further job starts.
     pub(super) fn end(&self) {
         drop(self.dismiss());
     }
 
-    /// As [`Self::end`], and joins the idle threads. It does not wait for a job that never returns.
+    /// Ends the pool and joins idle threads only: a job may never return.
     pub(super) fn close(&self) {
         let own = std::thread::current().id();
         let handles = self.dismiss().into_iter();
         handles.filter(|handle| handle.thread().id() != own).for_each(|handle| drop(handle.join()));
     }
 
-    /// Closes the pool and gives its idle threads, which end now.
     fn dismiss(&self) -> Vec<JoinHandle<()>> {
         let Some(threads) = &self.0 else { return Vec::new() };
         let (workers, left, unstarted) = {
@@ -138,7 +122,7 @@ impl CallbackPool {
     }
 }
 
-/// Runs a job on a new thread; if the system cannot start one, it runs here.
+/// If the system cannot start a thread, the job runs here.
 fn run_on_new_thread(pool: &str, job: Job) {
     let job = Arc::new(Mutex::new(Some(job)));
     let taken = Arc::clone(&job);
@@ -170,20 +154,19 @@ impl Threads {
         Ok(())
     }
 
-    /// Starts the thread that is expected under this number.
     fn start_thread(self: &Arc<Self>, number: u64) {
         let threads = Arc::clone(self);
         let thread = std::thread::Builder::new().name(format!("{}-callback-{number}", self.name));
         match thread.spawn(move || threads.work(number)) {
             Ok(handle) => {
-                // The thread may have ended already; then it is not joined.
+                // If the thread has already ended, it is not joined.
                 if let Some(worker) = self.state().threads.get_mut(&number) {
                     worker.handle = Some(handle);
                 }
             }
             Err(error) => {
                 self.state().threads.remove(&number);
-                // The job stays queued for the first thread that becomes idle.
+                // The job waits for the first thread that becomes idle.
                 tracing::error!(
                     target: "actix_informer::runtime",
                     %error,
@@ -194,7 +177,6 @@ impl Threads {
         }
     }
 
-    /// Runs jobs until there were none for [`LINGER`].
     fn work(&self, number: u64) {
         let mut state = self.state();
         loop {
@@ -225,7 +207,6 @@ impl Threads {
 }
 
 impl State {
-    /// Makes room for a thread that is about to be started.
     fn expect_thread(&mut self) -> u64 {
         let number = self.started;
         self.started += 1;
@@ -255,35 +236,32 @@ fn guarded<T>(job: impl FnOnce() -> T) -> Option<T> {
     None
 }
 
-/// Drops the payload of a panic in a subscriber's code. If that drop panics, its payload is leaked.
+/// Drops the payload of a panic in a subscriber's code. If this drop panics too, the new payload is leaked.
 pub fn drop_payload(panic: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(again);
     }
 }
 
-/// A value that is used on the pool only, by one job at a time. Cloning copies a pointer. When the last clone is
-/// dropped, and the last job has returned, the value is dropped on the pool.
+/// A value that only the pool uses and drops, one job at a time.
 pub(crate) struct PooledValue<T: Send + 'static>(Arc<Owned<T>>);
 
 struct Owned<T: Send + 'static> {
     pool: CallbackPool,
-    // Locked only while the value is moved; `None` while a job has it.
+    // Locked only while the value is moved.
     value: Mutex<Option<T>>,
-    /// Dropped after the value.
     report: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl<T: Send + 'static> PooledValue<T> {
-    /// A strand of this value. `report` is dropped after the value has been.
+    /// `report` is dropped after the value.
     pub(crate) fn new(pool: CallbackPool, value: T, report: impl Send + Sync + 'static) -> Self {
         Self(Arc::new(Owned { pool, value: Mutex::new(Some(value)), report: Some(Box::new(report)) }))
     }
 
-    /// Runs `job` on the value; the future ends when it has returned, also if it panicked. The job runs whether or
-    /// not the future is polled. A second job before the first has returned would find no value.
-    ///
-    /// [`Closed`]: the pool is closed, and the job was dropped.
+    /// The job runs whether or not the future is polled; the future ends when it has returned or panicked. A
+    /// second job must not start before that: it would find no value. [`Closed`]: the pool is closed, and the
+    /// job was dropped.
     pub(crate) fn run<J>(&self, job: J) -> impl Future<Output = Result<(), Closed>> + use<T, J>
     where
         J: FnOnce(&mut T) + Send + 'static,
@@ -296,20 +274,20 @@ impl<T: Send + 'static> PooledValue<T> {
                 guarded(|| job(value));
             }
             drop(taken);
-            // If the strand was dropped meanwhile, this is its last clone.
+            // If all other clones are gone, this is the last one.
             Box::new((owned, returned))
         }));
         let accepted = accepted.map_err(|_job| Closed);
         async move {
             accepted?;
-            // Completion is signalled by dropping the sender.
+            // The job signals its end by dropping the sender.
             drop(ended.await);
             Ok(())
         }
     }
 }
 
-/// The value while a job uses it. Its drop puts the value back, also after a panic.
+/// Its drop puts the value back, also after a panic.
 struct Taken<'a, T: Send + 'static> {
     value: Option<T>,
     owned: &'a Owned<T>,

@@ -1,12 +1,9 @@
 //! The clock and the random numbers of the pipeline.
 //!
-//! Answers "what time is it, and what is the next random number?". The clock is tokio's, so that a paused runtime
-//! pauses it. Random numbers come from seeded streams, one for each user. Only this file reads a clock. Invariants:
-//! 1. Time is a `Duration` since the runtime's start and never goes back.
-//! 2. Equal seed and stream number give equal random numbers.
-//! 3. The time of day is the system's, read anew each time, or in simulation a day that the seed chooses plus the
-//!    simulated time: nothing of the machine.
-//! 4. Every duration is valid: a time further ahead than [`FOREVER`], up to `Duration::MAX`, never comes.
+//! Only this file reads a clock. It is tokio's clock, so that a paused runtime pauses it. Time is a
+//! `Duration` since the runtime's start and never goes back. Random numbers come from seeded streams, one for
+//! each user. In simulation nothing depends on the machine. Every duration is valid: a time [`FOREVER`] or
+//! more ahead never comes.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -17,7 +14,6 @@ use tokio::time::Instant;
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
 mod suspension {
-    //! The system's clock that counts suspensions.
     use std::time::Duration;
 
     use rustix::time::{ClockId, clock_gettime};
@@ -33,21 +29,21 @@ mod suspension {
 }
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 mod suspension {
-    //! There is no such clock that could be read here.
+    //! No such clock can be read here.
     pub(super) fn now() -> Option<std::time::Duration> {
         None
     }
 }
 
-/// A wait of a century or more never ends. No timer is set for it, so no `Instant` has to represent its end.
+/// A wait of this length or more never ends: no timer is set, so no `Instant` must represent its end.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// 2020-01-01T00:00:00Z. The time of day of a simulation begins within 16 years from here.
+/// 2020-01-01T00:00:00Z. A simulation's time of day begins within 16 years from here.
 #[cfg(any(test, feature = "testing"))]
 const FIRST_SIMULATED: Duration = Duration::from_secs(1_577_836_800);
 #[cfg(any(test, feature = "testing"))]
 const SIMULATED_RANGE: Duration = Duration::from_secs(16 * 365 * 24 * 60 * 60);
-/// The stream of a seed that chooses the time of day; no other user counts that far.
+/// No other user's stream number is that high.
 #[cfg(any(test, feature = "testing"))]
 const TIME_OF_DAY: u64 = u64::MAX;
 
@@ -55,7 +51,7 @@ const TIME_OF_DAY: u64 = u64::MAX;
 #[derive(Debug, Clone)]
 pub struct Clock {
     start: Instant,
-    /// The time of day at the start; none if it is the system's.
+    /// `None` if the system's clock shows the time of day.
     started_at: Option<SystemTime>,
 }
 
@@ -64,30 +60,27 @@ impl Clock {
         Self { start: Instant::now(), started_at: None }
     }
 
-    /// A clock of a simulation: the seed chooses its time of day.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn simulated(seed: u64) -> Self {
         let into = SIMULATED_RANGE.mul_f64(RandomNumbers::new(seed, TIME_OF_DAY).draw());
         Self::simulated_from(SystemTime::UNIX_EPOCH + FIRST_SIMULATED + into)
     }
 
-    /// A clock of a simulation that shows this time of day now.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn simulated_from(wall_time: SystemTime) -> Self {
         Self { start: Instant::now(), started_at: Some(wall_time) }
     }
 
-    /// The time of day.
+    /// The time of day: the system's, or in simulation a start that the seed chooses plus the simulated time.
     #[expect(clippy::disallowed_methods, reason = "the one place where the machine's time of day is read")]
     pub fn wall_time(&self) -> SystemTime {
         match self.started_at {
-            // At the end of what can be represented it stands still.
+            // It stands still at the end of the representable range.
             Some(start) => start.checked_add(self.now()).unwrap_or(start),
             None => SystemTime::now(),
         }
     }
 
-    /// Whether it is the clock of a simulation.
     pub(crate) const fn is_simulated(&self) -> bool {
         self.started_at.is_some()
     }
@@ -97,9 +90,10 @@ impl Clock {
         Instant::now().saturating_duration_since(self.start)
     }
 
-    /// Time that also passes while the machine is suspended, from some fixed moment on; it never goes back. On Linux and
-    /// Android it is the system's `CLOCK_BOOTTIME`, on Apple's systems its `CLOCK_MONOTONIC`. Elsewhere it is
-    /// [`Self::now`], which may stand still in a suspension. In simulation it is the simulated time.
+    /// Time since some fixed moment that also passes while the machine is suspended; it never goes back. On
+    /// Linux and Android it is the system's `CLOCK_BOOTTIME`, on Apple's systems its `CLOCK_MONOTONIC`.
+    /// Elsewhere it is [`Self::now`], which may stand still during a suspension. In simulation it is the
+    /// simulated time.
     pub fn with_suspension(&self) -> Duration {
         match self.started_at {
             Some(_) => self.now(),
@@ -107,7 +101,6 @@ impl Clock {
         }
     }
 
-    /// The instant of the time `at`; none if that never comes.
     fn instant(&self, at: Duration) -> Option<Instant> {
         self.start.checked_add(at).filter(|_| at < FOREVER)
     }
@@ -121,7 +114,7 @@ pub async fn sleep_until(clock: &Clock, at: Duration) {
     }
 }
 
-/// Waits for so long.
+/// Waits for this duration.
 pub async fn sleep(wait: Duration) {
     if wait < FOREVER {
         tokio::time::sleep(wait).await;
@@ -150,14 +143,13 @@ impl RandomNumbers {
         self.0.f64()
     }
 
-    /// Now, with the next number.
+    /// The current time, with the next number.
     #[doc(hidden)]
     pub fn moment(&mut self, clock: &Clock) -> Moment {
         Moment { now: clock.now(), chance: self.draw() }
     }
 }
 
-/// A seed that differs from process to process.
 pub(crate) fn seed_from_system() -> u64 {
     RandomState::new().build_hasher().finish()
 }

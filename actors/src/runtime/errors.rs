@@ -1,9 +1,4 @@
-//! Why a runtime did not start, does not go on, or has not ended.
-//!
-//! Answers "what went wrong with the threads themselves?" Invariants:
-//! 1. Each names the thread or the arbiter that it is about.
-//!
-//! Read next: `../runtime.rs`, which gives them; `watchdog.rs`, which finds what is stuck.
+//! Why a runtime did not start, is stuck, or has not ended.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// In which way.
+    /// In which way it is stuck.
     pub kind: StuckKind,
     /// The thread's name.
     pub arbiter: Arc<str>,
@@ -28,7 +23,7 @@ pub struct Stuck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StuckKind {
-    /// The thread has no heartbeat: the code it runs does not return, and nothing else on it can run.
+    /// The thread has no heartbeat: the code that runs on it does not return, and nothing else on it can run.
     Blocked,
     /// The thread runs, but the informer applies nothing of what its source has sent: a bug of this crate.
     NoProgress,
@@ -44,7 +39,7 @@ impl fmt::Display for Stuck {
     }
 }
 
-/// Why a runtime did not start.
+/// The error of starting a runtime.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
@@ -59,7 +54,7 @@ pub enum RuntimeError {
     },
 }
 
-/// The error of a shutdown: threads of the runtime had not ended at the limit.
+/// The error of a shutdown: some threads of the runtime had not ended at the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the runtime has not ended at the limit: {}", self.causes())]
 #[non_exhaustive]
@@ -68,7 +63,7 @@ pub struct StillRunning {
     pub stuck: Vec<Stuck>,
     /// Every arbiter has ended, but an object is still being decoded or transformed.
     pub decoding: bool,
-    /// Every arbiter has ended and nothing is decoded any more, but objects are still being freed.
+    /// Every arbiter has ended and no object is being decoded, but objects are still being freed.
     pub freeing: bool,
 }
 

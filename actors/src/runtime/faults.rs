@@ -1,9 +1,8 @@
 //! The fault hook: fail points at which a test may kill an actor.
 //!
-//! Answers "what if this actor dies exactly here?". In production the hook is empty and costs one branch. With the
-//! feature `testing` a test installs a hook that panics inside the actor, as a bug would. Invariants:
-//! 1. Without an installed hook a fail point does nothing, and nothing stalls.
-//! 2. Each site is a place between two effects, where a death could lose or repeat something.
+//! With the feature `testing`, a hook panics inside the actor, as a bug would. Each site lies between two
+//! effects, where a death could lose or repeat something. In production there is no hook: a fail point costs
+//! one branch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -75,7 +74,7 @@ pub enum Site {
     TurnBegun,
     /// The poll of an actor has returned; not called if it panicked.
     TurnEnded,
-    /// Any actor is being rebuilt after its failure, or that of its group.
+    /// Any actor is being rebuilt after its own failure or a failure in its group.
     Rebuild,
     /// Any actor is being dropped at its end.
     Dropped,
@@ -104,7 +103,6 @@ impl Faults {
         Self { hook: None, stall: Some((site, stalled)) }
     }
 
-    /// Whether the work at this site is skipped.
     pub(crate) fn stalls(&self, here: Site) -> bool {
         self.stall.as_ref().is_some_and(|(site, stalled)| *site == here && stalled.load(Ordering::Relaxed))
     }

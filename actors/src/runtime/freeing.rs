@@ -1,21 +1,11 @@
-//! The freeing thread: it frees large values, so that arbiters do not.
+//! The freeing thread of a runtime: it frees the values of
+//! [`OffArbiter`](informer_core::off_arbiter::OffArbiter)s, so that neither actors nor the decode pool wait
+//! for this.
 //!
-//! Answers "which thread frees the value of an [`OffArbiter`](informer_core::off_arbiter::OffArbiter), and how much is
-//! still to be freed?". Each runtime has one such thread, so that freeing delays neither an actor nor the decode pool.
-//! Invariants:
-//! 1. Every value is freed exactly once: by the thread, by a thread that makes objects while much waits, or by the
-//!    caller at the bound, in simulation and after the runtime's end.
-//! 2. A hand-over is one push. The thread is woken at most once in [`GATHER`], unless [`MANY`] values or [`ENOUGH`] bytes
-//!    wait.
-//! 3. Of small values no more than [`MOST`] bytes wait. Large ones, which are lists, informers that have ended and what
-//!    a watch leaves of large objects, are freed piece by piece between the others. While more than [`TOO_MUCH`] bytes wait,
-//!    no list begins, and a large value is freed where it is dropped: that is the price of a bound for what a watch leaves. A
-//!    list of more than [`PIECES`] chunks never is: whoever drops it would free hundreds of thousands of objects in one
-//!    turn, and no other list begins meanwhile.
-//! 4. At the end the thread frees the values it has, then ends.
-//! 5. A panic in a destructor of a user's body is logged; the values after it are freed.
-//!
-//! Read next: `informer_core::off_arbiter`; `pipeline/reflector/session.rs`, whose next list waits for this thread.
+//! Every value is freed exactly once: by this thread, by a decode thread when much waits, or where it is
+//! dropped (at the bound, in simulation, after the runtime's end). Large values (lists, ended informers, what
+//! a watch leaves of large objects) are freed in pieces between the small ones. At the bound a list of more
+//! than [`PIECES`] chunks still waits: its dropper would free hundreds of thousands of objects in one turn.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,80 +21,71 @@ use tokio::sync::{Notify, oneshot};
 use super::locked::locked;
 use super::{RuntimeError, panic_text};
 
-/// How long a value may wait, so that several are freed after one wake.
+/// How long a value may wait, so that one wake frees several.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// So many values are freed without a wait.
+/// This number of values is freed without a wait.
 const MANY: usize = 64;
 
-/// So many bytes are freed without a wait. Bytes are those on the wire; a decoded object takes more.
+/// This number of bytes is freed without a wait. All bytes here are those on the wire; a decoded object takes
+/// more.
 const ENOUGH: usize = 128 << 10;
 
-/// While more bytes than this wait, not counting large values, the threads that decode free some before each job.
+/// While more bytes of small values than this wait, decode threads free some before each job.
 const HELP_AT: usize = 256 << 10;
 
-/// While more bytes than this wait, large values included, the threads that decode free a piece of one before each job.
+/// While more bytes than this wait in total, decode threads free a piece of a large value before each job.
 const HELP_LARGE_AT: usize = 16 << 20;
 
-/// At so many bytes, not counting large values, a value is freed by whoever drops it.
+/// When this number of bytes of small values waits, a small value is freed where it is dropped.
 const MOST: usize = 1 << 20;
 
-/// A value of so many bytes is large.
 const MUCH: usize = 4 << 20;
 
-/// A value of more pieces is a list: what one publish of a watch leaves has fewer.
+/// A value of more pieces is a list: one publish of a watch leaves fewer.
 const PIECES: usize = 4;
 
-/// What a value is counted for besides its bytes: nodes of trees, a box.
+/// Added to the bytes of each small value: nodes of trees, a box.
 const EACH: usize = 4 << 10;
 
-/// While more bytes than this are still to be freed, no list begins, and large values are freed where they are dropped.
+/// From this number of bytes in total, no list begins, and large values are freed where they are dropped.
 const TOO_MUCH: usize = 256 << 20;
 
-/// The freeing thread of one runtime. Without one, values are freed where they are dropped. Cloning copies a pointer.
 #[derive(Clone)]
 pub(crate) struct Freeing(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
     wake: Condvar,
-    /// Bytes that were handed over and are not freed yet.
+    /// Bytes that are not freed yet.
     pending: AtomicUsize,
-    /// Those of values that are not large and wait, with [`EACH`] for each.
+    /// Bytes of small values that wait, plus [`EACH`] for each value.
     waiting: AtomicUsize,
-    /// Notified when `pending` falls below [`TOO_MUCH`].
     below_limit: Notify,
     thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
 }
 
 struct State {
     values: VecDeque<PendingFree>,
-    /// Those of at least [`MUCH`] bytes.
     large: VecDeque<PendingFree>,
     thread: ThreadState,
     closed: bool,
 }
 
-/// What the thread is doing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ThreadState {
-    /// It waits for a value.
     Idle,
-    /// It has a value, and waits up to [`GATHER`] for more.
     Gathering,
-    /// It frees values, and looks for more before it waits.
     Busy,
 }
 
 impl State {
-    /// Whether enough waits to wake the thread at once.
     fn is_enough(&self, pending: usize) -> bool {
         self.values.len() >= MANY || !self.large.is_empty() || pending >= ENOUGH
     }
 }
 
 impl Freeing {
-    /// Starts the thread.
     pub(super) fn thread(name: &str) -> Result<Self, RuntimeError> {
         let name = format!("{name}-free");
         let freeing = Self::new(false);
@@ -119,7 +100,6 @@ impl Freeing {
         Ok(freeing)
     }
 
-    /// Values are freed where they are dropped.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn inline() -> Self {
         Self::new(true)
@@ -139,18 +119,15 @@ impl Freeing {
         Self(Arc::new(shared))
     }
 
-    /// The receiver of values, for an `OffArbiter`.
     pub(crate) fn release(&self) -> Arc<dyn Release> {
         Arc::<Shared>::clone(&self.0)
     }
 
-    /// Roughly how many bytes have been handed over and are not freed yet.
     pub(crate) fn pending_bytes(&self) -> usize {
         self.0.pending.load(Ordering::Relaxed)
     }
 
-    /// Frees values that wait, as long as there are many, and a piece of a large one. For a thread that is about to make as
-    /// many.
+    /// Called by a thread before it makes objects.
     pub(super) fn help(&self) {
         while self.0.waiting.load(Ordering::Relaxed) > HELP_AT {
             let Some(value) = self.0.state().values.pop_front() else { break };
@@ -162,12 +139,10 @@ impl Freeing {
         }
     }
 
-    /// Whether a list has to wait until more is freed.
     pub(crate) fn is_over_limit(&self) -> bool {
         self.pending_bytes() >= TOO_MUCH
     }
 
-    /// Waits until a list may begin.
     pub(crate) async fn until_below_limit(&self) {
         loop {
             let mut below_limit = pin!(self.0.below_limit.notified());
@@ -179,17 +154,17 @@ impl Freeing {
         }
     }
 
-    /// Lets the thread free the values it has, and end.
+    /// The thread first frees the values it has.
     pub(super) fn end(&self) {
         self.0.state().closed = true;
         self.0.wake.notify_one();
     }
 
-    /// Lets the thread free the values it has, and joins it. Does not block the caller's thread.
+    /// Does not block the caller's thread.
     pub(super) async fn close(&self) {
         self.end();
         let Some((thread, ended)) = locked(&self.0.thread).take() else { return };
-        // Completion is signalled by dropping the sender.
+        // The thread drops the sender at its end.
         let _dropped = ended.await;
         drop(thread.join());
     }
@@ -207,7 +182,6 @@ impl Shared {
         }
     }
 
-    /// Frees a piece of a large value. What is left waits again.
     fn free_some(&self, mut large: PendingFree) {
         if self.free_piece(&mut large) {
             let mut state = self.state();
@@ -216,7 +190,7 @@ impl Shared {
                 return self.free(large);
             }
             state.large.push_front(large);
-            // The thread may have found nothing meanwhile.
+            // The thread may have found nothing in between.
             if state.thread == ThreadState::Idle {
                 state.thread = ThreadState::Busy;
                 drop(state);
@@ -227,11 +201,10 @@ impl Shared {
         }
     }
 
-    /// Waits for something to free, and a little longer for more of it; `None` at the end. A large value comes back
-    /// until its last piece is freed.
+    /// Waits for values, then up to [`GATHER`] for more; `None` at the end.
     fn next(&self) -> Option<(Vec<PendingFree>, Option<PendingFree>)> {
         let nothing = |state: &mut State| {
-            // Also after a wake: another thread may have freed the value that it was for.
+            // Also after a wake: another thread may have freed the value.
             state.thread = ThreadState::Idle;
             state.values.is_empty() && state.large.is_empty() && !state.closed
         };
@@ -246,20 +219,18 @@ impl Shared {
         (!values.is_empty() || large.is_some() || !state.closed).then_some((values, large))
     }
 
-    /// Frees a value that was counted as waiting.
     fn free_waiting(&self, value: PendingFree) {
         let bytes = value.bytes() + EACH;
         self.free(value);
         self.waiting.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Frees a value piece by piece, and counts each piece as freed.
     fn free(&self, mut value: PendingFree) {
         while self.free_piece(&mut value) {}
         self.count_freed(value.bytes());
     }
 
-    /// Frees one piece of a value, and counts it as freed; false if nothing is left.
+    /// False if nothing was left.
     fn free_piece(&self, value: &mut PendingFree) -> bool {
         match catch_unwind(AssertUnwindSafe(|| value.free_piece())) {
             Ok(Some(bytes)) => self.count_freed(bytes),
@@ -286,7 +257,7 @@ impl Release for Shared {
         let is_large = bytes >= MUCH;
         let sum = self.pending.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let mut state = self.state();
-        // Its own bytes do not count: one value that is larger than the bound is no reason to free it here.
+        // Its own bytes do not count, so that one value larger than the bound is not freed here.
         let is_at_bound =
             if is_large { sum - bytes >= TOO_MUCH } else { self.waiting.load(Ordering::Relaxed) >= MOST };
         if state.closed || (is_at_bound && value.pieces() <= PIECES) {

@@ -1,7 +1,4 @@
-//! What actors ask of their runtime, also those of `informer-operator`; programs do not.
-//!
-//! Answers "on which thread, with which random numbers and under which name does this run?". Read next: `registry.rs`,
-//! what is registered; `arbiter.rs`, a thread.
+//! What actors, also those of `informer-operator`, request from their runtime. Not for programs.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,7 +11,7 @@ use super::{
 };
 
 impl Runtime {
-    /// All that are registered, in the order of registration. Their type is known to the layers above.
+    /// All that are registered, in the order of registration. The layers above know their types.
     #[doc(hidden)]
     pub fn registrants(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
         self.0
@@ -25,19 +22,19 @@ impl Runtime {
             .collect()
     }
 
-    /// Whether it is a simulated one: then nothing runs on a thread of others.
+    /// Whether it is a simulation, in which everything shares one thread.
     #[doc(hidden)]
     pub fn is_simulated(&self) -> bool {
         self.0.clock.is_simulated()
     }
 
-    /// The arbiter for the next pipeline, in turn.
+    /// Takes the arbiters in turn.
     pub(crate) fn pipeline_arbiter(&self) -> ArbiterHandle {
         let turn = self.0.next.fetch_add(1, Ordering::Relaxed);
         self.0.pipelines[turn % self.0.pipelines.len()].clone()
     }
 
-    /// A thread of its own for one actor, which nothing else can delay; in simulation the only one.
+    /// A thread for one actor, which nothing else can delay. In simulation, the only thread.
     #[doc(hidden)]
     pub fn own_arbiter(&self, name: &str) -> Result<OwnArbiter, RuntimeError> {
         if self.is_simulated() {
@@ -56,19 +53,20 @@ impl Runtime {
         self.0.callbacks.clone()
     }
 
-    /// The receiver of values that another thread frees, for an `OffArbiter`.
+    /// For an `OffArbiter`: the receiver of values that another thread frees.
     #[doc(hidden)]
     pub fn release(&self) -> Arc<dyn Release> {
         self.0.freeing.release()
     }
 
-    /// A new stream of random numbers: the same seed and the same order of calls give the same streams.
+    /// A new stream of random numbers: the same seed and the same order of calls produce the same streams.
     #[doc(hidden)]
     pub fn chance(&self) -> RandomNumbers {
         RandomNumbers::new(self.0.seed, self.0.streams.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A number that differs from process to process, whatever the seed is; in simulation it comes from the seed.
+    /// A number that differs from process to process, whatever the seed is. In simulation the seed determines
+    /// it.
     #[doc(hidden)]
     pub fn unique_number(&self) -> u64 {
         match self.is_simulated() {
@@ -77,7 +75,7 @@ impl Runtime {
         }
     }
 
-    /// Registers one more informer, or something else with a name; `None` after the shutdown.
+    /// Registers an informer or another holder of a name; `None` after the shutdown.
     #[doc(hidden)]
     pub fn register(&self, named: Named, name: &Arc<str>) -> Option<Registration> {
         self.0.registry.register(named, name)

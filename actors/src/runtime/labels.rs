@@ -1,12 +1,9 @@
-//! The actor that a thread runs now: one number that each poll writes, and a table of names that the watchdog reads.
+//! Which actor or closure a thread runs now, for the watchdog: one number that each poll writes, and a table
+//! of names.
 //!
-//! Answers "which actor or closure runs on this thread now?" for another thread. A poll writes only the number of its
-//! label, so its cost does not depend on other threads. Invariants:
-//! 1. The table's lock is taken to add, remove or read a label, and never by a poll.
-//! 2. A number belongs to one label until the label's [`Labelled`] is dropped, which never happens during its own poll.
-//! 3. A poll inside a poll shows its own label, and afterwards the outer one again, also after a panic.
-//!
-//! Read next: `arbiter.rs`, which has one table; `watchdog.rs`, which reads it.
+//! A poll writes only the number of its label and never takes the table's lock, so its cost does not depend
+//! on other threads. A poll inside another poll shows its own label; afterwards the outer one shows again,
+//! also after a panic. A [`Labelled`] is never dropped during its own poll.
 use crate::runtime::locked::locked;
 
 use std::fmt;
@@ -15,20 +12,19 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The name of an actor or closure on a thread. It shares texts that exist anyway, and is formatted only when it is
-/// read.
+/// The name of an actor or closure on a thread. It shares existing texts and is formatted only when read.
 #[derive(Debug)]
 pub struct Label {
     /// The owner of the actor or closure: an informer's name.
     pub owner: Arc<str>,
-    /// The kind of the child with the space after it; empty if its name is enough.
+    /// The kind of the child, with a space after it; empty if its name is enough.
     pub kind: &'static str,
-    /// The child's.
+    /// The child's name.
     pub name: Arc<str>,
 }
 
 impl Label {
-    /// The child's name within its owner.
+    /// The name within its owner.
     pub(crate) fn child(&self) -> Arc<str> {
         if self.kind.is_empty() {
             Arc::clone(&self.name)
@@ -44,23 +40,20 @@ impl fmt::Display for Label {
     }
 }
 
-/// The labels of one thread, and which of them runs.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
-    /// The number of the label that is being polled; 0 while none is.
+    /// 0 while none is polled.
     running: AtomicU32,
     table: Mutex<Table>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Label number `n` is at `n - 1`.
     labels: Vec<Option<Arc<Label>>>,
     free: Vec<u32>,
 }
 
 impl Labels {
-    /// Gives `label` a number until the returned value is dropped.
     pub(crate) fn add(self: &Arc<Self>, label: Arc<Label>) -> Labelled {
         let mut table = self.table();
         let number = table.free.pop().unwrap_or_else(|| {
@@ -71,10 +64,9 @@ impl Labels {
         Labelled { labels: Arc::clone(self), number }
     }
 
-    /// The actor that is being polled now, as `informer/actor`.
     pub(super) fn running(&self) -> Option<String> {
         let table = self.table();
-        // Read under the lock: a label that runs cannot be taken out meanwhile.
+        // Read under the lock, so that the running label cannot be removed in between.
         let number = self.running.load(Ordering::Acquire);
         let label = table.labels.get((number as usize).checked_sub(1)?)?.as_ref();
         label.map(ToString::to_string)
@@ -85,7 +77,7 @@ impl Labels {
     }
 }
 
-/// A label in the table of its thread; taken out when dropped.
+/// A label in the table of its thread, until dropped.
 #[derive(Debug)]
 pub struct Labelled {
     labels: Arc<Labels>,
@@ -93,7 +85,6 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    /// Shows the label until the returned value is dropped.
     pub(crate) fn enter(&self) -> Entered<'_> {
         let running = &self.labels.running;
         // Only this thread writes it.
@@ -121,7 +112,6 @@ impl Drop for Labelled {
     }
 }
 
-/// A label that is shown.
 pub(crate) struct Entered<'a> {
     running: &'a AtomicU32,
     outer: u32,

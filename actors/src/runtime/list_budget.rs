@@ -1,11 +1,8 @@
 //! The list budget: how many lists may be open at once.
 //!
-//! Answers "may this source list now?" with permits. Each cluster has its own permits: the load on one API server does
-//! not limit another, and a cluster that answers slowly does not delay the lists of the others. Invariants:
-//! 1. Sources without a cluster share one pool of permits. Sources of one cluster share one, also across informers.
-//! 2. A pool is removed when no source uses it any more, so that removed clusters leave no memory behind.
-//!
-//! Read next: `pipeline/reflector/session.rs`, which waits for a permit and gives it back.
+//! Each cluster has its own permits: a slow cluster does not delay lists of others. Sources without a cluster
+//! share one pool. Informers share the pool of a cluster. An unused pool is removed, so that removed clusters
+//! leave no memory behind.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -14,7 +11,6 @@ use crate::runtime::locked::locked;
 use informer_core::meta::ClusterName;
 use tokio::sync::Semaphore;
 
-/// The permits for lists, one pool of the same size for each cluster.
 #[derive(Debug)]
 pub(crate) struct ListBudget {
     size: usize,
@@ -23,18 +19,17 @@ pub(crate) struct ListBudget {
 }
 
 impl ListBudget {
-    /// So many lists at once, for each cluster.
+    /// `size` lists at once for each cluster.
     pub(crate) fn new(size: usize) -> Self {
         Self { size, own: Arc::new(Semaphore::new(size)), clusters: Mutex::default() }
     }
 
-    /// How many lists at once.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// The pool of a cluster. It stays in use as long as a caller keeps it, or a permit of it.
+    /// The pool of a cluster, which exists while a caller keeps it or one of its permits.
     pub(crate) fn of(&self, cluster: Option<&ClusterName>) -> Arc<Semaphore> {
         let Some(cluster) = cluster else {
             return Arc::clone(&self.own);

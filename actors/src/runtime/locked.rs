@@ -1,13 +1,9 @@
-//! A machine behind a short lock, outside of the actor that carries out what it decides: it outlives a panic of that.
+//! A machine behind a short lock, outside of the actor that carries out its decisions: it survives a panic of
+//! the actor.
 //!
-//! Answers "what is known after something has panicked?" Who changes something does it here at once, from any thread: no
-//! change is in a mailbox from which a panic could take it. Invariants:
-//! 1. The lock is held for one call of the machine.
-//! 2. A call that panics leaves a mark. The next one finds the mark, and uses the machine as it is only if it is sound; else
-//!    the machine is built anew first. If that panics, the mark stays, and the next call tries again.
-//! 3. The actor is told once of all changes at which it has not looked.
-//!
-//! Read next: `supervision/runner.rs`, the actor.
+//! Any thread changes the machine here directly, so a panic loses no change that waits in a mailbox. A call
+//! that panics leaves a mark. The next call then rebuilds the machine if it is not sound. If the rebuild
+//! panics, the mark stays and the next call tries again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,17 +12,18 @@ use informer_core::reflector::Moment;
 
 use crate::runtime::clock::{Clock, RandomNumbers};
 
-/// The content of a mutex, also after a panic of a thread that held the lock. For content that cannot be left half changed.
+/// The content of a mutex, also after a panic of a thread that held the lock. Only for content that no panic
+/// can leave half changed, such as one field, one counter or one queue.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a [`Locked`] holds.
 pub trait Machine {
-    /// Whether its parts fit together. Asked after a panic alone.
+    /// Whether its parts fit together. Called only after a panic.
     fn is_sound(&self) -> bool;
 
-    /// Makes it sound, from what is left of it.
+    /// Makes it sound from what is left.
     fn rebuild(&mut self, at: Moment);
 }
 
@@ -40,7 +37,7 @@ pub struct Locked<M> {
 struct State<M> {
     machine: M,
     chance: RandomNumbers,
-    /// A call was begun and has not returned.
+    /// A call has begun and has not returned.
     is_changing: bool,
     rebuilt: u64,
 }
@@ -67,7 +64,7 @@ impl<M: Machine> Locked<M> {
         result
     }
 
-    /// How often the machine was built anew.
+    /// How often the machine was rebuilt.
     pub fn rebuilt(&self) -> u64 {
         locked(&self.state).rebuilt
     }
@@ -77,12 +74,12 @@ impl<M: Machine> Locked<M> {
         &self.clock
     }
 
-    /// Something has changed: whether the actor has to be told, because it was not since it looked.
+    /// After a change: whether the actor must be told, because it was not told since it last looked.
     pub(crate) fn must_tell(&self) -> bool {
         !self.is_told.swap(true, Ordering::AcqRel)
     }
 
-    /// The actor looks: it is told of what changes from here on.
+    /// The actor looks: it must be told of changes from here on.
     pub(crate) fn begin_look(&self) {
         self.is_told.store(false, Ordering::Release);
     }

@@ -1,12 +1,9 @@
-//! Asks: how one of our actors sends to another under back-pressure.
+//! Asks: messages between our actors under back-pressure.
 //!
-//! Answers "how is a message sent so that the sender cannot outrun the receiver?". The sender has one ask in flight
-//! and goes on when it is answered; the receiver answers when it has room, or data. Invariants:
-//! 1. Every ask ends: with the answer, or with [`Closed`] when the receiver died, was restarted, or dropped the reply.
-//! 2. A reply that is still to be sent is kept in the actor's state ([`ReplySlot`]), which a restart drops.
-//! 3. Dropping an ask cancels it: its message may never be handled.
-//!
-//! Read next: `messages.rs`, what is sent.
+//! A sender has one ask in flight; the receiver answers when it has room, or data. Every ask ends: with the
+//! answer, or with [`Closed`] when the receiver died, restarted or dropped the reply. A reply for later stays
+//! in the actor's state ([`ReplySlot`]), which a restart drops. Dropping an ask cancels it: its message may
+//! never be handled.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -20,12 +17,13 @@ use actix::{Actor, Addr, Handler, Message, Recipient};
 use futures_util::poll;
 use tokio::sync::oneshot;
 
-/// The receiver will not answer: it died, was restarted, or has stopped.
+/// The receiver will not answer: it died, restarted or stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the receiving actor is gone or was restarted")]
 pub struct Closed;
 
-/// Sends `message` and waits for its answer. The mailbox bound holds as long as each sender awaits one ask at a time.
+/// Sends `message` and waits for its answer. The mailbox stays bounded only if each sender awaits one ask at
+/// a time.
 pub fn ask<A, M>(to: &Addr<A>, message: M) -> impl Future<Output = Result<M::Result, Closed>> + use<A, M>
 where
     A: Actor + Handler<M>,
@@ -37,7 +35,6 @@ where
     async move { request.await.map_err(|_| Closed) }
 }
 
-/// As [`ask`], for a sender that does not know the type of the receiver.
 pub(crate) fn ask_any<M>(
     to: &Recipient<M>,
     message: M,
@@ -50,7 +47,7 @@ where
     async move { request.await.map_err(|_| Closed) }
 }
 
-/// As [`ask`], with the sender of the answer inside the message: for many askers that mostly wait.
+/// As [`ask`], with the sender of the answer inside the message: for many senders that mostly wait.
 #[expect(clippy::disallowed_methods, reason = "bounded: an asker awaits one answer at a time")]
 pub fn ask_with<A, M, T>(to: &Addr<A>, message: impl FnOnce(OneshotSender<T>) -> M) -> Asked<T>
 where
@@ -83,8 +80,9 @@ impl<T> Future for Asked<T> {
 
 informer_core::debug_as!([T] Asked<T>, self);
 
-/// The same answer, at the earliest in the actor's next turn. An answer of another thread may come while the question is
-/// still being sent; an actor that goes on at once, and asks again, would keep its arbiter for as long as that goes on.
+/// The same answer, but not before the actor's next turn. An answer of another thread may arrive while the
+/// ask is still being sent. An actor that continues at once and asks again would then occupy its arbiter
+/// without a pause.
 pub(crate) async fn in_a_later_turn<F: Future>(answer: F) -> F::Output {
     let mut answer = pin!(answer);
     match poll!(answer.as_mut()) {
@@ -96,17 +94,15 @@ pub(crate) async fn in_a_later_turn<F: Future>(answer: F) -> F::Output {
     }
 }
 
-/// A reply that an actor will send later, kept in its state. Dropping it answers the asker with [`Closed`].
+/// A reply that an actor sends later. Its drop answers with [`Closed`].
 pub(crate) struct ReplySlot<T>(Rc<RefCell<Option<OneshotSender<T>>>>);
 
 impl<T> ReplySlot<T> {
-    /// A slot to keep, and the response to return from the handler.
     pub(crate) fn new() -> (Self, Reply<T>) {
         let shared = Rc::new(RefCell::new(None));
         (Self(Rc::clone(&shared)), Reply::Later(shared))
     }
 
-    /// Answers. It is not a failure if the asker has gone.
     pub(crate) fn answer(self, value: T) {
         if let Some(sender) = self.0.borrow_mut().take() {
             drop(sender.send(value));
@@ -120,11 +116,8 @@ impl<T> fmt::Debug for ReplySlot<T> {
     }
 }
 
-/// What a handler returns: the answer, or the slot through which it comes later.
 pub(crate) enum Reply<T> {
-    /// Answered in this turn.
     Now(T),
-    /// Answered later, through the slot.
     Later(Rc<RefCell<Option<OneshotSender<T>>>>),
 }
 

@@ -1,12 +1,9 @@
 //! A value that is used on one arbiter only: a subscriber's async closure.
 //!
-//! Answers "how does an async closure need no task while it has no events?". The value is kept by its owner; a job
-//! moves it to the arbiter and back. Invariants:
-//! 1. One job at a time has the value; its owner starts no second job before the first has ended.
-//! 2. The value is used, and dropped, on its arbiter; elsewhere only if the arbiter has ended.
-//! 3. After a job that panicked the value is gone: the owner gets [`Closed`].
-//!
-//! Read next: `callbacks.rs`, the same for closures that block; `callback_host.rs`, which is kept so.
+//! The owner of an async closure needs no task while there are no events: a job moves the value to the
+//! arbiter and back. The owner runs one job at a time. The value is used and dropped on its arbiter
+//! (elsewhere only if the arbiter has ended). After a job that panicked the value is gone, and the owner gets
+//! [`Closed`].
 
 use std::fmt;
 use std::future::Future;
@@ -18,23 +15,20 @@ use super::ArbiterHandle;
 use crate::runtime::locked::locked;
 use crate::runtime::mailbox::Closed;
 
-/// The value and where it is used.
 pub(crate) struct OnArbiter<T: Send + 'static>(Arc<Owned<T>>);
 
 struct Owned<T: Send + 'static> {
     arbiter: ArbiterHandle,
     // Locked only while a pointer is moved.
     place: Mutex<Place<T>>,
-    /// Notified when the value is back, or will not come back. There is one waiter: the one that asked for the job.
+    /// Notified when the value is back or lost. The only waiter is the one that started the job.
     back: Notify,
 }
 
-/// Where the value is.
 enum Place<T> {
     Here(T),
-    /// A job has it.
     Away,
-    /// A job has ended without it.
+    /// A job ended without it.
     Gone,
 }
 
@@ -43,8 +37,7 @@ impl<T: Send + 'static> OnArbiter<T> {
         Self(Arc::new(Owned { arbiter, place: Mutex::new(Place::Here(value)), back: Notify::new() }))
     }
 
-    /// Runs `job` with the value on the arbiter; the future ends when the value is back. The job runs whether or not
-    /// the future is polled.
+    /// The job runs whether or not the future is polled; the future ends when the value is back.
     pub(crate) fn run<J, F>(&self, job: J) -> impl Future<Output = Result<(), Closed>> + use<T, J, F>
     where
         J: FnOnce(T) -> F + Send + 'static,
@@ -62,7 +55,7 @@ impl<T: Send + 'static> OnArbiter<T> {
     }
 }
 
-/// What a job holds while it has the value: if it is dropped before the value is back, the value will not come.
+/// Dropped before the value is back, it marks the value as gone.
 struct WayBack<T: Send + 'static>(Option<Arc<Owned<T>>>);
 
 impl<T: Send + 'static> WayBack<T> {
@@ -109,7 +102,7 @@ impl<T: Send + 'static> Owned<T> {
                 Place::Gone => return Err(Closed),
                 Place::Away => {}
             }
-            // A notice that comes between the look and the wait is kept for the wait.
+            // A notification between the check and the wait is kept for the wait.
             self.back.notified().await;
         }
     }

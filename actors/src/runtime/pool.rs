@@ -1,17 +1,12 @@
 //! The decode pool: threads for CPU work that must not block an arbiter.
 //!
-//! Answers "which thread decodes objects?": in production a few threads, shared by all informers of a runtime; in
-//! simulation the caller itself, so that everything stays on one thread and in one order. Invariants:
-//! 1. A job runs exactly once, or its answer is [`JobPanicked`]. Jobs of one thread start in the order in which they came.
-//! 2. A panic in a job reaches only its caller.
-//! 3. A thread without a job sleeps and never spins. A job wakes the thread that it is for, if that sleeps.
-//! 4. Each job is for one thread ([`DecodePool::run_by`]), and another one takes it only if that thread has begun no job
-//!    for [`PATIENCE`]. For what a thread allocates comes from a part of the heap of its own: if each thread makes the
-//!    same share of a cache for ever, what is freed of its share is what it uses again. If not, each part grows to the
-//!    most that its thread ever held.
-//! 5. Before its job a thread frees what waits to be freed, if that is much: who makes objects frees others.
+//! All informers of a runtime share it. In simulation the caller runs each job, so that everything has one
+//! order.
 //!
-//! The caller decides whether a job is large enough to be sent here. Read next: `freeing.rs`, the thread that frees.
+//! Each job is for one thread ([`DecodePool::run_by`]); another takes it only if that one has begun no job
+//! for [`PATIENCE`]. The reason: the allocator gives each thread its own part of the heap. If a thread always
+//! makes the same share of a cache, it uses again what is freed of it. Otherwise each part grows to the most
+//! that its thread ever held.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::locked::locked;
 use super::{Freeing, RuntimeError, panic_text};
 
-/// For so long a thread may begin no job before another one takes its next: longer than a busy machine lets a thread wait.
+/// Longer than a busy machine delays a thread.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 const GONE: &str = "the pool is closed";
@@ -36,43 +31,35 @@ type Job = Box<dyn FnOnce() + Send>;
 #[derive(Clone)]
 pub struct DecodePool(Option<Arc<Threads>>);
 
-/// The threads. They end when the last handle is dropped.
 struct Threads {
     line: Arc<Line>,
     width: usize,
     handles: Mutex<Vec<JoinHandle<()>>>,
-    /// One token for each running thread.
     running: TaskTracker,
 }
 
-/// The jobs that have not started.
 struct Line {
     state: Mutex<State>,
-    /// One for each thread.
     wakes: Vec<Condvar>,
     freeing: Freeing,
 }
 
 struct State {
-    /// The jobs for each thread, with their numbers.
     jobs: Vec<VecDeque<(u64, Job)>>,
     threads: Vec<Doing>,
     next: u64,
     closed: bool,
 }
 
-/// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
-    /// A job.
     Works,
-    /// It waits for a job.
     Sleeps,
-    /// It waits for a job, and whether another thread begins its next one in time.
+    /// Checks that another thread begins its next job in time.
     Watches,
 }
 
-/// The job panicked, or the pool is closed; with the panic's text where there is one.
+/// The job panicked (with the panic's text), or the pool is closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("job ended without an answer: {0}")]
 pub struct JobPanicked(pub String);
@@ -109,7 +96,8 @@ impl DecodePool {
         self.0.as_ref().map_or(1, |threads| threads.width)
     }
 
-    /// Runs `job` and gives its result, on the thread with the fewest jobs. Jobs of one caller may end in any order.
+    /// Runs `job` on the thread with the fewest jobs and returns its result. Jobs of one caller may end in
+    /// any order.
     ///
     /// # Errors
     /// [`JobPanicked`] with the panic's text.
@@ -120,11 +108,12 @@ impl DecodePool {
         self.run_on(None, job).await
     }
 
-    /// The same on the thread of this number, modulo [`Self::width`]. For objects that live long: see the head of the
-    /// file for what depends on it that each thread makes the same share of them.
+    /// As [`Self::run`], on the thread of this number modulo [`Self::width`]. For objects that live long:
+    /// each thread reuses the memory that it allocated, so the same thread should always make the same share
+    /// of them.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Self::run`].
     pub async fn run_by<T: Send + 'static>(
         &self,
         thread: usize,
@@ -143,25 +132,23 @@ impl DecodePool {
         };
         let Some(threads) = &self.0 else { return guarded() };
         let (sender, receiver) = oneshot::channel();
-        // A refused job is dropped, and its sender with it.
+        // A refused job is dropped together with its sender.
         threads.line.push(thread, Box::new(move || drop(sender.send(guarded()))));
         receiver.await.unwrap_or_else(|_| Err(JobPanicked(GONE.to_owned())))
     }
 
-    /// Whether every thread has ended.
     pub(super) fn is_over(&self) -> bool {
         self.0.as_ref().is_none_or(|threads| threads.running.is_empty())
     }
 
-    /// Lets the threads finish their jobs and joins them; later jobs are refused. Takes as long as the last job, and
-    /// does not block the caller's thread.
+    /// Takes as long as the last job; does not block the caller's thread.
     pub(crate) async fn close(&self) {
         let Some(threads) = &self.0 else { return };
         threads.line.close();
         threads.running.wait().await;
         let handles = std::mem::take(&mut *locked(&threads.handles));
         for handle in handles {
-            // The threads have given their tokens back, which is the last thing they do.
+            // A thread's last action is to give its token back.
             drop(handle.join());
         }
     }
@@ -180,7 +167,6 @@ impl Line {
         Self { state: Mutex::new(state), wakes: (0..width).map(|_| Condvar::new()).collect(), freeing }
     }
 
-    /// Takes a job for a thread and wakes it; drops the job after the close.
     fn push(&self, thread: Option<usize>, job: Job) {
         let mut state = locked(&self.state);
         if state.closed {
@@ -194,7 +180,7 @@ impl Line {
         state.jobs[thread].push_back((number, job));
         let wakes = match state.threads[thread] {
             Doing::Sleeps | Doing::Watches => Some(thread),
-            // Somebody has to see whether it begins the job in time.
+            // Another thread checks that this one begins the job in time.
             Doing::Works => state.threads.iter().position(|doing| *doing == Doing::Sleeps),
         };
         drop(state);
@@ -203,7 +189,6 @@ impl Line {
         }
     }
 
-    /// Runs jobs until the close, and then those that are left.
     fn work(&self, own: usize) {
         while let Some(job) = self.next(own) {
             self.freeing.help();
@@ -218,8 +203,7 @@ impl Line {
         }
     }
 
-    /// The next job of this thread, or of another one that does not come to it; sleeps until there is one. `None` at
-    /// the end.
+    /// A job of this thread, or one that another thread is late to begin; `None` at the end.
     fn next(&self, own: usize) -> Option<Job> {
         let mut state = locked(&self.state);
         loop {
@@ -255,13 +239,13 @@ impl Line {
 }
 
 impl State {
-    /// The thread with the fewest jobs; of several the first that sleeps.
+    /// A sleeping thread is preferred.
     fn least_busy(&self) -> usize {
         let busy = |thread: &usize| (self.jobs[*thread].len(), self.threads[*thread] == Doing::Works);
         (0..self.jobs.len()).min_by_key(busy).unwrap_or_default()
     }
 
-    /// The thread that has the oldest job, and the number of that.
+    /// Its thread and its number.
     fn oldest(&self) -> Option<(usize, u64)> {
         let fronts = self.jobs.iter().enumerate();
         fronts.filter_map(|(thread, jobs)| Some((thread, jobs.front()?.0))).min_by_key(|(_, number)| *number)

@@ -1,14 +1,10 @@
-//! What runs on a runtime: informers, queues and operators, their names, and how the runtime stops them when it ends first.
+//! What runs on a runtime: informers, queues, operators and so on, their names, and how the runtime stops
+//! them when it ends.
 //!
-//! Answers "which names are taken, and what is stopped when the runtime is shut down?". It knows what runs only as
-//! [`Registrant`]s. Invariants:
-//! 1. Of one kind a name has one holder. A request for a taken name gets it with a number after it: `pods`, `pods-2`. An
-//!    informer and a queue may have the same name.
-//! 2. A name is free again at the stop of its holder, which stays listed until all of its actors have ended.
-//! 3. After the close nothing is registered any more; the close gives all that are registered.
-//! 4. No method of a registrant is called under the lock.
-//!
-//! Read next: `pipeline/ending.rs`, the registrant; `runtime.rs`, which closes the registry.
+//! 1. A name has at most one holder of each kind. A request for a taken name gets it with a number: `pods`,
+//!    `pods-2`.
+//! 2. A name is free again when its holder stops. The holder stays listed until all its actors have ended.
+//! 3. No method of a [`Registrant`] is called under the lock.
 use crate::runtime::locked::locked;
 
 use std::any::Any;
@@ -18,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use tokio_util::sync::CancellationToken;
 
-/// What has names of its own.
+/// The kinds of holders; each kind has its own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_enums, reason = "known to our own crates alone")]
 pub enum Named {
@@ -36,19 +32,19 @@ pub enum Named {
     Recorder,
 }
 
-/// What a runtime does with what is registered.
+/// How a runtime stops what is registered.
 pub trait Registrant: Any + Send + Sync {
     /// Stops it, because the runtime ends.
     fn stop(&self);
 
-    /// Ends every wait for it although a blocked thread keeps a part of it: no actor of it starts any more.
+    /// Ends every wait for it although a blocked thread still has a part of it. From then on none of its
+    /// actors starts.
     fn abandon(&self);
 
     /// Cancelled when all of its actors have ended.
     fn over(&self) -> CancellationToken;
 }
 
-/// What runs on one runtime.
 #[derive(Default)]
 pub(crate) struct Registry(Mutex<State>);
 
@@ -60,7 +56,7 @@ struct State {
     registered: u64,
 }
 
-/// The registration of one of them; its drop ends it.
+/// A place in the registry; its drop removes it.
 pub struct Registration {
     registry: Weak<Registry>,
     named: Named,
@@ -70,7 +66,7 @@ pub struct Registration {
 }
 
 impl Registry {
-    /// Registers this name, or the first free one of `name-2`, `name-3` and so on; `None` after the close.
+    /// Registers this name, or the first free one of `name-2`, `name-3` and so on. `None` after the close.
     pub(crate) fn register(self: &Arc<Self>, named: Named, name: &Arc<str>) -> Option<Registration> {
         let mut state = self.state();
         if state.closed {
@@ -83,14 +79,14 @@ impl Registry {
         Some(Registration { registry, named, name, number, holds_name: AtomicBool::new(true) })
     }
 
-    /// Refuses registrations from now on, and gives all that are registered.
+    /// Refuses registrations from now on, and returns everything registered.
     pub(super) fn close(&self) -> Vec<Arc<dyn Registrant>> {
         let mut state = self.state();
         state.closed = true;
         state.registrants.values().cloned().collect()
     }
 
-    /// All that are registered, in the order of registration.
+    /// In the order of registration.
     pub(super) fn registrants(&self) -> Vec<Arc<dyn Registrant>> {
         self.state().registrants.values().cloned().collect()
     }
@@ -113,12 +109,12 @@ impl State {
 }
 
 impl Registration {
-    /// The name that was free.
+    /// The registered name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Lists `registrant`; stops it at once if the runtime has been closed meanwhile.
+    /// Lists `registrant`. Stops it at once if the runtime was closed in between.
     pub fn list(&self, registrant: Arc<dyn Registrant>) {
         let listed = Arc::clone(&registrant);
         let closed = self.registry.upgrade().is_none_or(|registry| {

@@ -1,10 +1,8 @@
 //! The simulated runtime: one thread, a paused clock, inline pools, everything from one seed.
 //!
-//! Answers "how does the real wiring run without waiting, and the same way each time?". Hours of simulated time take
-//! milliseconds: tokio advances the paused clock when nothing else can run. Invariants:
-//! 1. The wiring is the one that [`Runtime::threads`] uses; only threads and clock differ.
-//! 2. One seed and one script give one trace.
-//! 3. Several runtimes may share the thread and the clock; each ends alone.
+//! It uses the same wiring as [`Runtime::threads`]: one seed and one scenario always produce the same trace.
+//! Hours of simulated time take milliseconds, because tokio advances the paused clock when nothing else can
+//! run.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -17,7 +15,7 @@ use super::{
 };
 use crate::runtime::faults::Faults;
 
-/// A simulation: one thread, a paused clock, and the [`Runtime`] for wiring.
+/// A simulation: one thread, a paused clock, and a [`Runtime`] for the scenario.
 ///
 /// ```
 /// # use informer_actors::face as actix_informer;
@@ -95,7 +93,7 @@ impl SimulationBuilder {
 }
 
 impl Simulation {
-    /// Runs `scenario` to its end on this thread, with the clock paused, and gives its result.
+    /// Runs `scenario` to its end on this thread, with the clock paused, and returns its result.
     ///
     /// # Panics
     /// When called inside an async context, or when the system has no resources for a runtime.
@@ -115,20 +113,20 @@ impl Simulation {
 }
 
 impl Runtime {
-    /// A new stream of random numbers from the seed of this runtime, which differs from all others of it.
+    /// A new stream of random numbers from this runtime's seed. It differs from all its other streams.
     pub fn random_numbers(&self) -> RandomNumbers {
         self.chance()
     }
 
-    /// Another runtime in the same simulation: with arbiters, random numbers and informers of its own, on the same thread and
-    /// the same clock. A simulation with several is one of several processes. Its settings are those of this one, without
-    /// its fault hook.
+    /// Another runtime in the same simulation. It has its own arbiters, random numbers and informers, and
+    /// shares the thread and the clock. Several runtimes in one simulation stand for several processes. The
+    /// new one has the settings of this one, without its fault hook.
     ///
-    /// What runs on it are tasks of the `LocalSet` in which this is called. When that is dropped, all of it ends at once, as
-    /// in a process that is killed.
+    /// Its work runs in tasks of the `LocalSet` in which this is called. When that is dropped, all of it ends
+    /// at once, as in a process that is killed.
     ///
     /// # Panics
-    /// Outside of a simulation: where there is no `LocalSet`.
+    /// When called outside of a simulation, where there is no `LocalSet`.
     ///
     /// ```
     /// # use informer_actors::face as actix_informer;
@@ -152,7 +150,7 @@ impl Runtime {
 }
 
 impl SimulationBuilder {
-    /// The runtime, whose work is spawned where this is called.
+    /// Spawns the runtime's work in the `LocalSet` of the caller.
     fn start(&self, clock: Clock) -> Runtime {
         let (pipeline, pipeline_work) = ArbiterHandle::here("simulated", clock.clone(), self.watched);
         let (callbacks, callback_work) = ArbiterHandle::here("simulated-calls", clock.clone(), self.watched);

@@ -1,15 +1,8 @@
 //! The watchdog: detects a blocked arbiter, and a pipeline that makes no progress.
 //!
-//! Answers "does every arbiter run, does every informer with work make progress, and which actor prevents it if not?".
-//! A thread outside all arbiters looks each second at their heartbeats and at the progress of the actors. It shows what
-//! is stuck in the status of the informers that depend on it, and logs it. It does not end a blocked thread, since that
-//! is not possible. A simulation has a watchdog only on request. Invariants:
-//! 1. An arbiter without a heartbeat for [`STUCK_AFTER`] is blocked; the report names the arbiter and the actor.
-//! 2. The rule of `informer_core::restart` decides whether a pipeline makes no progress; the report names the actor.
-//! 3. The status changes when something becomes stuck and when it goes on, and not in between.
-//! 4. One stuck arbiter, and one stuck pipeline, is logged at most once in ten minutes.
-//!
-//! Read next: `runtime/arbiter.rs`, which writes the heartbeat; `progress.rs`, the progress of the actors.
+//! A thread outside all arbiters checks their heartbeats and the actors' progress each second. It shows what
+//! is stuck in the status of the informers concerned, and logs it; it cannot end a blocked thread.
+//! `informer_core::restart` has the rule for missing progress. A simulation has a watchdog only on request.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -21,26 +14,21 @@ use super::{ArbiterHandle, Clock, RuntimeError, Stuck, StuckKind};
 use crate::runtime::locked::locked;
 use crate::runtime::progress::Progress;
 
-/// Heartbeats come each second; after so long without one, something blocks the thread.
+/// Heartbeats come each second.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
 
-/// How often the watchdog looks.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// How often one stuck arbiter or pipeline is logged.
 const LOG_EVERY: Duration = Duration::from_secs(600);
 
-/// What to do about a closure that blocks the thread of the async closures.
 const BLOCKING_CLOSURE: &str =
     "a closure that blocks belongs in Subscriber::blocking, which gives it a thread of its own";
 
-/// What to do about what blocks a thread of informers.
 const BLOCKING_PIPELINE: &str = "what an informer calls itself (an index, a filter, a source) must not block";
 
-/// Shows what is stuck in an informer's status; false when the informer has stopped and is not watched any more.
+/// False when the informer has stopped.
 pub(crate) type Shown = Box<dyn Fn(Option<&Stuck>) -> bool + Send>;
 
-/// The watchdog of one runtime, or none.
 pub(crate) struct Watchdog(Option<Thread>);
 
 struct Thread {
@@ -60,7 +48,7 @@ struct State {
     closed: bool,
 }
 
-/// An informer: the arbiters that it depends on (the first is its pipeline's), and what its actors have done.
+/// The first arbiter is that of the pipeline.
 pub(crate) struct Watched {
     informer: Arc<str>,
     arbiters: [ArbiterHandle; 2],
@@ -70,16 +58,13 @@ pub(crate) struct Watched {
     shown: Shown,
 }
 
-/// One watched arbiter, and when it was last logged as stuck.
 struct WatchedArbiter {
     arbiter: ArbiterHandle,
-    /// What to do about what blocks it.
     advice: &'static str,
     logged_at: Option<Duration>,
 }
 
 impl Watchdog {
-    /// Starts the thread that watches these arbiters: those of informers, and that of async closures.
     pub(super) fn thread(
         name: &str,
         clock: Clock,
@@ -94,13 +79,12 @@ impl Watchdog {
         Ok(Self(Some(Thread { shared, thread: Mutex::new(Some(thread)) })))
     }
 
-    /// Without a watchdog.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    /// A watchdog on the paused clock of a simulation; it looks while the returned future runs there.
+    /// It looks while the returned future runs.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn here(
         clock: Clock,
@@ -117,14 +101,12 @@ impl Watchdog {
         (Self(Some(Thread { shared, thread: Mutex::new(None) })), look)
     }
 
-    /// From now on the informer's status shows when a part of it is stuck, and when it goes on.
     pub(crate) fn watch(&self, informer: Watched) {
         if let Some(Thread { shared, .. }) = &self.0 {
             shared.state().watched.push(informer);
         }
     }
 
-    /// Lets the thread end.
     pub(super) fn end(&self) {
         if let Some(Thread { shared, .. }) = &self.0 {
             shared.state().closed = true;
@@ -132,7 +114,7 @@ impl Watchdog {
         }
     }
 
-    /// Ends the thread and joins it; that takes as long as one look.
+    /// Takes as long as one look.
     pub(super) fn close(&self) {
         self.end();
         let Some(Thread { thread, .. }) = &self.0 else { return };
@@ -165,8 +147,7 @@ impl Shared {
         }
     }
 
-    /// Looks at each arbiter and updates each informer's status. Not under the lock, since an update wakes the tasks
-    /// that wait for that status.
+    /// Without the lock, since a status update wakes the tasks that wait for it.
     fn look(&self, arbiters: &mut [WatchedArbiter]) {
         let now = self.clock.now();
         arbiters.iter_mut().for_each(|arbiter| arbiter.look(now));
@@ -186,7 +167,7 @@ impl Watched {
         Self { informer, arbiters, progress, stall: StallWatch::new(), logged_at: None, shown }
     }
 
-    /// Updates the informer's status; false when it is not watched any more.
+    /// False when the informer is no longer watched.
     fn look(&mut self, now: Duration) -> bool {
         let stalled = self.stalled(now);
         if let Some(stalled) = stalled.as_ref().filter(|_| is_due(self.logged_at, now)) {
@@ -206,7 +187,6 @@ impl Watched {
         (self.shown)(self.arbiters.iter().find_map(stuck).or(stalled).as_ref())
     }
 
-    /// The actor that makes no progress although its thread runs, if there is one.
     fn stalled(&mut self, now: Duration) -> Option<Stuck> {
         let arbiter = &self.arbiters[0];
         let turn = u64::try_from(arbiter.last_pulse().as_millis()).unwrap_or(u64::MAX);
@@ -238,12 +218,10 @@ impl WatchedArbiter {
     }
 }
 
-/// Whether a log line may be written again.
 fn is_due(logged_at: Option<Duration>, now: Duration) -> bool {
     logged_at.is_none_or(|logged_at| now.saturating_sub(logged_at) >= LOG_EVERY)
 }
 
-/// What blocks an arbiter, if something does.
 fn stuck(arbiter: &ArbiterHandle) -> Option<Stuck> {
     let is_stuck = arbiter.health().since_pulse >= STUCK_AFTER && !arbiter.is_over();
     is_stuck.then(|| arbiter.blocked())

@@ -1,14 +1,9 @@
 //! Children of one kind that are added and removed while their owner runs, and revived after they were given up.
 //!
-//! Answers "how does an owner exchange some of its children while it runs?". Invariants:
-//! 1. A key has one child. Another child of the same key is started only when nothing of the former one exists any
-//!    more, its restart history included.
-//! 2. A child that was given up can be revived: it starts again from its spec, with a new mailbox and a new restart
-//!    history, and its owner is notified.
-//! 3. `remove` returns when nothing of the child exists any more, also when the arbiter has ended first.
-//! 4. The lock guards a small map. No child is started or dropped, and the owner is not called, under it.
-//!
-//! Read next: `start.rs`; `pipeline/wiring.rs`, whose reflectors these are.
+//! 1. A key gets another child only after nothing of its former one exists, including its restart history.
+//! 2. A revived child starts again from its spec, with a new mailbox and a new restart history.
+//! 3. [`Children::remove`] also returns when the arbiter ends first.
+//! 4. No child is started or dropped, and no owner is called, under the lock.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,7 +16,6 @@ use crate::runtime::locked::locked;
 use crate::supervision::owner::{Child, ChildEvent, Mailbox};
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 
-/// The children of one parent that have this role.
 pub(crate) struct Children<K, A: Child> {
     parent: Arc<Parent>,
     role: Role,
@@ -33,31 +27,26 @@ struct Entry<A: Child> {
     spec: A::Spec,
     /// Kept so that a restart finds the mailbox open.
     address: Addr<A>,
-    /// Ends this child alone.
     stop: CancellationToken,
-    /// Cancelled when nothing of it exists any more.
+    /// Cancelled when nothing of the child exists any more.
     over: CancellationToken,
     is_given_up: bool,
 }
 
 informer_core::clone_of!([K, A: Child] Children<K, A> { parent, role, entries });
 
-/// Why a child was not revived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotRevived {
-    /// There is none of this key.
     Unknown,
-    /// It has not been given up.
     NotGivenUp,
 }
 
 impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
-    /// No children yet.
     pub(crate) fn new(parent: Arc<Parent>, role: Role) -> Self {
         Self { parent, role, entries: Arc::default() }
     }
 
-    /// Starts a child under this name. Gives false, and does nothing, if the key has a child.
+    /// False if the key already has a child.
     pub(crate) fn add(&self, key: K, name: &str, spec: A::Spec) -> bool {
         let Mailbox(address, inbox) = Mailbox::new();
         let entry = Entry {
@@ -81,7 +70,6 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         true
     }
 
-    /// Starts a child again that was given up.
     pub(crate) fn revive(&self, key: &K) -> Result<(), NotRevived> {
         let Mailbox(address, inbox) = Mailbox::new();
         let (context, spec, over, former) = {
@@ -101,7 +89,7 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         Ok(())
     }
 
-    /// Ends a child and removes it; false if the key has no child.
+    /// False if the key has no child.
     pub(crate) async fn remove(&self, key: &K) -> bool {
         let over = {
             let entries = locked(&self.entries);
@@ -112,7 +100,7 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         over.cancelled().await;
         let removed = {
             let mut entries = locked(&self.entries);
-            // Another call may have removed it already, and a new child may have the key.
+            // Another call may have removed it already, and the key may have a new child.
             let is_same = entries.get(key).is_some_and(|entry| entry.stop.is_cancelled());
             is_same.then(|| entries.remove(key))
         };
@@ -120,13 +108,11 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         true
     }
 
-    /// The address of the child of this key.
     #[cfg(test)]
     pub(crate) fn address(&self, key: &K) -> Option<Addr<A>> {
         locked(&self.entries).get(key).map(|entry| entry.address.clone())
     }
 
-    /// The keys, in order.
     #[cfg(test)]
     pub(crate) fn keys(&self) -> Vec<K> {
         locked(&self.entries).keys().cloned().collect()

@@ -1,32 +1,24 @@
 //! The guard around each actor: it survives the actor's panics and carries out the supervisor's verdict.
 //!
-//! Answers "what happens when this actor ends?" by asking the Supervisor, and carries the answer out. actix's own
-//! `Supervisor` does not restart after a panic. The guard polls the actor's context under `catch_unwind` and restarts
-//! it in place, which keeps its address and the messages queued there. Invariants:
-//! 1. No panic of an actor, also while it is built or dropped, reaches beyond its guard.
-//! 2. An actor is never reused after a panic: `restarting` replaces it by a new one.
-//! 3. A member of the group is restarted exactly once for each epoch, whichever member caused it.
-//! 4. The guard ends at the stop, when no address of its actor is left, or when supervision gives up. When its end is
-//!    reported, nothing of the actor exists any more.
-//! 5. Each poll looks at the stop first, then at the epoch, then at the actor: so an actor is never polled after its
-//!    stop, or in an older epoch.
+//! actix's own `Supervisor` does not restart after a panic. The guard polls the actor's context under
+//! `catch_unwind` and restarts it in place, which keeps its address and queued messages. It ends at the stop,
+//! when no address of its actor is left, or when supervision gives up. When its end is reported, nothing of
+//! the actor exists any more. Each poll checks the stop, then the epoch, then the actor: an actor is never
+//! polled after its stop or in an older epoch.
 //!
 //! ```text
 //!  poll ──▶ ended / panicked ──▶ ask Supervisor ──▶ Restart{after} / RestartGroup{after} / GiveUp / Done
 //!   ▲                                                   │
 //!   └───────────── wait, rebuild, started ◀─────────────┘
 //! ```
-//! What the guard runs (`Life`) is in one of four states:
+//! States of `Life`:
 //!
 //! | `state` | `must_rebuild` | meaning | next poll |
 //! |---|---|---|---|
-//! | `NotBuilt` | any | the first actor does not exist yet, or its build has panicked | builds it |
-//! | `Built` | false | the actor runs | polls it |
-//! | `Built` | true | the actor has failed, or belongs to an older epoch | replaces it, then polls the new one |
-//! | `Over` | any | the actor was dropped | reports `Finished` |
-//!
-//! Read next: `supervisor.rs`, which answers; `informer_core::restart`, which decides; `start.rs`, which starts a
-//! guard.
+//! | `NotBuilt` | any | not built yet, or the build panicked | builds it |
+//! | `Built` | false | runs | polls it |
+//! | `Built` | true | failed, or of an older epoch | replaces it, then polls |
+//! | `Over` | any | dropped | reports `Finished` |
 
 use std::future::{Pending, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +42,6 @@ use crate::supervision::group::Epoch;
 use crate::supervision::owner::{Child, Decided, Ended, Exited};
 use crate::supervision::parent::ChildContext;
 
-/// One child and all that its guard needs to run it.
 pub(crate) struct Guard<A: Child> {
     context: ChildContext,
     labelled: Labelled,
@@ -70,8 +61,8 @@ impl<A: Child> Guard<A> {
         Self { context, labelled, life }
     }
 
-    /// Runs and restarts the child until a verdict ends it, drops it, and gives that verdict.
-    // An `async fn` would hold the guard twice, as its argument and as its own variable.
+    /// Runs the child until a verdict ends it, drops it and returns the verdict.
+    // An `async fn` would hold the guard twice: as its argument and as its variable.
     #[expect(clippy::manual_async_fn, reason = "a block captures the guard once")]
     pub(crate) fn keep(mut self) -> impl Future<Output = (RestartVerdict, ChildContext)> {
         async move {
@@ -82,7 +73,7 @@ impl<A: Child> Guard<A> {
                     life.must_rebuild = true;
                     continue;
                 };
-                // An exit is rare. Its future is boxed, so that a running child needs no memory for it.
+                // Boxed: an exit is rare, and running children need no memory for it.
                 if let Some(end) = Box::pin(life.after(exit, context)).await {
                     life.end(context);
                     return (end, self.context);
@@ -92,8 +83,7 @@ impl<A: Child> Guard<A> {
     }
 }
 
-/// Runs the child until it ends or has to end; `None` if its group restarts. One future and not a `select!` over
-/// several, since every guard has the memory for it at all times.
+/// `None` if the group restarts. Not a `select!`: every guard always holds the memory of this future.
 fn next_exit<A: Child>(
     context: &ChildContext,
     life: &mut Life<A>,
@@ -111,7 +101,7 @@ fn next_exit<A: Child>(
     })
 }
 
-/// Ready when the group of a member was restarted; never for a child that does not follow the group.
+/// Never ready for a child that does not follow the group.
 fn group_restarts(context: &ChildContext, epoch: Epoch) -> Either<LocalBoxFuture<'_, ()>, Pending<()>> {
     if context.follows_group() {
         Either::Left(Box::pin(context.parent.group.changed_from(epoch)))
@@ -120,7 +110,7 @@ fn group_restarts(context: &ChildContext, epoch: Epoch) -> Either<LocalBoxFuture
     }
 }
 
-/// Waits for a backoff, or less if its group is restarted meanwhile; false at the stop.
+/// Ends earlier if the group restarts; false at the stop.
 async fn pause(context: &ChildContext, epoch: Epoch, after: Duration) -> bool {
     tokio::select! {
         biased;
@@ -130,7 +120,6 @@ async fn pause(context: &ChildContext, epoch: Epoch, after: Duration) -> bool {
     }
 }
 
-/// Asks until there is an answer: a Supervisor that dies before it answers is restarted and asked again.
 async fn decide(
     context: &ChildContext,
     exit: &Exit,
@@ -156,7 +145,7 @@ async fn decide(
     }
 }
 
-/// The Supervisor has no supervisor: it restarts after a short pause, since it only holds the history of the group.
+/// The Supervisor has no supervisor. A restart loses only the history of the group.
 fn decide_for_supervisor(context: &ChildContext, exit: &Exit) -> RestartVerdict {
     let Exit::Panicked(_) = exit else { return RestartVerdict::Done };
     let (informer, ended, after) = (&context.parent.name, Ended(exit), Brief(SUPERVISOR_PAUSE));
@@ -166,14 +155,12 @@ fn decide_for_supervisor(context: &ChildContext, exit: &Exit) -> RestartVerdict 
 
 const SUPERVISOR_PAUSE: Duration = Duration::from_millis(10);
 
-/// The actor that the guard runs now; the table above describes its states.
 struct Life<A: Child> {
     state: LifeState<A>,
     spec: A::Spec,
-    /// The actor has failed or belongs to an older epoch: it must be replaced before the next poll.
     must_rebuild: bool,
     epoch: Epoch,
-    /// The restarts of this child, if it has been restarted alone. It ends with the child.
+    /// `None` unless the child was restarted alone.
     history: Option<Box<RestartHistory>>,
 }
 
@@ -184,7 +171,7 @@ enum LifeState<A: Child> {
 }
 
 impl<A: Child> Life<A> {
-    /// Asks what follows an exit and carries it out. Gives the verdict if that ends the child.
+    /// Returns the verdict if it ends the child.
     async fn after(&mut self, exit: Exit, context: &ChildContext) -> Option<RestartVerdict> {
         let verdict = match exit {
             Exit::Asked => RestartVerdict::Done,
@@ -206,7 +193,6 @@ impl<A: Child> Life<A> {
         None
     }
 
-    /// Polls the actor, and builds or replaces it before if needed. Ready when the actor has ended or panicked.
     fn poll(
         &mut self,
         context: &ChildContext,
@@ -231,7 +217,7 @@ impl<A: Child> Life<A> {
         }
     }
 
-    /// Builds the first actor; later ones are built by `restarting`.
+    /// `restarting` builds all later actors.
     fn build(&mut self) -> Result<(), Exit> {
         if !matches!(self.state, LifeState::NotBuilt(_)) {
             return Ok(());
@@ -245,7 +231,7 @@ impl<A: Child> Life<A> {
         Ok(())
     }
 
-    /// Rebuilds an actor that is marked for it. A panic in that is one more exit, and leaves the mark set.
+    /// A panic here is one more exit and leaves the mark set.
     fn rebuild(&mut self, faults: &Faults) -> Result<(), Exit> {
         let LifeState::Built(future) = &mut self.state else { return Ok(()) };
         if !self.must_rebuild {
@@ -263,7 +249,6 @@ impl<A: Child> Life<A> {
         Ok(())
     }
 
-    /// Drops the actor, and logs a panic in its destructor.
     fn end(&mut self, context: &ChildContext) {
         let state = std::mem::replace(&mut self.state, LifeState::Over);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(move || {

@@ -1,12 +1,7 @@
-//! The owner of children: supervision notifies it of restarts and ends.
+//! The owner of supervised children, and what guard, Supervisor and owner exchange.
 //!
-//! Answers "who learns that an actor was restarted or given up?": its owner, through one method. The owner counts, logs
-//! and shows the event, and decides whether it can go on. Invariants:
-//! 1. Each failure of a child is reported once, with what follows.
-//! 2. A child is reported as given up when nothing of it exists any more.
-//! 3. The owner is called on the thread of the children and must not block it.
-//!
-//! Read next: `supervisor.rs` and `start.rs`, which call it; `pipeline/owner.rs`, the informer as an owner.
+//! The owner learns of each failure once, and of a give-up only when nothing of the child exists any more. It
+//! is called on the children's thread and must not block it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +14,7 @@ use informer_core::words::{QUOTED, one_line};
 
 /// The owner of supervised children.
 pub trait Owner: Send + Sync + 'static {
-    /// The child of this name and role has failed, ended, or was revived.
+    /// The child of this name and role failed, ended, or was revived.
     fn child_changed(&self, child: &Arc<str>, role: Role, event: ChildEvent<'_>);
 }
 
@@ -27,19 +22,19 @@ pub trait Owner: Send + Sync + 'static {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "an owner of our own crates answers each")]
 pub enum ChildEvent<'a> {
-    /// It has failed and starts again after this wait, with its group if its role says so.
+    /// It failed and starts again after this wait, with its group if its role says so.
     Restarts {
-        /// How it has ended.
+        /// How it ended.
         exit: &'a Exit,
         /// The wait.
         after: Duration,
     },
-    /// It has ended and is not needed any more.
+    /// It has ended and is no longer needed.
     Ended {
-        /// How.
+        /// How it ended.
         exit: &'a Exit,
     },
-    /// It has failed and is not started again.
+    /// It failed and is not started again.
     GivenUp {
         /// Why not.
         reason: &'a Arc<str>,
@@ -64,22 +59,17 @@ impl fmt::Display for Ended<'_> {
     }
 }
 
-// The question of a guard to its Supervisor: the only message of supervision.
-//
-// It has a file of its own, so that the guard and the Supervisor do not depend on each other. Each child has at most
-// one ask in flight.
+// The question of a guard to its Supervisor is here, so that these two files do not depend on each other.
 
-/// A child has ended; the answer is what follows.
 #[derive(Debug)]
 pub(crate) struct Exited {
     pub(crate) child: Arc<str>,
     pub(crate) role: Role,
-    /// Its restarts so far; none before the first, and of a child that is restarted with its group.
+    /// `None` before the first restart, and for a child that restarts with its group.
     pub(crate) history: Option<Box<RestartHistory>>,
     pub(crate) exit: Exit,
 }
 
-/// What follows, and the history with it.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) verdict: RestartVerdict,
@@ -90,31 +80,28 @@ impl Message for Exited {
     type Result = Decided;
 }
 
-// A supervised actor: how it is built anew, its mailbox, and how its end is reported.
-
-/// How many messages a mailbox takes before its senders wait. Each of our senders has one ask in flight.
+/// A mailbox takes this number of messages before senders wait. Each of our senders has one ask in flight.
 const MAILBOX: usize = 64;
 
-/// An actor that can be built anew from its spec, at any time.
+/// An actor that can be rebuilt from its spec at any time.
 pub trait Child: Actor<Context = Context<Self>> + Supervised {
-    /// All that it is built from. It holds no state of the running actor.
+    /// The input of [`Self::build`]: no state of the running actor.
     type Spec: Clone + Send + 'static;
 
     /// Builds a new actor.
     fn build(spec: &Self::Spec) -> Self;
 }
 
-/// An address and its mailbox. Both exist before the actor does; messages sent early wait there.
+/// Both exist before the actor does; early messages wait here.
 pub struct Mailbox<A: Actor>(pub Addr<A>, pub AddressReceiver<A>);
 
 impl<A: Actor> Mailbox<A> {
-    /// A mailbox with the usual room.
+    /// A mailbox of the usual size.
     #[expect(clippy::new_without_default, reason = "it is made where its actor is")]
     pub fn new() -> Self {
         Self::with_room(MAILBOX)
     }
 
-    /// A mailbox that takes so many messages before its senders wait.
     pub(crate) fn with_room(messages: usize) -> Self {
         let (sender, inbox) = channel(messages);
         Self(Addr::new(sender), inbox)
@@ -123,7 +110,7 @@ impl<A: Actor> Mailbox<A> {
 
 informer_core::debug_as!([A: Actor] Mailbox<A>, self);
 
-/// Reports the end of one child, once: with the last verdict, or with none if this is dropped before.
+/// Reports a child's end once: with the last verdict, or with `None` if dropped before that.
 pub(crate) struct OnEnd<F: FnOnce(Option<RestartVerdict>)>(Option<F>);
 
 impl<F: FnOnce(Option<RestartVerdict>)> OnEnd<F> {

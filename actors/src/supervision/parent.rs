@@ -1,12 +1,7 @@
-//! What the children of one owner share, and what each of them has alone.
+//! What the children of one owner share, and what each has for itself.
 //!
-//! Answers "on which thread does a child run, which supervisor does its guard ask, and what ends it?". Invariants:
-//! 1. All children of one parent run on one arbiter.
-//! 2. The end of each child is reported once, whatever ends first: with the last verdict, or with none when the arbiter
-//!    ends, or has ended, before the child does. So every wait for it ends.
-//! 3. `tasks` is empty when nothing of any child exists any more.
-//!
-//! Read next: `start.rs`, which makes a parent and starts children; `guard.rs`, which runs a child.
+//! All children of one parent run on one arbiter. The end of each is reported once, also when the arbiter
+//! ends first, so every wait for it ends. `tasks` is empty when nothing of any child exists any more.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,15 +20,13 @@ use crate::supervision::supervisor::Supervisor;
 
 /// What all children of one owner share.
 pub struct Parent {
-    /// The owner's name. It is a new allocation, so that its address identifies this owner.
+    /// A new allocation, whose address identifies this owner.
     pub(crate) name: Arc<str>,
     pub(crate) owner: Arc<dyn Owner>,
     pub(crate) group: Group,
-    /// Ends every child.
     pub(crate) stop: CancellationToken,
-    /// Where all of them run.
+    /// The arbiter of all children.
     pub arbiter: ArbiterHandle,
-    /// The tasks of the children that still run.
     pub(crate) tasks: TaskTracker,
     /// The fault hook of their runtime.
     pub faults: Faults,
@@ -44,26 +37,21 @@ pub struct Parent {
 pub struct ChildContext {
     pub(crate) parent: Arc<Parent>,
     pub(crate) label: Arc<Label>,
-    /// None for the Supervisor: its guard decides by itself.
+    /// `None` for the Supervisor, whose guard decides itself.
     pub(crate) role: Option<Role>,
     pub(crate) stop: StopOn,
 }
 
-/// What ends a child.
 pub(crate) enum StopOn {
-    /// A stop token: its parent's, or a child token of that.
     Token(CancellationToken),
-    /// Something else with an end, such as a subscription.
     Signal(Arc<dyn StopSignal>),
 }
 
-/// Something with an end that also ends a child.
 pub(crate) trait StopSignal: Send + Sync + 'static {
-    /// Ready when it has ended; until then it wakes the task that polled last. Only one guard polls it.
+    /// Ready when it has ended; before that it wakes the task that polled last. Only one guard polls it.
     fn poll_ended(&self, cx: &mut task::Context<'_>) -> Poll<()>;
 }
 
-/// Waits for what ends a child.
 pub(crate) enum Stopped<'a> {
     Token(Pin<Box<WaitForCancellationFuture<'a>>>),
     Signal(&'a dyn StopSignal),
@@ -90,7 +78,6 @@ impl Parent {
 }
 
 impl ChildContext {
-    /// Waits for what ends the child.
     pub(crate) fn stopped(&self) -> Stopped<'_> {
         match &self.stop {
             // Boxed: otherwise each of many children with a signal would need the memory for it.
@@ -99,14 +86,12 @@ impl ChildContext {
         }
     }
 
-    /// Notifies the owner, if the role says so.
     pub(crate) fn notify_owner(&self, event: ChildEvent<'_>) {
         if let Some(role) = self.role.filter(|role| role.tells_owner) {
             self.parent.owner.child_changed(&self.label.child(), role, event);
         }
     }
 
-    /// Whether it is restarted with the group.
     pub(crate) fn follows_group(&self) -> bool {
         self.role.is_some_and(|role| role.follows_group)
     }

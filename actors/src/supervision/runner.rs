@@ -1,18 +1,9 @@
-//! The actor that carries out what a machine decides, which lies in a [`Locked`].
+//! The actor that carries out the decisions of a machine in a [`Locked`]. A [`Run`] says what it does.
 //!
-//! Answers "who acts when something has changed or is due, and what if that dies?" It is the same for each machine; what is
-//! done is that of its [`Run`]. Invariants:
-//! 1. It looks when it is built, when it was told, and when the machine's next time has come.
-//! 2. At most one `Look` is in its mailbox, however much has changed, and one more for each restart. The mark is taken away
-//!    before it looks, and when it is built: a change after that sends another one.
-//! 3. It holds nothing that is lost when it dies, but who waits for its answer: their senders ask again.
-//! 4. What is due already waits for the turn of others.
-//!
-//! | message | sender | answer | bound |
-//! |---|---|---|---|
-//! | `Look` | whoever changes the machine | none | one |
-//!
-//! It is restarted alone. Read next: `runtime/locked.rs`.
+//! It looks when it is built, when it was told of a change, and at the machine's next due time. Its mailbox
+//! holds at most one `Look`, plus one for each restart: `is_told` is cleared before a look and at the start,
+//! so a later change sends another. If it dies, only pending answers are lost; their senders ask again. It is
+//! restarted alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +20,7 @@ use crate::supervision::owner::Child;
 /// The role of an actor whose failures concern no other one.
 pub const ALONE: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
 
-/// Something has changed: look whether something has to be done.
+/// Something has changed: look whether something must be done.
 #[derive(Debug)]
 pub struct Look;
 
@@ -42,7 +33,7 @@ pub trait Run: Sized + Send + Sync + 'static {
     /// What decides.
     type Machine: Machine;
 
-    /// Who waits for an answer of the actor. It is lost when that dies.
+    /// Receivers of answers from this actor. They are lost when it dies.
     type Waiting: Default + Unpin + 'static;
 
     /// Where a test may kill it: when it is built, and when it looks.
@@ -51,10 +42,10 @@ pub trait Run: Sized + Send + Sync + 'static {
     /// The machine.
     fn locked(&self) -> &Locked<Self::Machine>;
 
-    /// The actor is built, for the first time or anew.
+    /// Called when the actor starts, at first and after each restart.
     fn begin(&self) {}
 
-    /// Does what is to be done now, a bounded part of it; returns when it looks again although nothing changes.
+    /// Does a bounded part of what is due. Returns the time of the next look if nothing changes before.
     fn look(runner: &mut Runner<Self>, ctx: &mut Context<Runner<Self>>) -> Option<Duration>;
 
     /// Tells the actor that something has changed.
@@ -73,7 +64,7 @@ pub trait Run: Sized + Send + Sync + 'static {
 pub struct Runner<R: Run> {
     /// What it runs.
     pub run: Arc<R>,
-    /// Who waits for its answer.
+    /// The receivers of its answers.
     pub waiting: R::Waiting,
     /// Where a test may kill it.
     pub faults: Faults,
@@ -102,7 +93,7 @@ impl<R: Run> Actor for Runner<R> {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.faults.fail_point(R::SITES[0]);
-        // A Look that the actor died over is lost.
+        // The `Look` during which the actor died is lost.
         self.run.locked().begin_look();
         self.run.begin();
         self.look(ctx);
@@ -135,12 +126,13 @@ impl<R: Run> Handler<Look> for Runner<R> {
 
 informer_core::debug_as!([R: Run] Runner<R>, self);
 
-/// Wakes an actor at one time.
+/// Wakes an actor at one moment.
 #[derive(Debug, Default)]
 pub struct Alarm(Option<(Duration, SpawnHandle)>);
 
 impl Alarm {
-    /// Calls `wake`, which calls [`Self::rang`], when `wait` for this time has ended, and for no other time; never for `None`.
+    /// Calls `wake`, which must call [`Self::rang`], when `wait` for `due` has ended. Replaces an earlier
+    /// time; `None` removes it.
     pub fn set<A: Actor<Context = Context<A>>, W: Future<Output = ()> + 'static>(
         &mut self,
         due: Option<Duration>,
@@ -159,7 +151,7 @@ impl Alarm {
         self.0 = Some((due, ctx.spawn(woken)));
     }
 
-    /// It has woken its actor.
+    /// The alarm has woken its actor.
     pub fn rang(&mut self) {
         self.0 = None;
     }

@@ -1,6 +1,4 @@
-//! How an owner starts: first its parent with the Supervisor, then its children, each under a guard.
-//!
-//! Answers "how is a child started, and how is its end reported?". Read next: `guard.rs`.
+//! Starts an owner's parent with its Supervisor, and children under guards.
 
 use std::sync::Arc;
 
@@ -17,7 +15,7 @@ use crate::supervision::parent::{ChildContext, Parent, StopOn};
 use crate::supervision::supervisor::SupervisorSpec;
 
 impl Parent {
-    /// A parent on an arbiter of this runtime. Its only child is the Supervisor, which is started here.
+    /// A parent on an arbiter of this runtime. Also starts the Supervisor, its first child.
     pub fn start(
         name: &str,
         owner: Arc<dyn Owner>,
@@ -28,7 +26,7 @@ impl Parent {
         Self::start_on(runtime.pipeline_arbiter(), (name, owner, group), runtime, ends)
     }
 
-    /// The same on this arbiter.
+    /// As [`Self::start`], on this arbiter.
     pub fn start_on(
         arbiter: ArbiterHandle,
         (name, owner, group): (&str, Arc<dyn Owner>, Group),
@@ -59,8 +57,8 @@ impl Parent {
 }
 
 impl ChildContext {
-    /// Starts a child under a guard on the arbiter of its parent. `ended` is called once, whatever ends first: with the
-    /// last verdict, or with none when the arbiter ends, or has ended, before the child does.
+    /// Starts a child under a guard on its parent's arbiter. `ended` is called exactly once: with the last
+    /// verdict, or with `None` when the arbiter ends before the child.
     pub fn start<A: Child>(
         self,
         inbox: AddressReceiver<A>,

@@ -1,14 +1,9 @@
 //! The Supervisor: decides what follows when a child of its owner ends.
 //!
-//! Answers "a child has ended: what follows?" with the verdict of its core twin, `informer_core::restart`, and notifies
-//! the owner. It does not touch the child; the child's guard carries the verdict out. Invariants:
-//! 1. Each child has one restart history, which its guard keeps and sends with each ask; children that are restarted as
-//!    a group share one, which the Supervisor keeps. A child that is revived, or added again after its removal, gets a
-//!    new one.
-//! 2. The owner is notified of each restart, once.
-//!
-//! Mailbox: each child has at most one ask in flight. If the Supervisor dies, only the group's history is lost; its
-//! guard starts it again. Read next: `guard.rs`, which asks; `owner.rs`, which is notified.
+//! The verdict comes from its core twin, `informer_core::restart`; the child's guard carries it out. A
+//! child's guard keeps its restart history and sends it with each ask; the Supervisor keeps only that of a
+//! group. If the Supervisor dies, its guard restarts it, and only this history is lost. The owner is notified
+//! of each decision once. Each child has at most one ask in flight.
 
 use std::sync::Arc;
 
@@ -20,7 +15,6 @@ use crate::runtime::mailbox::Reply;
 use crate::runtime::{RandomNumbers, Runtime};
 use crate::supervision::owner::{Child, ChildEvent, Decided, Exited, Owner};
 
-/// What a Supervisor is built from.
 #[derive(Clone)]
 pub(crate) struct SupervisorSpec {
     /// The owner of the children.
@@ -29,7 +23,6 @@ pub(crate) struct SupervisorSpec {
     pub(crate) policy: RestartPolicy,
 }
 
-/// The Supervisor of one owner's children.
 pub(crate) struct Supervisor {
     spec: SupervisorSpec,
     group: RestartHistory,

@@ -1,7 +1,7 @@
 //! Supervision of a test actor, which is killed in its build, start, handlers, futures and rebuild.
 //!
-//! Answers "what is kept, what is built anew, and what is reported?". The owner records events; the actor dies on
-//! demand. Read next: `tests/ending.rs`, how children end, in every order.
+//! The owner records events; the actor dies on demand. The tests check what is kept, what is rebuilt, and
+//! what is reported.
 
 mod ending;
 

@@ -1,14 +1,9 @@
-//! Reads and writes the objects of one kind: every verb, with kube-core's parameters.
+//! Reads and writes the objects of one kind: every verb, with kube-core's parameters. It caches nothing: that
+//! is an informer's work.
 //!
-//! Answers "how do I get, list, create, change and delete objects?" for kinds known at compile time, kinds known at run
-//! time, and metadata alone. It caches nothing: that is an informer's work. Invariants:
 //! 1. One call of a verb is one request, with the retries that `Client::send` describes and no others.
-//! 2. Paths are made of checked parts: a name cannot reach another resource. A namespace of a kind without namespaces
-//!    does not compile; a kind with namespaces is not asked for by name without one.
+//! 2. A path consists of checked parts, so a name cannot reach another resource.
 //! 3. An answer that does not decode is an error that names the field and quotes no value.
-//! 4. Nothing here needs a runtime of its own: it works wherever `Client::send` does.
-//!
-//! Read next: `api/verbs.rs`, and `api/exchange.rs` for what all verbs share.
 //!
 //! ```
 //! use std::time::Duration;
@@ -55,7 +50,7 @@ pub mod conditions;
 mod entry;
 mod exchange;
 mod kinds;
-/// What watches and pages decide, by the rules of `informer-core`.
+/// Pure decisions.
 mod machine {
     pub(crate) mod pager;
     pub(crate) mod resume;
@@ -86,9 +81,9 @@ pub use watch::Watch;
 
 /// The objects of the kind `K`, in all namespaces or in one.
 ///
-/// Made by [`Client::api`] and [`Client::dynamic_api`]; cheap to clone. Its verbs are futures that wait for the server and
-/// block no thread, in any async runtime; each fails with [`Error`](super::Error). Signatures are those of kube-rs's `Api`, so that
-/// code moves by its imports.
+/// Made by [`Client::api`] and [`Client::dynamic_api`]; cheap to clone. Its verbs are futures that wait for
+/// the server and block no thread, in any async runtime. Each fails with [`Error`](super::Error). The
+/// signatures are those of kube-rs's `Api`, so code moves over by a change of its imports.
 ///
 /// ```no_run
 /// use actix_informer::client::api::{DeleteParams, ListParams, PostParams};
@@ -108,7 +103,7 @@ pub use watch::Watch;
 /// }
 /// ```
 ///
-/// A kind whose objects are in no namespace has none to be named:
+/// A cluster-scoped kind has no namespaces, so this does not compile:
 ///
 /// ```compile_fail,E0277
 /// # fn demo(client: actix_informer::client::Client) {
@@ -119,15 +114,15 @@ pub use watch::Watch;
 pub struct Api<K> {
     client: Client,
     scope: Scope,
-    /// Whether the objects are in namespaces, where the type says it.
+    /// `None`: not known.
     is_namespaced: Option<bool>,
     field_validation: Option<ValidationDirective>,
     kind: PhantomData<fn() -> K>,
 }
 
 impl Client {
-    /// The objects of a type known at compile time, in all namespaces: a type of `k8s-openapi`, or one that `kube-derive`
-    /// has made of a custom resource. Sends nothing.
+    /// The objects of a type known at compile time, in all namespaces: a type of `k8s-openapi`, or one that
+    /// `kube-derive` made for a custom resource. Sends nothing.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -175,9 +170,10 @@ impl Client {
 impl<K> Api<K> {
     /// The objects of this namespace.
     ///
-    /// Does not compile for a cluster-scoped kind. Of a kind known only at run time, each verb fails with
-    /// [`Error::ClusterScoped`](super::Error::ClusterScoped) before any request if the kind is one of Kubernetes' own; of
-    /// another the server alone knows it: it answers 404, and [`Error::Refused`](super::Error::Refused) names the path.
+    /// Does not compile for a cluster-scoped kind. For a kind known only at run time: if the kind is one of
+    /// Kubernetes' own, each verb fails with [`Error::ClusterScoped`](super::Error::ClusterScoped) before any
+    /// request. Otherwise only the server knows: it answers 404, and
+    /// [`Error::Refused`](super::Error::Refused) names the path.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -195,8 +191,8 @@ impl<K> Api<K> {
         self
     }
 
-    /// The objects of the namespace that the client's configuration means when none is named: that of the kubeconfig's
-    /// context, or of the pod; else `default`.
+    /// The objects of the default namespace of the client's configuration: that of the kubeconfig's context,
+    /// or of the pod; else `default`.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -214,8 +210,9 @@ impl<K> Api<K> {
         self.namespaced(namespace)
     }
 
-    /// Whether the objects of this kind are in namespaces, as discovery says it: for kinds that are known only at run
-    /// time. What a namespace is missing for, or is too much for, then fails before any request.
+    /// Sets whether the objects of this kind are in namespaces, as discovery reports it: for kinds that are
+    /// known only at run time. A verb that lacks a required namespace, or has one that the kind does not
+    /// have, then fails before any request.
     pub fn discovered(mut self, scope: &discovery::Scope) -> Self
     where
         K: Resource<DynamicType = ApiResource>,
@@ -225,7 +222,7 @@ impl<K> Api<K> {
         self
     }
 
-    /// The objects of all namespaces, as at the beginning.
+    /// The objects of all namespaces, which is the default.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -248,7 +245,8 @@ impl<K> Api<K> {
         self
     }
 
-    /// The metadata of the same objects: the server sends, and this process decodes, nothing else of them.
+    /// Only the metadata of the same objects: the server sends nothing else, and this process decodes nothing
+    /// else.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -271,8 +269,8 @@ impl<K> Api<K> {
         }
     }
 
-    /// What the server does about fields that it does not know, or that stand twice, in every write from here on: refuse
-    /// the write, warn, or ignore them. Unless set, it warns. Parameters of a single patch win.
+    /// What the server does about unknown or duplicate fields in every later write: refuse the write, warn,
+    /// or ignore them. Default: it warns. The parameters of a single patch take precedence.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -287,7 +285,7 @@ impl<K> Api<K> {
         self
     }
 
-    /// The namespace, if it is one.
+    /// The namespace, if it is limited to one.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -300,7 +298,7 @@ impl<K> Api<K> {
         self.scope.namespace.as_deref()
     }
 
-    /// How the resource is called: `pods`, `deployments.apps`.
+    /// The name of the resource: `pods`, `deployments.apps`.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;

@@ -1,11 +1,8 @@
-//! By which way the requests of a client go, and the one set of connections that each thread has for it.
+//! How a client's requests are sent, and each thread's connections for them.
 //!
-//! Answers "which transport does a source on this thread send with?" Invariants:
-//! 1. A thread has one set of connections for each backend: all sources of all clones of a client share it there.
-//! 2. The set ends with the last source or worker on the thread that uses it; its idle connections close then.
-//!
-//! Two clients that are made of equal configurations have a backend each: their credentials renew independently. Clones
-//! of one client share theirs. Read next: `layers.rs`, through which each request passes.
+//! All sources of all clones of a client share one set of connections on a thread. The set ends with the last
+//! source or worker that uses it there; idle connections then close. Clients made of equal configurations
+//! have separate backends, because their credentials renew independently.
 
 use std::cell::RefCell;
 use std::rc;
@@ -27,40 +24,32 @@ use super::transport::in_process::{self, InProcessTransport, Service};
 #[cfg(feature = "kube")]
 use super::transport::kube::{self, KubeTransport};
 
-/// The way of a client's requests, and the settings of the layers before it. Shared by all threads.
+/// How a client's requests are sent, and the settings of the layers before that. Shared by all threads.
 pub struct Backend {
     carrier: Carrier,
     settings: Arc<LayerSettings>,
     name: String,
-    /// What is asked before each request.
     guards: Guards,
 }
 
-/// Who carries the requests.
 #[derive(Clone)]
 enum Carrier {
-    /// Connections of this crate.
+    /// This crate's own connections.
     Awc(Arc<ConnectionSettings>),
-    /// Another backend, which has no guards.
+    /// A backend without guards.
     Guarded(Arc<Backend>),
-    /// A client of kube-rs.
     #[cfg(feature = "kube")]
     Kube(KubeTransport),
-    /// A function of this process.
     #[cfg(feature = "testing")]
     InProcess(Service),
 }
 
 thread_local! {
-    /// The layered transports of this thread that are in use.
     static IN_USE: RefCell<Vec<(Weak<Backend>, rc::Weak<Layers>)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Backend {
-    /// A backend that makes its own connections; `issuers` asks those of an OpenID Connect login. Blocking: reads certificates.
-    ///
-    /// # Errors
-    /// When the configuration cannot be used.
+    /// `issuers` sends the requests of an OpenID Connect login. Blocking: reads certificates.
     pub(crate) fn new(config: &Config, issuers: Issuers) -> Result<Arc<Self>, Error> {
         let (connections, config) = ConnectionSettings::new(config, issuers)?;
         let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(&config)?));
@@ -68,7 +57,6 @@ impl Backend {
         Ok(Arc::new(Self { carrier, settings, name, guards }))
     }
 
-    /// The same backend, which sends only what this guard lets begin.
     pub(crate) fn guarded(self: &Arc<Self>, guard: Arc<dyn SendGuard>) -> Arc<Self> {
         let (settings, name) = (Arc::clone(&self.settings), self.name.clone());
         let carrier = match &self.carrier {
@@ -78,34 +66,28 @@ impl Backend {
         Arc::new(Self { carrier, settings, name, guards: self.guards.and(guard) })
     }
 
-    /// The same backend without the client's limits, for the few requests of an election: a rate that others have used up
-    /// would let its lease run out.
+    /// The same backend without the client's limits, for the few requests of an election: its lease would
+    /// expire if other requests had used up the rate.
     pub fn without_limits(&self) -> Arc<Self> {
         let (carrier, name, guards) = (self.carrier.clone(), self.name.clone(), self.guards.clone());
         Arc::new(Self { carrier, settings: Arc::new(self.settings.without_limits()), name, guards })
     }
 
-    /// A caller begins this request: with guards it belongs to the terms that last now.
-    ///
-    /// # Errors
-    /// When a lease is not held.
+    /// Binds the request to the current terms of the guards. Fails when a lease is not held.
     pub(crate) fn begin(&self, request: &mut Request<Bytes>) -> Result<(), TransportError> {
         self.guards.begin(request)
     }
 
-    /// A backend over a client of kube-rs, which authenticates by itself.
     #[cfg(feature = "kube")]
     pub(crate) fn kube(transport: KubeTransport) -> Arc<Self> {
         Self::without_configuration(Carrier::Kube(transport), kube::SERVER)
     }
 
-    /// A backend over a function of this process.
     #[cfg(feature = "testing")]
     pub(crate) fn in_process(service: Service) -> Arc<Self> {
         Self::without_configuration(Carrier::InProcess(service), in_process::SERVER)
     }
 
-    /// With each layer as it is by default.
     #[cfg(any(feature = "kube", feature = "testing"))]
     fn without_configuration(carrier: Carrier, name: &str) -> Arc<Self> {
         let config = Config::new("http://localhost").expect("a URL");
@@ -113,7 +95,7 @@ impl Backend {
         Arc::new(Self { carrier, settings, name: name.to_owned(), guards: Guards::default() })
     }
 
-    /// The URL of the server, if it is reached by connections of this crate to a host.
+    /// `None` unless this crate connects to a host.
     #[cfg(feature = "disk-cache")]
     pub(crate) fn url(&self) -> Option<String> {
         match &self.carrier {
@@ -126,12 +108,13 @@ impl Backend {
         }
     }
 
-    /// How the server is called in Debug and logs.
+    /// For Debug and logs.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The layered transport of this thread, which is made now if no other source here uses it. Connects to nothing.
+    /// The layered transport of this thread. It is made now if no source on this thread uses it. Connects to
+    /// nothing.
     pub fn transport(self: &Arc<Self>) -> Rc<dyn Transport> {
         self.layers_here()
     }
@@ -144,7 +127,7 @@ impl Backend {
             known.and_then(|(_, layers)| layers.upgrade())
         });
         known.unwrap_or_else(|| {
-            // Those of a guarded backend are made of those of another one, which are looked up, too.
+            // Not inside a borrow of `IN_USE`: the layers of a guarded backend look up those of its base.
             let layers = Rc::new(self.layers());
             IN_USE.with_borrow_mut(|in_use| in_use.push((this, Rc::downgrade(&layers))));
             layers

@@ -1,17 +1,13 @@
-//! Reads a body: whole, into one piece of memory, or in chunks, from the thread that reads it to the one that uses it.
+//! Reads a body: whole, into one piece of memory, or in chunks that cross from the reading thread to the
+//! user's.
 //!
-//! Answers "how does a body reach its user without growing in memory, or ending unseen?" A body is needed whole for single
-//! objects and single requests. Lists and watches are read while they arrive, and chunks cross threads for callers in any
-//! runtime. Invariants:
-//! 1. Neither the collected bytes nor the memory reserved for them exceed the limit.
-//! 2. A body of known length is written once, into memory of that length. A body of unknown length is collected in
-//!    pieces of at most 1 MiB, which are joined at the end. A piece is freed as soon as it is joined, and never grows.
-//! 3. Of a body that crosses threads at most `CHUNKS` chunks wait for the reader. While they do, no more are read from the
-//!    connection, and the server waits.
-//! 4. A reader that is dropped ends the body at once, also while the server is silent.
-//! 5. A body ends cleanly only if its end was read: when the thread that reads it goes away first, it is cut off.
-//!
-//! Read next: `worker.rs`, which reads for callers in any runtime.
+//! 1. A body above the limit is given up, and a Content-Length above it reserves no memory.
+//! 2. A body of known length is written once. Otherwise it is collected in pieces of at most 1 MiB, which
+//!    never grow.
+//! 3. At most `CHUNKS` chunks wait for the reader. Then no more are read from the connection, and the server
+//!    waits.
+//! 4. Dropping the reader ends the body at once, also while the server is silent.
+//! 5. A body ends cleanly only if its end was read. If the reading thread ends first, the body is cut off.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -27,7 +23,7 @@ use super::transport::Body;
 const MIN_PIECE_BYTES: usize = 16 << 10;
 const MAX_PIECE_BYTES: usize = 1 << 20;
 
-/// The whole body, or `None` if it is larger than `limit`. `length` is its length, if the head of the answer gives it.
+/// `None` above `limit`. `length` is that of the answer's head.
 pub(crate) async fn collect(
     mut body: Body,
     length: Option<usize>,
@@ -44,8 +40,7 @@ pub(crate) async fn collect(
     Ok(Some(collected.join()))
 }
 
-/// The length of the body, where it is known. For an encoded body it is not: its Content-Length counts the encoded
-/// bytes.
+/// `None` for an encoded body: its Content-Length counts the encoded bytes.
 pub(crate) fn length_of(headers: &HeaderMap) -> Option<usize> {
     let encoded = headers.get(header::CONTENT_ENCODING).is_some_and(|value| value != "identity");
     let length = headers.get(header::CONTENT_LENGTH).filter(|_| !encoded)?;
@@ -54,7 +49,6 @@ pub(crate) fn length_of(headers: &HeaderMap) -> Option<usize> {
 
 struct Collected {
     full_pieces: Vec<Vec<u8>>,
-    /// The piece that is being filled.
     last_piece: Vec<u8>,
     size: usize,
 }
@@ -91,7 +85,6 @@ impl Collected {
     }
 }
 
-/// So many chunks of a body wait for its reader at most.
 const CHUNKS: usize = 8;
 
 enum Part {
@@ -100,20 +93,19 @@ enum Part {
     End,
 }
 
-/// Both ends of a channel for one body.
 pub(super) fn body_channel() -> (BodySender, BodyReceiver) {
     let (sender, parts) = mpsc::channel(CHUNKS);
     (BodySender(sender), BodyReceiver { parts, is_over: false })
 }
 
-/// The end on the thread that reads the body.
+/// The end on the reading thread.
 pub(super) struct BodySender(mpsc::Sender<Part>);
 
 impl BodySender {
-    /// Moves the chunks of a body to the reader, until the body ends or nobody reads it any more.
+    /// Ends with the body or its reader.
     pub(super) async fn forward(self, body: impl Stream<Item = Result<Bytes, TransportError>>) {
         let mut body = std::pin::pin!(body);
-        // A place first: what does not fit is not read.
+        // Reserves first, so that a chunk without a place is not read.
         while let Ok(place) = self.0.reserve().await {
             let read = tokio::select! {
                 biased;
@@ -133,7 +125,7 @@ impl BodySender {
     }
 }
 
-/// The end of the reader: the body as a stream. Dropping it ends the request.
+/// The reader's end. Dropping it ends the request.
 #[derive(Debug)]
 pub(super) struct BodyReceiver {
     parts: mpsc::Receiver<Part>,

@@ -1,13 +1,8 @@
 //! The handle of an API server: a checked configuration that makes sources and sends single requests.
 //!
-//! Answers "how do I get a source, or send a single request?" Invariants:
-//! 1. Cloning copies pointers; a clone is equal to the original and usable on any thread.
-//! 2. A single request may be sent from any async runtime: a thread that belongs to the client sends it. The first
-//!    request starts the thread; it ends with the last clone. A client in process, and one that is `carried_by` a
-//!    `Runtime`, has that for it instead.
-//! 3. Whichever way its requests go, through `Client::new`, `from_kube` or `in_process`, sources and answers are alike.
-//!
-//! Read next: `resource.rs`, `worker.rs`.
+//! A thread of the client sends single requests, so callers may be in any async runtime. A client in process,
+//! or `carried_by` a `Runtime`, uses that runtime instead. Sources and answers are the same for
+//! `Client::new`, `from_kube` and `in_process`.
 
 use std::sync::Arc;
 #[cfg(feature = "testing")]
@@ -40,15 +35,13 @@ use super::transport::kube::KubeTransport;
 use super::worker::{BodyStream, Worker};
 use crate::representation::{ControllerOnly, Dynamic, MetadataOnly, Typed};
 
-/// Speaks with one API server. Cheap to clone, `Send` and `Sync`.
+/// Communicates with one API server. Cheap to clone, `Send` and `Sync`.
 #[derive(Clone)]
 pub struct Client {
     backend: Arc<Backend>,
     namespace: Arc<str>,
     worker: Arc<Worker>,
-    /// What discovery has found.
     pub(super) known: Arc<Memory>,
-    /// The random numbers of its waits, if they are those of a simulation.
     #[cfg(feature = "testing")]
     drawn: Option<Arc<Mutex<RandomNumbers>>>,
 }
@@ -64,13 +57,14 @@ impl Client {
         Ok(Self::of(backend, config.default_namespace.into(), worker))
     }
 
-    /// The client over one of kube-rs that the program has already: informers and requests use its connections (HTTP/2 if
-    /// it has it), its credentials and its tower layers. Connects to nothing yet.
+    /// A client over an existing client of kube-rs: informers and requests use its connections (HTTP/2 if it
+    /// has it), its credentials and its tower layers. Connects to nothing yet.
     ///
-    /// `runtime` is the tokio runtime in which the program uses that client, `Handle::current()` in its main: requests
-    /// and bodies are polled there, so that the connections live as long as the program's own requests need them,
-    /// whatever becomes of an informer's [`Runtime`](informer_actors::runtime::Runtime). A body that is not read here is not read
-    /// there. The deadlines are those of every client of this crate. Without that runtime each request fails.
+    /// `runtime` is the tokio runtime in which the program uses that client, usually `Handle::current()` in
+    /// `main`. Requests and bodies are polled there, so the connections live as long as the program's own
+    /// requests need them, even if an informer's [`Runtime`](informer_actors::runtime::Runtime) ends. A body
+    /// that is not read here is not read there either. The deadlines are those of every client of this crate.
+    /// When that runtime has ended, each request fails.
     ///
     /// ```no_run
     /// use actix_informer::prelude::*;
@@ -83,10 +77,11 @@ impl Client {
     /// # drop(pods); Ok(()) }
     /// ```
     ///
-    /// Where `LeaderElection::guard` guards this client, the lease is asked
-    /// for until hyper hands a request to its connection. hyper hands it over once more, unasked, if that connection was
-    /// closed before it took a byte: a process that is stopped in that moment may send one request beyond its lease. Build
-    /// the client of a leader without that retry; a read is then sent again by this crate, which asks, and a write fails:
+    /// If `LeaderElection::guard` guards this client, the lease is checked until hyper hands a request to its
+    /// connection. If that connection was closed before it took a byte, hyper hands the request over again
+    /// without a check: a process that is paused at that moment may send one request after its lease has
+    /// ended. Build the client of a leader without that retry. Then this crate sends a read again, after a
+    /// check, and a write fails:
     ///
     /// ```no_run
     /// use kube_client::client::ConfigExt;
@@ -114,13 +109,13 @@ impl Client {
         Self::of(backend, namespace, worker)
     }
 
-    /// The client of a server in this process, without a socket: `serve` is the server as a function from a request to
-    /// its answer, for example `testing::ApiServer::service`. With a simulated `runtime` everything happens on
-    /// the one thread of the simulation and on its paused clock: hours of watches, timeouts and retries take
-    /// milliseconds, and each run is like the other.
+    /// The client of a server in this process, without a socket: `serve` is the server as a function from a
+    /// request to its answer, for example `testing::ApiServer::service`. With a simulated `runtime`
+    /// everything happens on the one thread of the simulation and on its paused clock: hours of watches,
+    /// timeouts and retries take milliseconds, and every run is the same.
     ///
-    /// Single requests are carried by `runtime`, also those of tasks outside of it; they fail with
-    /// [`Error::Stopped`] after its end. The client does not keep it alive.
+    /// `runtime` sends single requests, also those of tasks outside it. After its end they fail with
+    /// [`Error::Stopped`]. The client does not keep the runtime alive.
     ///
     /// ```
     /// use actix_informer::prelude::*;
@@ -165,24 +160,25 @@ impl Client {
         Self { backend, namespace, worker, known }
     }
 
-    /// A random number in [0, 1) of the simulation, if it is in one.
+    /// In [0, 1); `None` outside a simulation.
     #[cfg(feature = "testing")]
     pub(super) fn draw(&self) -> Option<f64> {
         let numbers = self.drawn.as_ref()?;
         Some(numbers.lock().unwrap_or_else(PoisonError::into_inner).draw())
     }
 
-    /// There is no simulation.
     #[cfg(not(feature = "testing"))]
     pub(super) fn draw(&self) -> Option<f64> {
         None
     }
 
-    /// The same client, whose single requests are carried by `runtime` instead of a thread of the client's own: there is one
-    /// thread less, and the waits of retries, [`Api::until`](super::Api::until) and watches by hand follow that runtime's clock,
-    /// which a simulation pauses. Informers are not concerned: they are where their own runtime is.
+    /// The same client, but `runtime` sends its single requests instead of a thread of the client. This saves
+    /// one thread, and the waits of retries, [`Api::until`](super::Api::until) and hand-made watches follow
+    /// that runtime's clock, which a simulation pauses. Informers are not affected: they run on their own
+    /// runtime.
     ///
-    /// Requests fail with [`Error::Stopped`] after the end of `runtime`, which the client does not keep alive.
+    /// Requests fail with [`Error::Stopped`] after the end of `runtime`, which the client does not keep
+    /// alive.
     ///
     /// ```
     /// use actix_informer::prelude::*;
@@ -211,13 +207,13 @@ impl Client {
         Arc::clone(&self.backend)
     }
 
-    /// The namespace that is meant when none is named.
+    /// The namespace to use when none is named.
     pub fn default_namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Objects of a type known at compile time, in all namespaces: a type of `k8s-openapi`, or one that `kube-derive` has
-    /// made of a custom resource.
+    /// Objects of a type known at compile time, in all namespaces: a type of `k8s-openapi`, or one that
+    /// `kube-derive` made for a custom resource.
     pub fn resource<K>(&self) -> ResourceSource<K>
     where
         K: Resource<DynamicType = ()> + serde::de::DeserializeOwned + Send + Sync + 'static,
@@ -240,8 +236,8 @@ impl Client {
         ResourceSource::new(Arc::clone(&self.backend), scope, MetadataOnly::new())
     }
 
-    /// Only which object controls each object of a type: all that a controller needs of objects that it owns and does not
-    /// read. An object costs some 90 bytes besides its key, uid and version.
+    /// Only which object controls each object of a type. A controller needs no more of objects that it owns
+    /// and does not read. An object costs about 90 bytes besides its key, uid and version.
     ///
     /// ```no_run
     /// # use {actix_informer::prelude::*, k8s_openapi::api::apps::v1::{Deployment, ReplicaSet}};
@@ -258,24 +254,26 @@ impl Client {
         ResourceSource::new(Arc::clone(&self.backend), scope, ControllerOnly::new())
     }
 
-    /// Sends one request below the endpoint and waits for the whole answer. kube-core's `Request` makes such requests.
+    /// Sends one request below the endpoint and waits for the whole answer. kube-core's `Request` makes such
+    /// requests.
     ///
     /// Works in any async runtime. The request waits for its turn if there are more than
-    /// [`Config::max_in_flight`], and is sent again where the server has not handled it ([`Config::max_retries`]): with
-    /// the default settings it may take long, and [`RequestOptions::timeout`](super::RequestOptions::timeout) bounds it.
-    /// Dropping the future ends the request.
+    /// [`Config::max_in_flight`], and is sent again if the server has not handled it
+    /// ([`Config::max_retries`]). With the default settings it may take long;
+    /// [`RequestOptions::timeout`](super::RequestOptions::timeout) limits that. Dropping the future ends the
+    /// request.
     ///
     /// # Errors
-    /// [`Error::Refused`] for an answer that is no success, with the server's [`Status`](super::Status); otherwise what
-    /// broke.
+    /// [`Error::Refused`] for an answer without success, with the server's [`Status`](super::Status);
+    /// otherwise what failed on the way.
     pub async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, Error> {
         let mut request = request.map(Bytes::from);
         CallersSpan::add_to(&mut request);
         self.worker.send(request).await
     }
 
-    /// Sends one request and gives the answer as it arrives: a log that is followed, a watch. Resolves when the head of
-    /// the answer has come. The answer ends with an error when it lasts longer than `limit`.
+    /// Sends one request and returns the answer as it arrives, for a followed log or a watch. Resolves when
+    /// the head of the answer has arrived. The answer ends with an error when it lasts longer than `limit`.
     ///
     /// Works in any async runtime. Dropping the future or the body ends the request.
     ///
@@ -303,8 +301,8 @@ impl Client {
         self.open(request, RequestKind::Stream { total: limit }).await
     }
 
-    /// As [`Self::stream`], for a reader that goes on with another watch when this one ends: it also ends when the
-    /// client's certificate is renewed.
+    /// As [`Self::stream`], but also ends when the client's certificate is renewed: the reader must open a
+    /// new watch.
     pub(crate) async fn watch(
         &self,
         request: Request<Vec<u8>>,
@@ -323,7 +321,7 @@ impl Client {
         self.worker.stream(request, kind).await
     }
 
-    /// Sends a request that asks for another protocol: see [`Worker::upgrade`].
+    /// See [`Worker::upgrade`].
     pub(crate) async fn upgrade<T: Send + 'static, F: Future<Output = ()> + 'static>(
         &self,
         mut request: Request<Bytes>,
@@ -333,12 +331,11 @@ impl Client {
         self.worker.upgrade(request, serve).await
     }
 
-    /// The thread of this client.
     pub(crate) fn worker(&self) -> Arc<Worker> {
         Arc::clone(&self.worker)
     }
 
-    /// Runs what blocks where blocking is allowed, also if the caller's runtime has no such threads.
+    /// For blocking work, also if the caller's runtime has no threads for it.
     #[cfg(feature = "disk-cache")]
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
@@ -347,13 +344,13 @@ impl Client {
         self.worker.blocking(work).await
     }
 
-    /// The URL of the server, if this client makes the connections to it itself.
+    /// `None` unless this client connects to a host itself.
     #[cfg(feature = "disk-cache")]
     pub(super) fn url(&self) -> Option<String> {
         self.backend.url()
     }
 
-    /// Waits, also where the caller's runtime has no timer.
+    /// Waits, also if the caller's runtime has no timer.
     #[doc(hidden)]
     pub async fn sleep(&self, time: Duration) -> Result<(), Error> {
         self.worker.sleep(time).await

@@ -1,18 +1,12 @@
-//! The configuration of a client: the API server's address and the credentials.
+//! The configuration of a client: the API server's address and the credentials. `Client::new` checks the
+//! values and reads the named files (blocking); they are read again later.
 //!
-//! Answers "how is the cluster reached?" from a kubeconfig, from inside a pod, or from values set by hand. It makes no
-//! connection; `Client::new` checks the values. Invariants:
-//! 1. If a kubeconfig requires something that this client does not support, the error names it: auth providers other
-//!    than oidc, and proxies of other kinds. Only credentials for a plain http endpoint are left out, with a warning
-//!    ([`Config::warnings`]), as client-go leaves them out.
-//! 2. No file of the home directory is read.
-//! 3. No Debug and no error shows a secret.
-//! 4. In a pod the variables and files are those of client-go (`rest.InClusterConfig`). Nothing is read but the namespace;
-//!    what else is missing is found by `Client::new` and the first request. The kubelet renews token and authority: they
-//!    are named as files.
-//!
-//! `Client::new` reads the files that are named here (blocking), and they are read again while the client lives. Read
-//! next: `config/kubeconfig.rs`; `identity.rs`, which uses all of this.
+//! 1. What a kubeconfig requires and this client does not support is an error that names it: auth providers
+//!    other than oidc, and other kinds of proxies. Only credentials for a plain http endpoint are left out,
+//!    with a warning ([`Config::warnings`]), as client-go does.
+//! 2. No Debug and no error shows a secret.
+//! 3. In a pod the variables and files are those of client-go (`rest.InClusterConfig`). Token and authority
+//!    are named as files, because the kubelet renews them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -64,7 +58,7 @@ pub struct Config {
     pub(crate) accepts_invalid_certificates: bool,
     pub(crate) tls_server_name: Option<String>,
     pub(crate) warnings: Vec<String>,
-    /// Which credentials a kubeconfig holds; nothing if there is none.
+    /// `None` without a kubeconfig.
     pub(crate) written: Option<Written>,
     pub(crate) origin: Option<Origin>,
     pub(crate) proxy: ProxySetting,
@@ -72,14 +66,12 @@ pub struct Config {
     pub(crate) requests: RequestSettings,
 }
 
-/// Which of the credentials stand in a kubeconfig. A plugin and an OpenID Connect login always do.
+/// Which credentials come from a kubeconfig. A plugin and an OpenID Connect login always do.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Written {
-    /// The name of the cluster there.
     pub(crate) cluster: String,
     pub(crate) login: bool,
     pub(crate) certificate: bool,
-    /// As whom to act, as far as it is written there.
     pub(crate) impersonation: Impersonation,
 }
 
@@ -87,7 +79,8 @@ impl Config {
     /// The server at this `http://` or `https://` URL, without credentials.
     ///
     /// # Errors
-    /// [`Error::Endpoint`] when it is not such a URL, or has a user, a password or a query; the error does not show these.
+    /// [`Error::Endpoint`] when it is not such a URL, or has a user, a password or a query; the error does
+    /// not show these.
     pub fn new(endpoint: impl Into<String>) -> Result<Self, Error> {
         let endpoint = endpoint.into();
         Endpoint::parse(&endpoint)?;
@@ -134,29 +127,31 @@ impl Config {
         self.with_authorities(Pem::Inline(SecretSlice::from(pem.into())))
     }
 
-    /// Trusts exactly the certificates in this PEM file, which is read again after at most a minute and at once when a
-    /// server presents a certificate of another authority (client-go's `--certificate-authority` reloading). Without an
-    /// authority, those of the operating system are trusted.
+    /// Trusts exactly the certificates in this PEM file, which is read again after at most a minute and at
+    /// once when a server presents a certificate of another authority (client-go's `--certificate-authority`
+    /// reloading). Without an authority, those of the operating system are trusted.
     pub fn certificate_authority_file(self, path: impl AsRef<Path>) -> Self {
         self.with_authorities(Pem::File(path.as_ref().to_owned()))
     }
 
-    /// Presents this certificate (with its chain, if any) and proves it with this key; both are PEM. It can only be sent
-    /// over https: `Client::new` refuses it for an http endpoint.
+    /// Presents this certificate (with its chain, if any) and proves it with this key; both are PEM. It can
+    /// only be sent over https: `Client::new` refuses it for an http endpoint.
     pub fn client_certificate(self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         let inline = |pem: Vec<u8>| Pem::Inline(SecretSlice::from(pem));
         self.with_certificate(inline(certificates.into()), inline(key.into()))
     }
 
-    /// Presents the certificate of this file and proves it with the key of that one; both PEM, and both are read again
-    /// after at most a minute: new connections present the new certificate, and open watches move to one within 30 s.
+    /// Presents the certificate of this file and proves it with the key of that one; both PEM, and both are
+    /// read again after at most a minute: new connections present the new certificate, and open watches move
+    /// to one within 30 s.
     pub fn client_certificate_files(self, certificates: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
         let file = |path: &Path| Pem::File(path.to_owned());
         self.with_certificate(file(certificates.as_ref()), file(key.as_ref()))
     }
 
-    /// Sends this bearer token with every request, also over plain http if the endpoint uses it, and also through a proxy.
-    /// The token of a kubeconfig is not sent so; this one is, because the caller has chosen it for this endpoint.
+    /// Sends this bearer token with every request, also over plain http if the endpoint uses it, and also
+    /// through a proxy. The token of a kubeconfig is not sent that way; this one is, because the caller chose
+    /// it for this endpoint.
     pub fn token(self, token: impl Into<String>) -> Self {
         self.with_login(Login::Token(SecretString::from(token.into())))
     }
@@ -179,16 +174,17 @@ impl Config {
         self
     }
 
-    /// Which credential plugins of a kubeconfig may be started; all unless set. `Client::new` refuses the others.
+    /// Which credential plugins of a kubeconfig may be started; all unless set. `Client::new` refuses the
+    /// others.
     pub fn plugin_policy(mut self, policy: PluginPolicy) -> Self {
         self.plugin_policy = policy;
         self
     }
 
-    /// How long a credential plugin may run until it is killed with the processes that it has started; a minute unless
-    /// set, since a person may have to answer it. What a plugin leaves running when it ends is not killed, unless it keeps the
-    /// plugin's standard output open for another second. The issuer of an
-    /// OpenID Connect login has the same time.
+    /// How long a credential plugin may run until it is killed with the processes that it has started.
+    /// Default: one minute, because a person may have to answer it. A process that the plugin leaves running
+    /// when it ends is not killed, unless it keeps the plugin's standard output open for another second. The
+    /// issuer of an OpenID Connect login has the same time.
     pub fn plugin_limit(mut self, limit: Duration) -> Self {
         self.plugin_limit = limit;
         self
@@ -206,13 +202,15 @@ impl Config {
     }
 
     /// Reaches the API server through this proxy: `http://`, `https://` or `socks5://`, a host, and before it
-    /// `user:password@` if the proxy asks for them, percent-encoded. It is always used: also for this machine, and
-    /// whatever `NO_PROXY` says. Unless a proxy is named here or by `proxy-url` of a kubeconfig, the environment is asked
-    /// when `Client::new` is called (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, by the rules of kubectl).
+    /// `user:password@`, percent-encoded, if the proxy requires them. The proxy is always used: also for this
+    /// machine, and whatever `NO_PROXY` says. If no proxy is named here or by `proxy-url` of a kubeconfig,
+    /// `Client::new` reads the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, by the
+    /// rules of kubectl).
     ///
-    /// Every request passes a tunnel (CONNECT, also for an http endpoint), so that the proxy reads nothing of https and
-    /// sees no credentials of the cluster. An https proxy is checked by the authorities of the operating system and by
-    /// the configured ones; the client certificate is not presented to it. A SOCKS5 proxy resolves the name of the server.
+    /// Every request passes a tunnel (CONNECT, also for an http endpoint), so the proxy reads nothing of
+    /// https and sees no credentials of the cluster. The certificate of an https proxy is checked against the
+    /// authorities of the operating system and the configured ones; the client certificate is not presented
+    /// to it. A SOCKS5 proxy resolves the name of the server.
     ///
     /// ```
     /// use actix_informer::client::Config;
@@ -242,7 +240,7 @@ impl Config {
     }
 }
 
-/// What is set here stays, also when the kubeconfig is read again.
+/// What is set here also stays when the kubeconfig is read again.
 impl Config {
     fn with_authorities(mut self, authorities: Pem) -> Self {
         self.authorities = Some(authorities);
@@ -311,7 +309,6 @@ impl Config {
             .token_file(format!("{FOLDER}/token")))
     }
 
-    /// Whether the variables say that this process runs in a pod.
     fn is_in_cluster() -> bool {
         std::env::var_os(HOST).is_some()
     }

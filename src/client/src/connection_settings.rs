@@ -1,10 +1,5 @@
-//! Checks the configuration of a client, once, and keeps what all transports need to connect.
-//!
-//! Answers "can this configuration be used at all?" when a client is made, so that no later request fails because of
-//! it. Invariants:
-//! 1. Nothing changes after the check, except the identity, which renews itself.
-//!
-//! Read next: `endpoint.rs`, `credentials.rs`; `identity.rs`.
+//! Checks the configuration of a client when the client is made, so that no later request fails because of
+//! it. Keeps what all transports need to connect. Afterwards only the identity changes: it renews itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,19 +19,17 @@ use super::identity::oidc::Issuers;
 use super::proxy::{Proxy, ProxyProtocol};
 use super::way::Way;
 
-/// A checked configuration: what a transport needs to connect and to authenticate.
 pub(crate) struct ConnectionSettings {
     pub(crate) endpoint: Endpoint,
     pub(crate) identities: Arc<Identities>,
-    /// The proxy through which the endpoint is reached.
     pub(crate) proxy: Option<Arc<Proxy>>,
     pub(crate) limits: Limits,
-    /// Whether answers may be compressed.
     pub(crate) accepts_compression: bool,
 }
 
 impl ConnectionSettings {
-    /// Gives the configuration without what is not sent to its server, too. `issuers` asks those of an OpenID Connect login.
+    /// Also returns the configuration without the credentials that are not sent. `issuers` sends the requests
+    /// of an OpenID Connect login.
     pub(crate) fn new(config: &Config, issuers: Issuers) -> Result<(Self, Config), Error> {
         let endpoint = Endpoint::parse(&config.endpoint)?;
         let proxy = config.proxy.of(&endpoint)?;
@@ -96,7 +89,7 @@ impl ConnectionSettings {
         Ok(Self { endpoint, identities, proxy, limits: config.limits, accepts_compression })
     }
 
-    /// How the endpoint is called in errors: with the proxy before it.
+    /// For errors, with the proxy.
     pub(crate) fn name(&self) -> String {
         match &self.proxy {
             Some(proxy) => format!("{} (through the proxy {})", self.endpoint.name(), proxy.name()),

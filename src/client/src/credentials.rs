@@ -1,11 +1,7 @@
-//! Leaves out of a configuration the credentials that must not go to its server.
+//! Leaves out of a configuration the credentials that must not go to its server: when a client is made, and
+//! each time its kubeconfig is read again. `way.rs` decides which.
 //!
-//! Answers "which credentials are sent, and what is said of the others?": when a client is made, and each time that its
-//! kubeconfig is read again. What may be sent is decided in `way.rs`. Invariants:
-//! 1. What is left out is named once.
-//! 2. What the program itself has set, and the way cannot carry, is refused.
-//!
-//! Read next: `connection_settings.rs`, which asks when a client is made; `config/kubeconfig.rs`, when files are read again.
+//! What is left out is named once. A credential that the program set, and the way cannot carry, is refused.
 
 use super::config::Config;
 use super::endpoint::Endpoint;
@@ -14,16 +10,11 @@ use super::identity::material::Login;
 use super::proxy::Proxy;
 use super::way::{Credential, Fate, Way, fate};
 
-/// A configuration without the credentials that must not be sent, and the names of these.
 pub(crate) struct Sent {
     pub(crate) config: Config,
     pub(crate) left_out: Vec<&'static str>,
 }
 
-/// What of this configuration is sent on this way.
-///
-/// # Errors
-/// When the program itself has set a credential that this way cannot carry.
 pub(crate) fn sent(mut config: Config, way: Way) -> Result<Sent, Error> {
     let written = config.written.clone().unwrap_or_default();
     let mut left_out = Vec::new();
@@ -63,9 +54,9 @@ pub(crate) fn sent(mut config: Config, way: Way) -> Result<Sent, Error> {
 }
 
 impl Config {
-    /// What of the kubeconfig is not used, one sentence each, for the person who starts the program. Empty unless a
-    /// kubeconfig has credentials for a plain http endpoint. Its credentials are sent only over TLS; a token is also sent
-    /// to a server on this machine, unless a proxy leads there.
+    /// What of the kubeconfig is not used, one sentence each, for the person who starts the program. Empty
+    /// unless a kubeconfig has credentials for a plain http endpoint. Its credentials are sent only over TLS,
+    /// or to a server on this machine without a proxy. A client certificate is sent only over TLS.
     pub fn warnings(&self) -> Vec<String> {
         let endpoint = Endpoint::parse(&self.endpoint).ok();
         let way = endpoint.and_then(|endpoint| Some((self.proxy.of(&endpoint).ok()?, endpoint)));
@@ -74,7 +65,7 @@ impl Config {
     }
 }
 
-/// The sentence about what is left out of a configuration; nothing if all is sent.
+/// `None` if nothing is left out.
 fn explained(config: &Config, endpoint: &Endpoint, proxy: Option<&Proxy>) -> Option<String> {
     let left_out = sent(config.clone(), Way::to(endpoint, proxy)).ok()?.left_out;
     let cluster = &config.written.as_ref().filter(|_| !left_out.is_empty())?.cluster;
@@ -134,7 +125,8 @@ mod tests {
         config
     }
 
-    /// What becomes of the only credential of a configuration; `None` if what is said and what is done differ.
+    /// What becomes of the only credential of a configuration; `None` if what is said and what is done
+    /// differ.
     fn happens(way: Way, credential: Credential, written: bool) -> Option<Fate> {
         let Ok(Sent { config, left_out }) = sent(having(credential, written), way) else {
             return Some(Fate::Refused);

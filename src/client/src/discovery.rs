@@ -1,14 +1,12 @@
-//! What the server serves, and the resource that a name means.
+//! What the server serves, and the resource that a name means: for programs that learn their kinds at run
+//! time.
 //!
-//! Answers "which resource is `deploy` on this server?" for programs that learn their kinds at run time. Invariants:
-//! 1. What was discovered is kept in memory and shared by the clones of a client; the server is asked again when it is
-//!    too old, with the ETags of the answers before.
-//! 2. A name that is not found asks the server once more: a kind that is defined while the program runs is found without
-//!    any call of the program. Names that do not exist cannot make a client ask without bound.
-//! 3. Callers that need the same answer share one; one that stops waiting, or is not polled, delays and fails no other.
-//! 4. A group that cannot be discovered is named beside what was found.
-//!
-//! Read next: `discovery/memory.rs` and `discovery/mapper.rs`, the decisions; `discovery/fetch.rs`, the requests.
+//! 1. Results are kept in memory and shared by the clones of a client. When they are too old, the server is
+//!    asked again, with the ETags of its last answers.
+//! 2. A name that is not found makes the client ask once more, because its kind may be new. The number of
+//!    such requests is bounded.
+//! 3. Callers that need the same answer share one request. A caller that stops waiting, or is not polled,
+//!    delays and fails no other.
 //!
 //! ```
 //! use actix_informer::prelude::*;
@@ -75,7 +73,7 @@ use memory::{Begun, Known, Next, Question};
 #[must_use = "it asks nothing until one of its methods is called"]
 pub struct Discovery {
     client: Client,
-    /// Unless set: [`memory::TTL`], and `disk::TTL` with a cache on disk.
+    /// Default: [`memory::TTL`]; with a cache on disk `disk::TTL`.
     ttl: Option<Duration>,
     #[cfg(feature = "disk-cache")]
     disk: Option<Disk>,
@@ -92,23 +90,23 @@ impl Client {
         }
     }
 
-    /// The resource of this name: plural, singular, short name or kind, alone, with its group (`deployments.apps`) or
-    /// with version and group (`deployments.v1.apps`), as kubectl takes it.
+    /// The resource of this name: plural, singular, short name or kind, alone, with its group
+    /// (`deployments.apps`) or with version and group (`deployments.v1.apps`), as kubectl takes it.
     ///
-    /// The server is asked when nothing is known yet, what is known is older than ten minutes, or the name is not found
-    /// in it. Works in any async runtime.
+    /// The server is asked when nothing is known yet, when what is known is older than ten minutes, or when
+    /// the name is not in it. Works in any async runtime.
     ///
     /// # Errors
-    /// [`DiscoveryError::Unknown`] when the server has no such resource; it names those that were perhaps meant.
-    /// [`DiscoveryError::Category`] when the name means several. [`DiscoveryError::Request`] when the server does not
-    /// answer.
+    /// [`DiscoveryError::Unknown`] when the server has no such resource; it names those that were perhaps
+    /// meant. [`DiscoveryError::Category`] when the name means several. [`DiscoveryError::Request`] when the
+    /// server does not answer.
     pub async fn resource_named(&self, name: &str) -> Result<NamedResource, DiscoveryError> {
         self.discovery().resource_named(name).await
     }
 
-    /// The resources of this name: those of a category, such as `all`, each in its preferred version; otherwise the one
-    /// of this name. Several names may be joined by commas, as for kubectl; a resource that several of them mean is
-    /// given once.
+    /// The resources of this name: those of a category, such as `all`, each in its preferred version;
+    /// otherwise the one of this name. Several names may be joined by commas, as for kubectl; a resource that
+    /// several of them mean is returned once.
     ///
     /// # Errors
     /// As [`Self::resource_named`].
@@ -118,18 +116,20 @@ impl Client {
 }
 
 impl Discovery {
-    /// How old an answer may be that is kept; ten minutes unless set, with a cache on disk six hours, as for kubectl. An
-    /// incomplete one is asked for again after 30 s at most.
+    /// How old a kept answer may be. Default: ten minutes; with a cache on disk six hours, as for kubectl. An
+    /// incomplete answer is requested again after at most 30 s.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// Keeps what is discovered on disk, too (feature `disk-cache`), and begins with what is there, in the layout of kubectl: `directory` is
-    /// what kubectl calls `--cache-dir` (`~/.kube/cache` there). Programs may share it with kubectl and with each other.
+    /// Also keeps what is discovered on disk (feature `disk-cache`), in kubectl's layout, and begins with
+    /// what is there. `directory` is what kubectl calls `--cache-dir` (`~/.kube/cache` there). Programs may
+    /// share it with kubectl and with each other.
     ///
-    /// Files that are too old, cut or broken are not used. Files are written so that only their owner can read them. One
-    /// that cannot be written is logged and counted ([`DiscoveryStatus::disk_failures`]); nothing fails because of it.
+    /// Files that are too old, cut or broken are not used. Only their owner can read the files. A file that
+    /// cannot be written is logged and counted ([`DiscoveryStatus::disk_failures`]); nothing fails because of
+    /// it.
     ///
     /// ```no_run
     /// # async fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
@@ -139,8 +139,8 @@ impl Discovery {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a client that does not know its server's URL: one over a client of kube-rs, over a unix
-    /// socket, or in process. The URL names the directory.
+    /// [`Error::Unsupported`] for a client that does not know its server's URL: one over a client of kube-rs,
+    /// over a unix socket, or in process. The URL names the directory.
     #[cfg(feature = "disk-cache")]
     pub fn cached_on_disk(mut self, directory: impl AsRef<Path>) -> Result<Self, Error> {
         let url = self.client.url().ok_or_else(|| {
@@ -155,8 +155,8 @@ impl Discovery {
     /// All that the server serves. What could not be discovered is in [`ServerResources::failed`].
     ///
     /// # Errors
-    /// [`DiscoveryError::Request`] when the server does not answer; [`DiscoveryError::Document`] when it answers something
-    /// else.
+    /// [`DiscoveryError::Request`] when the server does not answer; [`DiscoveryError::Document`] when its
+    /// answer is not a discovery document.
     pub async fn resources(&self) -> Result<Arc<ServerResources>, DiscoveryError> {
         let question = self.question(self.client.known.question(), false);
         match self.obtain(question).await? {
@@ -181,8 +181,8 @@ impl Discovery {
         Ok(self.named(name, found))
     }
 
-    /// As [`Self::resource_named`], after the server was asked again, also if the name is in what is known: what it
-    /// means there is gone. Where too many names were not found shortly before, what is known is used.
+    /// As [`Self::resource_named`], but asks the server first, because the known resource is gone. After too
+    /// many unknown names, what is known is used.
     pub(crate) async fn resource_named_anew(&self, name: &str) -> Result<NamedResource, DiscoveryError> {
         let question = self.question(self.client.known.question(), true);
         let (known, asks_again_in) = match self.obtain(question).await? {
@@ -210,12 +210,12 @@ impl Discovery {
         Ok(all)
     }
 
-    /// From now on the server is asked again before anything is answered; it is still told the ETags of its answers.
+    /// The server is asked again before the next answer, still with the ETags of its last answers.
     pub fn invalidate(&self) {
         self.client.known.invalidate();
     }
 
-    /// How often the server was asked, and what came of it.
+    /// How often the server was asked, and with which results.
     pub fn status(&self) -> DiscoveryStatus {
         self.client.known.status()
     }
@@ -237,7 +237,7 @@ impl Discovery {
         Question { order, newer, ttl: self.ttl.unwrap_or(usual) }
     }
 
-    /// What `look` finds; if it finds nothing, after the server was asked once more.
+    /// If `look` finds nothing, the server is asked once more.
     async fn found<T>(
         &self,
         name: &str,
@@ -262,9 +262,9 @@ impl Discovery {
                 Next::Use(known) => return Ok(Obtained::Known(known)),
                 Next::HoldBack(wait, known) => return Ok(Obtained::HeldBack(wait, known)),
                 Next::Ask(asking) => return asking.await.map(Obtained::Known),
-                // Its answer is kept, and then looked at like any other that is known.
+                // The next turn looks at its answer.
                 Next::Wait(asking) => match asking.await {
-                    // The lease of a guarded client has ended over its question: this one asks itself.
+                    // The asking client was guarded and lost its lease: this one asks itself.
                     Err(DiscoveryError::Request(error)) if error.is_not_leading() => {}
                     answer => drop(answer?),
                 },
@@ -308,7 +308,7 @@ impl Discovery {
         Ok(known)
     }
 
-    /// What the cache on disk has, if it may answer; otherwise it may have ETags.
+    /// `None` if the cache may not answer; `begun` then gets its ETags.
     #[cfg(feature = "disk-cache")]
     async fn look_on_disk(
         &self,
@@ -339,7 +339,7 @@ fn stopped(error: Error) -> DiscoveryError {
 
 enum Obtained {
     Known(Known),
-    /// Too many names were not found: the server is asked again after this time.
+    /// Too many unknown names: the server is asked again after this time.
     HeldBack(Duration, Known),
 }
 

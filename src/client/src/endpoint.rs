@@ -1,11 +1,6 @@
-//! The URL of a server in its parts.
-//!
-//! Answers "where is the server, and does the way there leave this machine?" Invariants:
-//! 1. An endpoint is an `http://` or `https://` URL with a host, whose path is a prefix of every request's path; or
-//!    `unix://` and the absolute path of a socket, over which plain HTTP is spoken, as `kubectl proxy --unix-socket` does.
-//! 2. The error for a refused URL does not show its user, password, query and fragment.
-//!
-//! Read next: `way.rs`, `proxy.rs`; `connection_settings.rs`.
+//! The URL of a server in its parts: an `http://` or `https://` URL, whose path is a prefix of every
+//! request's path, or `unix://` and the absolute path of a socket that speaks plain HTTP, as `kubectl proxy
+//! --unix-socket` does.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,22 +10,20 @@ use informer_core::words::shortened;
 
 use super::error::Error;
 
-/// At most this many characters of a refused endpoint, and of its scheme, are shown in the error.
 const MAX_ENDPOINT_CHARS: usize = 200;
 const MAX_SCHEME_CHARS: usize = 20;
 
-/// The parts of the endpoint's URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) tls: bool,
-    /// Host and, if given, port, as in the Host header.
+    /// As in the Host header.
     pub(crate) authority: String,
-    /// The host without brackets.
+    /// Without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// The prefix of every path; empty, or `/...` without a slash at its end.
+    /// Empty, or `/...` without a slash at its end.
     pub(crate) prefix: String,
-    /// The socket that is connected to instead of the host and the port.
+    /// Replaces host and port.
     pub(crate) socket: Option<PathBuf>,
 }
 
@@ -92,14 +85,14 @@ impl Endpoint {
         })
     }
 
-    /// The URL without a slash at its end; `None` for a socket.
+    /// Without a slash at its end; `None` for a socket.
     #[cfg(feature = "disk-cache")]
     pub(crate) fn url(&self) -> Option<String> {
         let scheme = if self.tls { "https" } else { "http" };
         self.socket.is_none().then(|| format!("{scheme}://{}{}", self.authority, self.prefix))
     }
 
-    /// How it is called in errors and logs.
+    /// For errors and logs.
     pub(crate) fn name(&self) -> String {
         match &self.socket {
             Some(path) => format!("unix://{}", path.display()),
@@ -107,12 +100,11 @@ impl Endpoint {
         }
     }
 
-    /// Host and port, as a proxy is asked for them.
     pub(crate) fn target(&self) -> String {
         host_and_port(&self.host, self.port)
     }
 
-    /// Whether requests to it do not leave this machine. Of a name, only loopback addresses are connected to without TLS.
+    /// Without TLS, `localhost` names are connected only at loopback addresses.
     pub(crate) fn is_loopback(&self) -> bool {
         if self.socket.is_some() {
             return true;
@@ -122,13 +114,13 @@ impl Endpoint {
     }
 }
 
-/// A name or an address without brackets, with its port, as URLs have it.
+/// `host` has no brackets.
 pub(crate) fn host_and_port(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// The parts of a refused endpoint that an error may show: without everything before the last `@`, the query and the
-/// fragment. The text may not be a URL at all: what may be a secret is left out.
+/// Keeps the scheme and what follows the last `@`, without query and fragment: the text need not be a URL,
+/// and the rest may be a secret.
 pub(super) fn without_secrets(text: &str) -> String {
     let is_scheme =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
@@ -141,7 +133,7 @@ pub(super) fn without_secrets(text: &str) -> String {
     let after_user = rest.rsplit_once('@').map_or(rest, |(_, after_user)| after_user);
     let shown = after_user.split(['?', '#']).next().unwrap_or_default();
     let (authority, path) = shown.split_at(shown.find('/').unwrap_or(shown.len()));
-    // A text in the place of the port that is not a port may be a password whose `@` is missing.
+    // A port that is not a number may be a password whose `@` is missing.
     let is_port = |text: &str| text.ends_with(']') || text.bytes().all(|byte| byte.is_ascii_digit());
     let authority = match authority.rsplit_once(':') {
         Some((host, port)) if !is_port(port) => host,

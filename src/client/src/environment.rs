@@ -1,8 +1,5 @@
-//! Clients that nobody has configured: of the cluster that a process finds around it, by its environment or in its home
-//! directory, and of the issuer of its tokens.
-//!
-//! Answers "which cluster is meant if none is named?". A program in a cluster and a person's program mean different ones, so
-//! each says which it means. Read next: `config/kubeconfig.rs`, which reads the files; `identity/oidc.rs`, which asks issuers.
+//! Clients without a given configuration: of the cluster that the environment or the home directory names,
+//! and of an issuer of tokens.
 
 use futures_util::FutureExt as _;
 
@@ -12,9 +9,9 @@ use super::error::Error;
 use super::identity::oidc::AskIssuer;
 
 impl Client {
-    /// The client of the cluster that the environment names: that of `KUBECONFIG`, or of the service account of the pod.
-    /// Connects to nothing yet. It does not read `~/.kube/config`, as kubectl does: [`Self::from_home`] does. [`Config`] has
-    /// every other way.
+    /// The client of the cluster that the environment names: that of `KUBECONFIG`, or of the service account
+    /// of the pod. Connects to nothing yet. Unlike kubectl it does not read `~/.kube/config`;
+    /// [`Self::from_home`] does. [`Config`] has every other way.
     ///
     /// ```no_run
     /// let client = actix_informer::client::Client::from_environment()?;
@@ -22,13 +19,13 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotConfigured`] when neither is there; what is wrong with the one that is.
+    /// [`Error::NotConfigured`] when neither is there; otherwise what is wrong with the one that is.
     pub fn from_environment() -> Result<Self, Error> {
         Self::new(Config::from_environment(None)?)
     }
 
-    /// The client of the current context of `~/.kube/config`, kubectl's default: for programs on a person's machine.
-    /// Connects to nothing yet.
+    /// The client of the current context of `~/.kube/config`, kubectl's default: for programs on a person's
+    /// machine. Connects to nothing yet.
     ///
     /// ```no_run
     /// use actix_informer::client::{Client, Error};
@@ -46,7 +43,7 @@ impl Client {
         Self::new(Config::from_home(None)?)
     }
 
-    /// What asks the issuer at this URL, without credentials; this authority must have signed its certificate.
+    /// Sends no credentials. `authority` must have signed the issuer's certificate.
     pub(super) fn to_issuer(url: &str, authority: Option<&[u8]>) -> Result<AskIssuer, Error> {
         let config = Config::new(url)?;
         let client =

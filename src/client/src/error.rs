@@ -1,14 +1,10 @@
-//! What can go wrong between this process and an API server.
+//! What can go wrong between this process and an API server. Lists and watches fail with [`ListWatchError`],
+//! into which a [`TransportError`] converts.
 //!
-//! Answers "at which step did it fail?" for configuration and single requests. What a server answered when it refused
-//! is the [`Refused`] in [`Error::Refused`]. Lists and watches fail with
-//! [`informer_core::list_watch_error::ListWatchError`], into which a [`TransportError`] converts. Invariants:
-//! 1. No message, no Debug and no cause holds a secret: no password or query of a URL, no text of a kubeconfig, no
-//!    value of an object that does not decode, and no token, not even where a server repeats it. The one text that is
-//!    not ours is the server's message in a refusal: of a refused write it may quote what was written.
+//! 1. No message, Debug or cause holds a secret: no password or query of a URL, no text of a kubeconfig, no
+//!    value of an object that does not decode, and no token, even if a server repeats it. The only foreign
+//!    text is the server's message in a refusal: for a refused write it may quote what was written.
 //! 2. A timeout is never reported as a broken connection, nor the other way round.
-//!
-//! Read next: `error/refused.rs`, `error/causes.rs`; `transport.rs`, where most of these begin.
 
 use std::io;
 use std::path::PathBuf;
@@ -92,8 +88,8 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// It is not known whether two such representations keep the same of every object, because this one has a transform
-    /// or fields of its own.
+    /// It is not known whether this representation keeps the same of every object as another one, because it
+    /// has a transform or fields of its own.
     #[error("the representation of {resource} needs a name, so that it can be compared: use `keep_as_named`")]
     Unnamed {
         /// The resource.
@@ -117,7 +113,7 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The credential plugin of the kubeconfig gave no credentials.
+    /// The credential plugin of the kubeconfig returned no credentials.
     #[error("credential plugin {command:?} gave no credentials: {source}")]
     Plugin {
         /// The program.
@@ -125,7 +121,7 @@ pub enum Error {
         /// Why.
         source: PluginError,
     },
-    /// The OpenID Connect login of the kubeconfig gave no token.
+    /// The OpenID Connect login of the kubeconfig returned no token.
     #[error("the oidc auth provider gave no token: {0}")]
     Oidc(#[from] OidcError),
     /// The request got no complete answer.
@@ -142,27 +138,27 @@ pub enum Error {
         /// The field, and what was expected there.
         source: JsonError,
     },
-    /// The server accepted the request and sent something else than was asked for: another content type, or whole objects
-    /// instead of their metadata.
+    /// The server accepted the request and sent something else than was requested: another content type, or
+    /// whole objects instead of their metadata.
     #[error(
         "the answer to {request} is {received}, where {asked} was asked for: a proxy or a login page may have given it"
     )]
     UnexpectedAnswer {
         /// Method and path of the request.
         request: String,
-        /// The content type that was asked for.
+        /// The content type that was requested.
         asked: &'static str,
         /// The content type of the answer, or the kind that it names.
         received: String,
     },
-    /// The server accepted the request and sent another object than the one that was asked for by name: something between
-    /// the program and the server has mixed up answers. What a write did is not known. This client's
-    /// pooled connections are closed; those of a kube client or of an in-process server are not.
+    /// The server accepted the request and sent another object than the one that was requested by name:
+    /// something between the program and the server has mixed up answers. What a write did is not known. This
+    /// client's pooled connections are closed; those of a kube client or of an in-process server are not.
     #[error("the answer to {request} is the object {received:?}, where {asked:?} was asked for")]
     AnotherObject {
         /// Method and path of the request.
         request: String,
-        /// The name that was asked for, with its namespace.
+        /// The name that was requested, with its namespace.
         asked: String,
         /// The name of the object that was sent.
         received: String,
@@ -190,14 +186,15 @@ impl Error {
         }
     }
 
-    /// Whether the server answered 404 NotFound. [`Refused::is_object_not_found`] is true if the object does not
-    /// exist, and false if the server does not serve the kind.
+    /// Whether the server answered 404 NotFound. [`Refused::is_object_not_found`] is true if the object does
+    /// not exist, and false if the server does not serve the kind.
     pub fn is_not_found(&self) -> bool {
         self.refused().is_some_and(|refused| refused.is_not_found())
     }
 
-    /// Whether another writer was faster: the object has changed since it was read (409 Conflict), or another manager
-    /// has one of the applied fields. Read it again, see [`Client::retry_on_conflict`](super::Client::retry_on_conflict).
+    /// Whether another writer was faster: the object has changed since it was read (409 Conflict), or another
+    /// manager has one of the applied fields. Read it again, see
+    /// [`Client::retry_on_conflict`](super::Client::retry_on_conflict).
     pub fn is_conflict(&self) -> bool {
         self.refused().is_some_and(|refused| refused.is_conflict())
     }
@@ -207,8 +204,8 @@ impl Error {
         self.refused().is_some_and(|refused| refused.is_already_exists())
     }
 
-    /// Whether the request, or its last attempt, was not sent because this process does not lead: no byte of it was
-    /// written. See `LeaderElection::guard`.
+    /// Whether the request, or its last attempt, was not sent because this process does not lead: no byte of
+    /// it was written. See `LeaderElection::guard`.
     pub fn is_not_leading(&self) -> bool {
         matches!(self, Self::Transport(error) if error.is_not_leading())
     }
@@ -218,7 +215,8 @@ impl Error {
         self.refused().is_some_and(|refused| refused.is_forbidden())
     }
 
-    /// Whether the object breaks the rules of its kind (422 Invalid). The causes in the details name the fields.
+    /// Whether the object breaks the rules of its kind (422 Invalid). The causes in the details name the
+    /// fields.
     pub fn is_invalid(&self) -> bool {
         self.refused().is_some_and(|refused| refused.is_invalid())
     }
@@ -246,7 +244,7 @@ pub enum TransportError {
         /// Why.
         source: io::Error,
     },
-    /// The proxy gave no connection to the API server; nothing was sent to the server.
+    /// The proxy made no connection to the API server; nothing was sent to the server.
     #[error("cannot connect to {endpoint} through the proxy {proxy}: {source}")]
     Proxy {
         /// The address of the API server.

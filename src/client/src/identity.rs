@@ -1,18 +1,14 @@
-//! Who this client is to the server and whom it trusts, as a value with a version that changes while the client lives.
+//! Who this client is to the server and whom it trusts: a value with a version that changes while the client
+//! lives.
 //!
-//! Answers "which TLS configuration and which Authorization header count now?" Files (authority, certificate, key,
-//! token) are looked at when what was read is a minute old, and at once after the server has refused or a handshake has
-//! failed; credentials of a plugin are renewed before they expire. Invariants:
-//! 1. Callers that need the same renewal share one; it goes on if one of them stops waiting. Nobody waits for it while
-//!    what is known is valid, but the one that begins it for half a second: files are read by then.
-//! 2. A renewal that fails leaves what was valid in use; the next try comes 10 s later. Without anything valid, callers
-//!    get the reason.
-//! 3. [`Identity::connections`] changes with the TLS configuration only, [`Identity::version`] with any credential.
-//! 4. Debug, errors and logs show only names of files and programs.
-//! 5. A plugin or a login is asked without blocking an arbiter. A plugin runs on a thread of its own, which outlives a
-//!    caller that stops waiting and the runtime that began it.
+//! Files are read again when they are a minute old, and at once after a refusal or a failed handshake. A
+//! plugin's credentials are renewed before they expire.
 //!
-//! Read next: `identity/material.rs`, where what is read becomes a TLS configuration; `identity/exec.rs`.
+//! 1. Callers share one renewal, which goes on if one of them stops waiting. While something valid is known,
+//!    only the caller that begins the renewal waits, for at most half a second.
+//! 2. A failed renewal keeps what is valid. Without anything valid, callers get the reason.
+//! 3. Debug, errors and logs show only names of files and programs.
+//! 4. A plugin runs on its own thread. It blocks no arbiter, and outlives its caller and the runtime.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -38,31 +34,27 @@ use oidc::{Issuers, Oidc};
 
 /// How old a read file may be.
 const FRESH: Duration = Duration::from_secs(60);
-/// How long the request that begins a renewal waits for it although it has valid credentials.
+/// How long the caller that begins a renewal waits for it.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long files may take: one may be on a network that has gone.
+/// How long reading files may take: a network disk may hang.
 const FILES: Duration = Duration::from_secs(30);
-/// When to try again after a renewal that failed.
+/// The wait after a failed renewal.
 const RETRY: Duration = Duration::from_secs(10);
-/// How often a refused identity is renewed at most: more would start a plugin for every refused request.
+/// The shortest time between renewals after refusals: otherwise each refused request would start a plugin.
 const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
 
-/// One state of the client's identity.
 pub(crate) struct Identity {
     /// Counts changes of any credential.
     pub(crate) version: u64,
     /// Counts changes of the TLS configuration: connections of an older one are replaced.
     pub(crate) connections: u64,
-    /// The Authorization header of each request, unless the request brings its own.
     pub(crate) authorization: Option<HeaderValue>,
-    /// Nothing for a plain http endpoint.
     pub(crate) tls: Option<Tls>,
-    /// Nothing unless there is an https proxy.
     pub(crate) proxy_tls: Option<Tls>,
     read: Read,
 }
 
-/// The identity of a client, kept up to date. Shared by all connections on all threads.
+/// Shared by all threads.
 pub(crate) struct Identities {
     inner: Arc<Inner>,
 }
@@ -70,7 +62,6 @@ pub(crate) struct Identities {
 struct Inner {
     material: Material,
     state: Mutex<State>,
-    /// Of failures that were told.
     failures: OnceInAWhile,
 }
 
@@ -83,7 +74,7 @@ struct State {
 
 struct Current {
     identity: Arc<Identity>,
-    /// When to look again; never if nothing can change.
+    /// When to read again; `None` if nothing can change.
     due: Option<Instant>,
     ends: Option<Instant>,
 }
@@ -91,12 +82,10 @@ struct Current {
 type Renewed = Result<Arc<Identity>, Arc<Error>>;
 type Renewal = Shared<BoxFuture<'static, Renewed>>;
 
-/// Why a renewal begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
-    /// What was read is old; a plugin's credentials stay until they are due themselves.
+    /// A plugin's credentials stay until they are due.
     Due,
-    /// The server has refused them: everything is obtained anew.
     Refused,
 }
 
@@ -104,15 +93,11 @@ enum Step {
     Use(Arc<Identity>),
     Fail(Arc<Error>),
     Wait(Renewal),
-    /// A renewal that has begun, and what is valid meanwhile.
     Begin(Renewal, Arc<Identity>),
 }
 
 impl Identities {
-    /// Reads what can be read at once. Blocking: files. Plugins and token files wait for the first request.
-    ///
-    /// # Errors
-    /// When a certificate, a key or a token cannot be used.
+    /// Blocking: reads files. Plugins and token files wait for the first request.
     pub(crate) fn new(material: Material) -> Result<Self, Error> {
         let state = State { current: None, renewal: None, failed: None, refused: None };
         let read = material.check()?;
@@ -123,34 +108,30 @@ impl Identities {
         Ok(Self { inner })
     }
 
-    /// The identity for a request that is sent now. Waits only where nothing valid is known.
+    /// Waits if nothing valid is known, and for at most `PATIENCE` if it begins a renewal.
     pub(crate) async fn current(&self) -> Result<Arc<Identity>, TransportError> {
         self.take(self.step()).await.map_err(TransportError::Credentials)
     }
 
-    /// What to try once again with after the server has refused `version`, or a handshake with it has failed: `None` if
-    /// nothing else is there.
+    /// `None` if nothing else can be tried.
     pub(crate) async fn after_refusal_of(&self, version: u64) -> Option<Arc<Identity>> {
         let renewed = self.take(self.step_after_refusal_of(version)?).await.ok()?;
         (renewed.version != version).then_some(renewed)
     }
 
-    /// The kind of the credentials, as people call it, with the file or program that they come from.
+    /// For people: their kind, with the file or program.
     pub(crate) fn credentials(&self) -> String {
         self.inner.material.credentials()
     }
 
-    /// Whether a later identity may differ from the current one.
     pub(crate) fn can_change(&self) -> bool {
         self.inner.material.can_change()
     }
 
-    /// Whether connections may have to be replaced while the client lives.
     pub(crate) fn tls_can_change(&self) -> bool {
         self.inner.material.has_tls() && self.inner.material.can_change()
     }
 
-    /// The count of TLS configurations so far; a look that renews nothing.
     pub(crate) fn connections(&self) -> u64 {
         self.inner.state().current.as_ref().map_or(0, |current| current.identity.connections)
     }
@@ -161,7 +142,7 @@ impl Identities {
             Step::Fail(error) => Err(error),
             Step::Wait(renewal) => renewal.await,
             Step::Begin(renewal, identity) => {
-                // It goes on when this caller does.
+                // It continues if this caller stops waiting.
                 tokio::spawn(renewal.clone());
                 match timeout(PATIENCE, renewal).await {
                     Ok(Ok(renewed)) => Ok(renewed),
@@ -206,7 +187,7 @@ impl Identities {
         if let Some(current) = state.current.as_ref().filter(|current| current.identity.version != version) {
             return Some(Step::Use(Arc::clone(&current.identity)));
         }
-        // A renewal that is under way may have read the files before the refusal; what it finds is tried all the same.
+        // It may have read the files before the refusal; its result is tried anyway.
         if let Some(renewal) = state.renewal.clone() {
             return Some(Step::Wait(renewal));
         }
@@ -236,7 +217,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a renewal; it runs while one of its callers waits, or calls again.
+    /// The renewal runs only while a caller polls it.
     fn renew(this: &Arc<Self>, state: &mut State, reason: Reason) -> Renewal {
         let renewal = Self::renewal(Arc::downgrade(this), reason).boxed().shared();
         state.renewal = Some(renewal.clone());
@@ -248,7 +229,7 @@ impl Inner {
         let strong = this.upgrade().ok_or_else(stopped)?;
         let known = strong.state().current.as_ref().map(|current| Arc::clone(&current.identity));
         let material = strong.material.clone();
-        // A client that is dropped meanwhile is not kept alive.
+        // A renewal does not keep a dropped client alive.
         drop(strong);
         let now = Instant::now();
         let may_stay = |known: &&Arc<Identity>| known.read.renewed_from().is_none_or(|from| now < from);
@@ -259,7 +240,6 @@ impl Inner {
             .or_else(|error| this.keep_what_is_valid(error))
     }
 
-    /// Makes what was read the current identity.
     fn accept(&self, read: Read, known: Option<&Identity>) -> Result<Arc<Identity>, Error> {
         let same_tls = known.is_some_and(|known| known.read.has_same_tls(&read));
         let same_login = known.is_some_and(|known| known.read.has_same_login(&read));
@@ -311,7 +291,7 @@ impl Inner {
     }
 }
 
-/// How long until then; nothing if it has passed.
+/// Zero if it has passed.
 fn left(expires: Timestamp) -> Duration {
     Duration::try_from(expires.duration_since(wall_time())).unwrap_or_default()
 }
@@ -320,10 +300,9 @@ informer_core::debug_as!(Identities, self);
 
 informer_core::debug_as!(Identity, self, version = self.version, connections = self.connections);
 
-/// What gives credentials that expire.
 pub(crate) enum Provider {
     Plugin(Plugin),
-    /// A login that is given up after the limit.
+    /// Given up after `limit`.
     Oidc {
         login: Arc<Oidc>,
         limit: Duration,
@@ -332,7 +311,7 @@ pub(crate) enum Provider {
 }
 
 impl Provider {
-    /// Other credentials than those that the server has refused, if it has.
+    /// With `is_refused`, not the refused credentials again.
     pub(crate) async fn obtain(&self, is_refused: bool) -> Result<PluginCredentials, Error> {
         match self {
             Self::Oidc { login, limit, issuers } => {

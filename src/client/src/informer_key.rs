@@ -1,13 +1,8 @@
-//! What an informer follows, as a value that can be compared: two requests with equal keys can share one informer.
+//! What an informer follows, as a comparable value: requests with equal keys can share one informer.
 //!
-//! Answers "is this the same informer?" for `InformerFactory`, and gives an informer its default name. Invariants:
-//! 1. Keys are equal only if informers of them would have the same objects with the same bodies: server and credentials
-//!    (the client and its clones), cluster, resource, namespaces, selectors, wire, representation and pruning.
-//! 2. What is written in different ways is compared in one form: selectors parsed and sorted, namespaces and pruned
-//!    fields in order.
-//! 3. A key keeps no client alive.
-//!
-//! Read next: `resource.rs`, which makes them.
+//! Keys are equal only if their informers would hold the same objects with the same bodies. Selectors are
+//! compared parsed and sorted; namespaces and pruned fields are compared in order. A key keeps no client
+//! alive.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -20,7 +15,6 @@ use informer_core::meta::{ClusterName, SourceId};
 use super::backend::Backend;
 use crate::representation::{Prune, RequestedContent, WireKind};
 
-/// How many namespaces the text of a key lists.
 const NAMED: usize = 4;
 
 /// What an informer follows and what it keeps of it. Cloning copies a pointer.
@@ -40,20 +34,19 @@ const NAMED: usize = 4;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct InformerKey(Arc<KeyParts>);
 
-/// The parts of a key, each in the form in which it is compared.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KeyParts {
     pub(crate) server: ServerIdentity,
     pub(crate) cluster: Option<ClusterName>,
-    /// `pods`, `deployments.apps`; or the name by which a resource is looked up, which has no version and no kind.
+    /// `pods`, `deployments.apps`; or a name that is looked up, then without version and kind.
     pub(crate) resource: String,
     pub(crate) version: String,
     pub(crate) kind: String,
     /// `None`: all.
     pub(crate) namespaces: Option<BTreeSet<String>>,
-    /// In their normal form, as text.
+    /// In their normal form.
     pub(crate) selectors: String,
-    /// The name of its only source, if it was given one: each object shows it.
+    /// The name that its only source was given: each object shows it.
     pub(crate) source: Option<SourceId>,
     pub(crate) wire: WireKind,
     pub(crate) content: RequestedContent,
@@ -63,7 +56,7 @@ pub(crate) struct KeyParts {
     pub(crate) prune: BTreeSet<Vec<String>>,
 }
 
-/// A client and its clones: one server, asked with one set of credentials.
+/// Equal for a client and its clones: one server, one set of credentials.
 #[derive(Clone)]
 pub(crate) struct ServerIdentity(Weak<Backend>);
 
@@ -83,7 +76,7 @@ impl InformerKey {
     }
 }
 
-/// The name that an informer has unless it is given one: the resource, and the part of it that is followed.
+/// The default name of an informer: the resource, and the part of it that is followed.
 impl fmt::Display for InformerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = &*self.0;
@@ -107,7 +100,6 @@ impl fmt::Display for InformerKey {
 
 informer_core::debug_as!(InformerKey, self, of = self.0);
 
-/// The first of these namespaces, and how many there are besides.
 fn several_named(namespaces: &BTreeSet<String>) -> String {
     let named = namespaces.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("+");
     match namespaces.len().saturating_sub(NAMED) {

@@ -1,24 +1,18 @@
-//! What happens to every request between its caller and the connections, one layer after another.
+//! The layers that every request passes between its caller and the connection.
 //!
-//! Answers "what is added to a request, what does it wait for, and what is tried again?" Each layer is a plain async
-//! function around the next one's `send`, in a file of its own (`warn` is `warning.rs`). From the caller to the connection:
-//! the headers (`authorize`), `measure`, `deadline` (of the whole request), `retry`, `limit`, `warn`, `authorize`, `deadline`
-//! (of the answer). The client of a leader, which `LeaderElection::guard` or `ForTerm::for_term` has made, asks its
-//! [`Guards`] before the first and behind the last. Invariants:
-//! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the rate.
-//! 2. Dropping the answer's future or its body ends the request in all layers.
-//! 3. The requests of informers pass the same layers, with no retries: the reflector decides what is asked again.
-//! 4. A leader's request belongs to the term that lasts when its caller begins it, on the caller's thread. It is refused when
-//!    that term has ended, also if the next one has begun.
-//! 5. The clock is read when a leader's request is handed to the transport, after every wait and retry of the layers, and
-//!    again when its connection is ready, last thing before its first byte: a process that was stopped before that sends
-//!    nothing after its lease has ended, however long it took to connect.
-//! 6. A refused request has reached nobody. One whose first byte may have been written is never refused: it goes on, and
-//!    may arrive.
+//! The order from the caller: the headers (`authorize`), `measure`, `deadline` (of the whole request),
+//! `retry`, `limit`, `warn` (`warning.rs`), `authorize`, `deadline` (of the answer). A leader's client, made
+//! by `LeaderElection::guard` or `ForTerm::for_term`, asks its [`Guards`] before the first layer and after
+//! the last.
 //!
-//! A guarded client has the connections of the client that was guarded. Who knows the lease is asked by a trait,
-//! [`SendGuard`]: the client knows no election. Read next: `layers/retry.rs`;
-//! `transport.rs`, which asks before a byte; `backend.rs`, which makes the layers of a thread.
+//! 1. A request that waits for a retry holds no place among those under way, and takes a new turn in the
+//!    rate.
+//! 2. Requests of informers are not retried here: the reflector decides.
+//! 3. A leader's request belongs to the term that lasts when its caller begins it, on the caller's thread. It
+//!    is refused when that term has ended, even if the next one has begun.
+//! 4. The clock is read again directly before the first byte of a leader's request. So a process that was
+//!    paused before sends nothing after its lease has ended.
+//! 5. A refused request has reached nobody. One whose first byte may have been written is never refused.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -48,7 +42,7 @@ mod limit;
 mod measure;
 mod retry;
 
-/// The settings of a client's layers, and what its threads share. Shared by all threads.
+/// Shared by all threads of a client.
 pub(crate) struct LayerSettings {
     headers: Arc<Headers>,
     limits: Limits,
@@ -59,8 +53,6 @@ pub(crate) struct LayerSettings {
 }
 
 impl LayerSettings {
-    /// # Errors
-    /// When a header cannot be made of the configuration.
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let requests = &config.requests;
         Ok(Self {
@@ -73,7 +65,6 @@ impl LayerSettings {
         })
     }
 
-    /// The same without limits, for requests that must not wait behind others.
     pub(crate) fn without_limits(&self) -> Self {
         let (headers, warnings) = (Arc::clone(&self.headers), Arc::clone(&self.warnings));
         let Self { max_retries, timeout, answer, .. } = *self;
@@ -81,21 +72,20 @@ impl LayerSettings {
     }
 }
 
-/// A transport with all layers before it. Used by one thread.
+/// A transport with all layers before it, for one thread.
 pub(crate) struct Layers(Rc<Inner>);
 
 struct Inner {
     settings: Arc<LayerSettings>,
-    /// Nothing if the transport below authenticates by itself.
+    /// `None` if the transport authenticates by itself.
     identities: Option<Arc<Identities>>,
     guards: Guards,
     transport: Rc<dyn Transport>,
-    /// The layers whose connections these are. Others on this thread find them as long as these are used.
+    /// The owner of these connections, kept so that others on this thread find them.
     _base: Option<Rc<Layers>>,
 }
 
 impl Layers {
-    /// `identities` gives each request its credentials.
     pub(crate) fn new(
         settings: Arc<LayerSettings>,
         identities: Option<Arc<Identities>>,
@@ -104,7 +94,6 @@ impl Layers {
         Self(Rc::new(Inner { settings, identities, guards: Guards::default(), transport, _base: None }))
     }
 
-    /// Layers over the same connections and identities, which ask these guards.
     pub(crate) fn guarded(self: Rc<Self>, settings: Arc<LayerSettings>, guards: Guards) -> Self {
         let (identities, transport) = (self.0.identities.clone(), Rc::clone(&self.0.transport));
         let (transport, _base) = (guards.before(transport), Some(self));
@@ -146,13 +135,12 @@ impl Inner {
         self.settings.headers.add_to(request.headers_mut());
         let span = measure::span(&request, kind);
         let attempt = async |request| self.send_once(request, kind, ends).await;
-        // Each layer polls the next one where it is: a future that is passed by value is there twice, and is copied.
+        // Pinned in place: a future that is passed by value is stored twice and copied.
         let sending = pin!(retry::send(request, kind, retries, ends.map(|(at, _)| at), attempt));
         let sending = pin!(deadline::whole(ends, sending));
         measure::send(span, sending).await
     }
 
-    /// One attempt.
     async fn send_once(
         &self,
         request: Request<Bytes>,
@@ -166,7 +154,7 @@ impl Inner {
             let sending = pin!(self.transport.send(request, kind));
             deadline::send(&*self.transport, kind, deadlines, sending).await
         };
-        // Credentials have limits of their own, those of a plugin that asks a person.
+        // Outside the answer's deadline: a plugin may ask a person.
         let answer = match &self.identities {
             Some(identities) => authorize::send(identities, request, attempt).await?,
             None => attempt(request).await?,
@@ -181,37 +169,32 @@ pub trait SendGuard: Send + Sync {
     /// The lease that has to be held, as `namespace/name`.
     fn lease(&self) -> &Arc<str>;
 
-    /// The same for the term that lasts now: it says no when that has ended, also if the next one has begun. `None` if nothing
-    /// may begin now.
+    /// The same guard, bound to the current term: it says no when that term has ended, even if the next one
+    /// has begun. `None` if nothing may begin now.
     fn bound(&self) -> Option<Arc<dyn SendGuard>>;
 
     /// Whether a request may begin now, by a clock that also runs while the machine is suspended.
     fn may_begin(&self) -> bool;
 }
 
-/// The guards of a client, the newest one first. Each is asked.
+/// The newest first; each is asked.
 #[derive(Clone, Default)]
 pub(crate) struct Guards(Vec<Arc<dyn SendGuard>>);
 
-/// A transport that is given nothing that may not begin.
+/// Passes on only what may begin.
 struct Asking(Rc<dyn Transport>);
 
 impl Guards {
-    /// These guards after one more.
     pub(crate) fn and(&self, guard: Arc<dyn SendGuard>) -> Self {
         Self(std::iter::once(guard).chain(self.0.iter().cloned()).collect())
     }
 
-    /// The same transport, which asks what [`Self::begin`] has added to a request.
     fn before(&self, transport: Rc<dyn Transport>) -> Rc<dyn Transport> {
         if self.0.is_empty() { transport } else { Rc::new(Asking(transport)) }
     }
 
-    /// A request begins: from here on it belongs to the terms that last now. A check that it carries already is
-    /// asked before these guards.
-    ///
-    /// # Errors
-    /// When a lease is not held.
+    /// Binds the request to the current terms; fails when a lease is not held. A check that it already
+    /// carries is asked first.
     pub(crate) fn begin(&self, request: &mut Request<Bytes>) -> Result<(), TransportError> {
         if self.0.is_empty() {
             return Ok(());
@@ -239,7 +222,7 @@ impl Transport for Asking {
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
         let below = Rc::clone(&self.0);
         Box::pin(async move {
-            // Without this a refused request could take a connection, which is closed over it.
+            // Without this a refused request could take a connection, which would then be closed.
             SendCheck::ask_of(&request)?;
             below.send(request, kind).await
         })

@@ -1,15 +1,11 @@
-//! The Kubernetes API client: configuration, connections, and sources for informers.
+//! The Kubernetes API client: configuration, connections, and sources for informers. Programs use it through
+//! `actix-informer`.
 //!
-//! Answers "how does this process communicate with an API server?" It caches nothing and retries almost nothing: the
-//! reflector decides what to request next. Programs use `actix-informer`, which names what they need of this crate and
-//! promises it. Invariants:
-//! 1. A [`Client`] is a checked configuration, cheap to clone and usable from any thread; connections belong to the
-//!    thread that uses them and are made there.
-//! 2. Only the files of `transport/` know which HTTP client is used.
-//! 3. An answer that is cut off is never taken for a complete one.
+//! Connections belong to the thread that uses them and are made there. Only the files of `transport/` know
+//! which HTTP client is used. An answer that is cut off is never taken for a complete one.
 //!
-//! Read next: `resource.rs` for the description of a source, `list_watch.rs` for its requests, `api.rs` for reads and
-//! writes, `representation/mod.rs` for what is kept of an object, `wire.rs` for how it comes.
+//! Read next: `resource.rs` for sources, `list_watch.rs` for their requests, `api.rs` for reads and writes,
+//! `wire.rs` for the form of objects.
 
 pub mod api;
 mod backend;

@@ -1,20 +1,16 @@
-//! Makes a Kubernetes resource a source for an informer.
+//! Makes a Kubernetes resource a source for an informer: one list, watch or get is one HTTP request with the
+//! source's selectors. The reflector decides what to request next and when to retry.
 //!
-//! Answers "how does one list, watch or get become one HTTP request, and its answer become parts?" The reflector
-//! decides what to request next and when to retry. Invariants:
-//! 1. One call is one request, with the source's selectors.
-//! 2. Objects are delivered in the order of the body. They are decoded in chunks while the body arrives: on the pool,
-//!    or in place if that is short.
-//! 3. A list ends with `ListPart::End` only if its document closed; half a line at the end of a watch is discarded.
-//! 4. An error is the last item of a stream. The parts before it are delivered.
-//! 5. A batch of a watch is what has arrived at once, up to one chunk: an idle watch delays nothing, and a busy one is
-//!    decoded in chunks. Its parts come in the order of the events.
+//! 1. Objects are delivered in the order of the body. They are decoded in chunks while the body arrives: on
+//!    the pool, or in place if that is short.
+//! 2. A list ends with `ListPart::End` only if its document closed. Half a line at the end of a watch is
+//!    discarded.
+//! 3. An error is the last item of a stream. The parts before it are delivered.
+//! 4. A batch of a watch is what has arrived at once, up to one chunk, so an idle watch delays nothing.
 //!
-//! Memory bound: (width of the pool + 1) chunks. A chunk has at most 64 objects, and less than 256 KiB before its last
-//! object, which may be as long as the frame limit. In addition: the frames that one body chunk completed, and one
-//! unfinished frame up to the frame limit. With objects of usual size a chunk is about 256 KiB; with the largest
-//! objects, about the frame limit.
-//! Read next: `list_watch/list.rs`; `chunks.rs`, which gathers frames; `event.rs`, which reads an event of a watch.
+//! Memory bound: (width of the pool + 1) chunks, the frames that one body chunk completed, and one unfinished
+//! frame. A chunk has less than 256 KiB before its last object; a frame is at most as long as the frame
+//! limit.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -50,15 +46,15 @@ mod list;
 mod place;
 mod refusal;
 
-/// A chunk that is decoded at once has at most this many objects, and ends at the object that reaches this many bytes.
+/// A chunk has at most this many objects, and ends at the object that reaches this many bytes.
 const CHUNK_OBJECTS: usize = 64;
 const CHUNK_BYTES: usize = 256 << 10;
-/// At most this many bytes of an error answer's body are read.
+/// What is read of the body of an error answer.
 const ERROR_BODY_BYTES: usize = 64 << 10;
-/// How much longer than requested a watch may last.
+/// A watch may last this much longer than requested.
 const WATCH_GRACE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Lists, watches and gets one resource. Made by `ResourceSource`, on the arbiter that uses it.
+/// Lists, watches and gets one resource. `ResourceSource` makes it on the arbiter that uses it.
 pub struct KubeListWatch<R: Representation> {
     transport: Rc<dyn Transport>,
     scope: Rc<Scope>,
@@ -67,10 +63,8 @@ pub struct KubeListWatch<R: Representation> {
     frame_limit: usize,
 }
 
-/// The body of a success and how it is written, or what the server refused.
 type Answer = Result<(WireKind, Body), Refusal>;
 
-/// Reads one answer.
 struct Reader<R: Representation> {
     decoder: Arc<Decoder<R>>,
     place: DecodePlace,
@@ -78,7 +72,6 @@ struct Reader<R: Representation> {
     known: KnownObjects<R::Body>,
 }
 
-/// The fields of a source, besides its transport.
 pub(crate) struct Parts<R> {
     pub(crate) scope: Scope,
     pub(crate) decoder: Arc<Decoder<R>>,
@@ -97,13 +90,12 @@ impl<R: Representation> KubeListWatch<R> {
             .method(Method::GET)
             .uri(target)
             .header(header::ACCEPT, asked.accept())
-            // The reflector decides what is asked again, and when.
+            // The reflector retries.
             .extension(RequestOptions::new().max_retries(0))
             .body(Bytes::new())
             .map_err(|error| TransportError::Request(error.to_string()).into())
     }
 
-    /// Sends a request; resolves with the body of a success and how it is written, or with what the server refused.
     fn send(
         &self,
         target: &str,
@@ -157,7 +149,7 @@ impl<R: Representation> KubeListWatch<R> {
         until_error(stream::once(opened).try_flatten())
     }
 
-    /// Gets the object of this key with a list, so that the server decides whether the selectors select it.
+    /// A list instead of a get, so that the server applies the selectors.
     async fn get_selected(
         parts: ListStream<R::Body>,
         key: ObjectKey,
@@ -253,9 +245,8 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
     }
 }
 
-/// The question why a list is empty.
 impl<R: Representation> KubeListWatch<R> {
-    /// Asks for the namespace. Only that it does not exist is an answer: who may not read it learns nothing.
+    /// Gets the namespace. Without the right to read it, nothing is known.
     fn missing_namespace(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
         let Some(namespace) = self.scope.namespace.clone().filter(|_| !self.scope.is_cluster_scoped) else {
             return std::future::ready(None).boxed_local();
@@ -274,7 +265,7 @@ impl<R: Representation> KubeListWatch<R> {
 
 informer_core::debug_as!([R: Representation] KubeListWatch<R>, self, scope = self.scope);
 
-/// What an answer says that is not a success. Of a body that breaks off, the part that arrived is used.
+/// If the body breaks off, the part that arrived is used.
 async fn refusal_of(answer: Response<Body>) -> Refusal {
     let (head, mut body) = answer.into_parts();
     let mut text = Vec::new();
@@ -290,7 +281,6 @@ async fn refusal_of(answer: Response<Body>) -> Refusal {
     Refusal { status, credentials, audit_id }
 }
 
-/// Ends a stream behind its first error.
 fn until_error<T: 'static>(
     stream: impl Stream<Item = Result<T, ListWatchError>> + 'static,
 ) -> LocalBoxStream<'static, Result<T, ListWatchError>> {
@@ -304,7 +294,6 @@ fn until_error<T: 'static>(
 type Batch<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
 
 impl<R: Representation> Reader<R> {
-    /// The batches of a watch.
     fn batches(self, wire: WireKind, body: Body) -> impl Stream<Item = Batch<R::Body>> {
         let (width, splitter) = (self.place.width(), wire.watch(self.frame_limit));
         arrivals(body, splitter)
@@ -317,7 +306,6 @@ impl<R: Representation> Reader<R> {
     }
 }
 
-/// Decodes the events of one chunk up to the first that ends the watch.
 fn decode_events<R: Representation>(
     reader: &Reader<R>,
     wire: WireKind,
@@ -339,7 +327,6 @@ fn decode_events<R: Representation>(
     reader.place.run((bytes, count), job).map(|decoded| decoded.unwrap_or_else(|error| vec![Err(error)]))
 }
 
-/// The frames of a watch, as they arrive.
 fn arrivals(body: Body, splitter: Splitter) -> impl Stream<Item = Result<Vec<Frame>, ListWatchError>> {
     stream::unfold(ChunkReader::new(body, splitter), |mut reader| async move {
         Some((reader.arrived().await.transpose()?, reader))

@@ -1,20 +1,12 @@
-//! From a description to the builder of an informer: with one source, or one for each of its namespaces or of several
-//! clusters, which come and go.
+//! Makes the builder of an informer from a description: with one source, or with one for each of its
+//! namespaces or of several clusters, which come and go.
 //!
-//! Answers "how does a `ResourceSource` become an informer, which namespaces and clusters does that follow, and how is a
-//! source for each made?". Each cluster is a source, or as many as it has namespaces, with a client of its own: its
-//! credentials, its connections, its waits. Invariants:
-//! 1. An informer over several namespaces is one store and several sources; if one of them fails, the others are still
-//!    followed.
-//! 2. Each namespace has a source that is named after it; in an informer of several clusters also after its cluster. The
-//!    cluster-wide source is named `*`, the one that selects namespaces `namespaces/`: no namespace has such a name.
-//! 3. What cannot be requested is refused when the informer is built, before any request; a namespace that is added
-//!    later is refused when it is added.
-//! 4. Every key names its cluster, so objects of one name in two clusters are two objects.
-//! 5. A cluster that is away keeps its objects, and takes nothing from the others: neither their list budget nor their
-//!    events. How old its objects are is known ([`Lister::age`](informer_actors::informer::Lister::age)).
-//!
-//! Read next: `resource.rs`, the description; `informer_actors`' `Informer::set_namespaces`, which changes them; the example `two_clusters`.
+//! 1. An informer over several namespaces or clusters is one store and several sources. If one fails, the
+//!    others are still followed. Each cluster has its own client, credentials and waits.
+//! 2. A source is named after its namespace, and in an informer of several clusters also after its cluster.
+//!    The cluster-wide source is `*`; the one that selects namespaces is `namespaces/` and the selector. No
+//!    namespace has such a name.
+//! 3. What cannot be requested is refused when the informer is built, or when a namespace is added.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,8 +28,8 @@ use crate::Client;
 use crate::representation::{MetadataOnly, Representation};
 
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// The builder of an informer of this description on `runtime`. Indices and settings can be added before its
-    /// start.
+    /// The builder of an informer of this description on `runtime`. Indices and settings can be added before
+    /// its start.
     ///
     /// ```no_run
     /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
@@ -63,21 +55,20 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.join(builder, runtime)
     }
 
-    /// This description as one source of an informer: to be joined with others by
-    /// [`InformerBuilder::source_with`], or to a running informer by [`Informer::add_source`]. One that certainly
-    /// has objects in common with another source of the informer is refused there: the same namespace twice, or all
-    /// namespaces and one of them.
+    /// This description as one source of an informer: [`InformerBuilder::source_with`] joins it with others,
+    /// and [`Informer::add_source`] adds it to a running informer. Both refuse a source that certainly has
+    /// objects in common with another one: the same namespace twice, or all namespaces and one of them.
     ///
     /// # Errors
-    /// As [`Self::informer`]; and [`Error::Unsupported`] when it describes several namespaces, which are several
-    /// sources.
+    /// As [`Self::informer`]; and [`Error::Unsupported`] when it describes several namespaces, which are
+    /// several sources.
     pub fn source(self, runtime: &Runtime) -> Result<SourceSpec<R::Body>, Error> {
         self.spec(runtime.decode_pool())
     }
 
-    /// Only objects of the namespaces that this label selector matches, as they come and go: a namespace that begins to
-    /// match is listed and followed, and the objects of one that ceases to match leave the cache. It is a selector as
-    /// `kubectl get namespaces -l` takes it; an empty one matches all.
+    /// Only objects of the namespaces that this label selector matches, as they come and go: a namespace that
+    /// begins to match is listed and followed, and the objects of one that stops matching leave the cache.
+    /// The selector is one as `kubectl get namespaces -l` takes it; an empty one matches all.
     ///
     /// The informer watches the metadata of the Namespaces itself, as a source of its own that is named
     /// `namespaces/` and the selector; it needs the right to list and watch them.
@@ -101,9 +92,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// Only objects of the namespaces that are objects of this informer and for which `selects` gives true, as they come
-    /// and go. The informer is one of Namespaces, or of anything whose objects are named after namespaces; it is kept
-    /// running. A panic of `selects` restarts the source that calls it.
+    /// Only objects of the namespaces for which `selects` returns true, as they come and go. `namespaces` is
+    /// an informer of Namespaces, or of other objects that are named after namespaces; it is kept running. A
+    /// panic of `selects` restarts the source that calls it.
     ///
     /// ```no_run
     /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
@@ -136,12 +127,14 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// Above this number of namespaces, one cluster-wide list and watch instead of one for each; the objects of other
-    /// namespaces are dropped here, before they are decoded. At a quarter less it is one for each again. Subscribers
-    /// notice neither. If the server forbids it, the namespaces are followed one by one, the status says why
-    /// (`InformerStatus::namespaces`), and it is asked for again after 10 minutes. Default: never.
+    /// Above the policy's number of namespaces, uses one cluster-wide list and watch instead of one for each
+    /// namespace. The objects of other namespaces are dropped here before they are decoded. At a quarter less
+    /// it is one for each namespace again. Subscribers notice neither change. If the server forbids the
+    /// cluster-wide list, the namespaces are followed one by one, the status says why
+    /// (`InformerStatus::namespaces`), and it is tried again after 10 minutes. Default: never.
     ///
-    /// For descriptions of several namespaces, or of selected ones; [`ClusterWide`] sets more than the number.
+    /// For descriptions of several namespaces, or of selected ones; [`ClusterWide`] sets more than the
+    /// number.
     ///
     /// ```no_run
     /// # fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
@@ -164,7 +157,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// Adds the sources of this description to an informer: one, or one for each of its namespaces.
     pub(crate) fn join(
         self,
         builder: InformerBuilder<R::Body>,
@@ -204,7 +196,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         Ok(Sources::Namespaces(sources))
     }
 
-    /// This description of one namespace, or of all.
+    /// `None`: all namespaces.
     fn of(&self, namespace: Option<&str>) -> Self {
         let mut one = self.clone();
         one.restrict(namespace.map(str::to_owned), None, None);
@@ -229,7 +221,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
         Arc::new(move || description.clone().source(&runtime).map_err(|error| error.to_string().into()))
     }
 
-    /// The source of the metadata of the Namespaces that this selector matches.
     fn namespaces_source(
         &self,
         selector: &str,
@@ -260,7 +251,6 @@ pub enum Sources<S: Body> {
     Namespaces(NamespaceSources<S>),
 }
 
-/// The name of a source; in an informer of several clusters it begins with the cluster's.
 fn named(cluster: Option<&ClusterName>, name: &str) -> SourceId {
     SourceId::new(cluster.map_or_else(|| name.to_owned(), |cluster| format!("{cluster}|{name}")))
 }
@@ -273,9 +263,10 @@ pub struct InClusters<K, R> {
 }
 
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// The same resource in each of these clusters, as one informer: the keys of its objects begin with the cluster's
-    /// name, its sources are named after the clusters (`eu`; with namespaces `eu|web`). Each cluster has its own client,
-    /// list budget and state. The client that this description came from is not used.
+    /// The same resource in each of these clusters, as one informer: the keys of its objects begin with the
+    /// cluster's name, its sources are named after the clusters (`eu`; with namespaces `eu|web`). Each
+    /// cluster has its own client, list budget and state. The client that this description came from is not
+    /// used.
     ///
     /// ```no_run
     /// # fn demo(eu: actix_informer::client::Client, us: actix_informer::client::Client) -> Result<(), actix_informer::Error> {
@@ -298,8 +289,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
         InClusters { description: self, clusters }
     }
 
-    /// The same resource in this cluster, reached with its client: one source of an informer of several clusters, named
-    /// after the cluster. To add a cluster to a running informer:
+    /// The same resource in this cluster, reached with its client: one source of an informer of several
+    /// clusters, named after the cluster. To add a cluster to a running informer:
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;

@@ -1,8 +1,7 @@
-//! An object of the cache made of a plain body, such as the answer to a write.
+//! Makes an object of the cache from a plain body, such as the answer to a write.
 //!
-//! Answers "what are the key, the uid and the version of this body?" by its Kubernetes metadata. Invariants:
-//! 1. Nothing is made up: a body without a name, or without a version that servers give, is a typed error.
-//! 2. The body is kept as it is.
+//! Key, uid and version come from the body's Kubernetes metadata. A body without a name, or without a version
+//! that servers give, is a typed error.
 
 use informer_core::meta::{Meta, Object, ObjectKey, ParseVersionError, SourceId, Uid};
 use kube_core::Resource;
@@ -33,7 +32,8 @@ pub enum BodyError {
     },
 }
 
-/// The key, uid and version of a body, as of the source `default` of an informer of one cluster. Allocates the texts.
+/// The key, uid and version of a body, as of the source `default` of an informer of one cluster. Allocates
+/// the texts.
 ///
 /// ```
 /// use actix_informer::object::meta_of;
@@ -95,7 +95,7 @@ pub fn from_body<K: Resource>(body: K) -> Result<Object<K>, BodyError> {
     Ok(Object::new(meta_of(&body)?, body))
 }
 
-/// The name of a type without its path and parameters.
+/// Without path and parameters.
 fn short_name<K>() -> &'static str {
     let name = std::any::type_name::<K>();
     let name = name.split('<').next().unwrap_or(name);

@@ -1,17 +1,10 @@
-//! The answers to writes of a program, laid over the cache of an informer until the watch has them.
+//! The answers to a program's writes, laid over the cache of an informer until the watch has them.
 //!
-//! Answers "how does what `Api` returned become visible in my cache at once?" for informers of resources. Which answers
-//! count is decided by `overlay/machine.rs`. Invariants:
-//! 1. An answer becomes what the informer would keep of it: it goes through the same prune, transform and representation
-//!    as an event of the watch.
-//! 2. An answer that the informer does not select, by its labels or its name, hides the object. One about a key that the
-//!    informer does not follow is refused.
-//! 3. A panic of a transform is an error of that answer.
-//! 4. It is the writer's own value. No actor knows it; subscribers, listers and snapshots do not see what it shows.
-//! 5. Under its lock only the machine runs: no code of the caller, no index function and no drop of an object. So caches
-//!    are looked at in the order in which they were published, by whatever threads.
-//!
-//! Read next: `overlay/machine.rs`.
+//! 1. An answer passes the same prune, transform and representation as an event of the watch.
+//! 2. An answer that the informer does not select, by its labels or its name, hides the object. One about a
+//!    key that the informer does not follow is refused.
+//! 3. Under its lock only the machine runs: no code of the caller, no index function and no drop of an
+//!    object. The cache is read under the lock, so that caches are seen in the order of their publication.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -41,10 +34,10 @@ mod machine;
 
 /// What a program's writes to one kind have returned, over the cache of an informer of that kind.
 ///
-/// Made by [`ResourceSource::overlay`]; cheap to clone, and clones share it. Nobody but its readers sees what it shows:
-/// subscribers are told what the watch brings. Each answer ends when the watch has it or something newer, at the latest
-/// after the time of its [`OverlayLimits`]. Each method blocks for no longer than a look at each answer that is shown: one
-/// look-up in the cache. It keeps the informer running.
+/// Made by [`ResourceSource::overlay`]; cheap to clone, and clones share it. Only its readers see what it
+/// shows: subscribers get what the watch brings. Each answer ends when the watch has it or something newer,
+/// at the latest after the time of its [`OverlayLimits`]. Each method blocks for at most one look-up in the
+/// cache for each answer that is shown. It keeps the informer running.
 ///
 /// ```no_run
 /// use actix_informer::prelude::*;
@@ -75,7 +68,6 @@ pub struct WriteOverlay<K, R: Representation>(Arc<Shared<K, R>>);
 struct Shared<K, R: Representation> {
     lister: Lister<R::Body>,
     answers: Mutex<Overlay<R::Body>>,
-    /// How the informer keeps objects, and which.
     representation: Arc<R>,
     prune: Prune,
     labels: LabelSelector,
@@ -99,8 +91,8 @@ pub enum WriteOverlayError {
         /// Why.
         source: DecodeError,
     },
-    /// As many answers are shown as are allowed. Readers see the cache alone; [`Lister::wait_for_write`] waits until it
-    /// has the write.
+    /// As many answers are shown as are allowed. Readers see the cache alone; [`Lister::wait_for_write`]
+    /// waits until it has the write.
     #[error("informer {informer:?}: {full}")]
     Full {
         /// The informer's name.
@@ -119,16 +111,18 @@ pub enum WriteOverlayError {
 }
 
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// An overlay for what is written to this kind, over the cache of an informer that was made of this description, or what
-    /// a [`Lister`] of a fake reads.
+    /// An overlay for what is written to this kind, over the cache of an informer that was made of this
+    /// description, or what a [`Lister`] of a fake reads.
     ///
     /// # Errors
-    /// [`Error::Selector`](crate::Error::Selector) when a selector cannot be parsed, as by [`Self::informer`].
+    /// [`Error::Selector`](crate::Error::Selector) when a selector cannot be parsed, as by
+    /// [`Self::informer`].
     pub fn overlay(&self, cache: impl Into<Lister<R::Body>>) -> Result<WriteOverlay<K, R>, crate::Error> {
         self.overlay_with(cache, OverlayLimits::default())
     }
 
-    /// As [`Self::overlay`], with other limits than the default ones. Time is that of the runtime's clock; a fake has none.
+    /// As [`Self::overlay`], with other limits than the default ones. Time is that of the runtime's clock; a
+    /// fake has none.
     ///
     /// # Errors
     /// As there.
@@ -157,9 +151,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
 impl<K: Resource + Serialize, R: Representation> WriteOverlay<K, R> {
     /// A create, a replace, a patch or an apply has returned this object. Costs about as much as decoding it.
     ///
-    /// Of the informer's field selector only `metadata.name` and `metadata.namespace` are known here: an object that other
-    /// fields exclude is shown until the watch has passed its version. Of a typed answer, fields that the type does not
-    /// know are lost: write by a dynamic `Api` where the informer is dynamic.
+    /// Of the informer's field selector only `metadata.name` and `metadata.namespace` are known here: an
+    /// object that other fields exclude is shown until the watch has passed its version. A typed answer lacks
+    /// the fields that its type does not know: write by a dynamic `Api` if the informer is dynamic.
     ///
     /// # Errors
     /// [`WriteOverlayError`]; then readers see the cache alone.
@@ -175,9 +169,9 @@ impl<K: Resource + Serialize, R: Representation> WriteOverlay<K, R> {
         self.lay(|overlay, cache, now| overlay.handle_written(cache, object, &sources, now))
     }
 
-    /// A deletion of the object of this key has returned this answer. An object that is gone is hidden; one that has only
-    /// begun to end, because of its finalizers or its grace period, is shown as it is. Where the answer names no object,
-    /// the one that is shown is meant.
+    /// A deletion of the object of this key has returned this answer. An object that is gone is hidden. One
+    /// that still waits for its finalizers or its grace period is shown as it is. If the answer names no
+    /// object, it means the one that is shown.
     ///
     /// # Errors
     /// As [`Self::written`].
@@ -199,7 +193,7 @@ impl<K: Resource + Serialize, R: Representation> WriteOverlay<K, R> {
         self.lay(|overlay, cache, now| overlay.handle_deleted(cache, &last, &sources, now))
     }
 
-    /// What the cache would know of an answer, and the sources that may bring it: it bears the name of the first one.
+    /// Also returns the sources that may bring the object; the answer names the first.
     fn meta(&self, answer: &K) -> Result<(Meta, Vec<SourceId>), WriteOverlayError> {
         let mut meta = meta_of(answer)?;
         if let Some(cluster) = &self.0.cluster {
@@ -210,7 +204,7 @@ impl<K: Resource + Serialize, R: Representation> WriteOverlay<K, R> {
         Ok((meta, sources))
     }
 
-    /// What the informer would keep of an answer, and its length as JSON.
+    /// Also returns the length as JSON.
     fn body(&self, answer: &K) -> Result<(R::Body, usize), DecodeError> {
         let json = serde_json::to_string(answer)?;
         let keep = || self.0.representation.keep(&Encoded::json(&json), &self.0.prune);
@@ -234,8 +228,9 @@ impl<K, R: Representation> WriteOverlay<K, R> {
         self.with(|overlay, cache, now| overlay.get(cache, key, now))
     }
 
-    /// The newest snapshot with the answers laid over it. It reads like a [`Snapshot`], by index and selector too, and says
-    /// what was laid over. The index functions of the informer are called here for each answer that is shown.
+    /// The newest snapshot with the answers laid over it. It reads like a [`Snapshot`], by index and selector
+    /// too, and says what was laid over. The index functions of the informer are called here for each answer
+    /// that is shown.
     pub fn snapshot(&self) -> Overlaid<R::Body> {
         let (cache, laid) = self.with(|overlay, cache, now| (cache.clone(), overlay.laid(cache, now)));
         Overlaid::new(cache, laid, &self.0.lister.indices())
@@ -254,7 +249,7 @@ impl<K, R: Representation> WriteOverlay<K, R> {
         self.with(handle).map_err(|full| WriteOverlayError::Full { informer: informer(), full })
     }
 
-    /// Runs the machine under the lock with the newest cache. What it gives up is dropped after the lock.
+    /// Runs the machine under the lock. What it gives up is dropped after the lock.
     fn with<T>(&self, run: impl FnOnce(&mut Overlay<R::Body>, &Snapshot<R::Body>, Duration) -> T) -> T {
         let now = self.0.lister.now();
         let mut answers = locked(&self.0.answers);
@@ -266,7 +261,7 @@ impl<K, R: Representation> WriteOverlay<K, R> {
         given
     }
 
-    /// Those that may follow this key, at least one.
+    /// Returns at least one.
     fn sources(&self, key: &ObjectKey) -> Result<Vec<SourceId>, WriteOverlayError> {
         let sources = self.0.lister.sources_of(key);
         if sources.is_empty() {

@@ -1,12 +1,9 @@
-//! A proxy between this client and the API server, as its URL names it.
+//! A proxy between this client and the API server, as its URL names it. `transport/awc/tunnel.rs` connects to
+//! it.
 //!
-//! Answers "which proxy is used, if any, and what is in its URL?" It connects to nothing: `transport/awc/tunnel.rs` does.
-//! Invariants:
-//! 1. User and password of the URL stand in no Debug, error or log; [`Proxy::name`] is the URL without them.
-//! 2. A proxy that is named for this client, by hand or by `proxy-url` of a kubeconfig, is always used, also for this
-//!    machine and whatever `NO_PROXY` says, as in client-go. The environment is asked only if none is named.
-//!
-//! Read next: `proxy/environment.rs`, `proxy/connect.rs`, `proxy/socks5.rs`.
+//! User and password of the URL are in no Debug, error or log. A proxy that is named by hand or by
+//! `proxy-url` of a kubeconfig is always used, also for this machine and whatever `NO_PROXY` says, as in
+//! client-go. The environment counts only if none is named.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,33 +20,27 @@ pub(crate) mod connect;
 pub(crate) mod environment;
 pub(crate) mod socks5;
 
-/// The longest user and the longest password that SOCKS5 can carry (RFC 1929).
+/// Of the user and of the password, in bytes (RFC 1929).
 const LONGEST_SOCKS_LOGIN: usize = 255;
 
-/// Which proxy a configuration asks for.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum ProxySetting {
-    /// The one that the environment names, if any.
     #[default]
     Environment,
-    /// None, whatever the environment says.
     Never,
-    /// This one.
     Named(Arc<Proxy>),
 }
 
-/// How a proxy is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProxyProtocol {
     /// CONNECT over TCP.
     Http,
     /// CONNECT over TLS.
     Https,
-    /// SOCKS version 5 over TCP. The proxy resolves names, with `socks5` as with `socks5h`: so does client-go.
+    /// The proxy resolves names, for `socks5` and `socks5h` alike, as in client-go.
     Socks5,
 }
 
-/// One proxy.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub(crate) protocol: ProxyProtocol,
@@ -60,7 +51,7 @@ pub(crate) struct Proxy {
     name: String,
 }
 
-/// The user and the password of a proxy's URL, percent-decoded: any bytes.
+/// Percent-decoded, so any bytes.
 #[derive(Clone)]
 pub(crate) struct ProxyLogin {
     pub(crate) user: SecretSlice<u8>,
@@ -68,10 +59,6 @@ pub(crate) struct ProxyLogin {
 }
 
 impl ProxySetting {
-    /// The proxy on the way to this endpoint.
-    ///
-    /// # Errors
-    /// [`Error::Proxy`] when the one that is named or that the environment asks for cannot be used.
     pub(crate) fn of(&self, endpoint: &Endpoint) -> Result<Option<Arc<Proxy>>, Error> {
         match self {
             Self::Never => Ok(None),
@@ -86,10 +73,7 @@ impl ProxySetting {
 }
 
 impl Proxy {
-    /// Reads the URL of a proxy. Its path and query mean nothing.
-    ///
-    /// # Errors
-    /// [`Error::Proxy`], without user, password and query.
+    /// Ignores path and query. The error shows no user, password or query.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         Self::read(text)
@@ -129,7 +113,7 @@ impl Proxy {
         Ok(Self { protocol, host, port, login, name })
     }
 
-    /// Its URL as it is shown: without user and password, with its port.
+    /// Without user and password.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -147,7 +131,6 @@ impl ProxyLogin {
     }
 }
 
-/// The bytes of a percent-encoded text.
 fn decoded(text: &str) -> Result<Vec<u8>, &'static str> {
     let is_escape = |rest: &str| {
         let digits = rest.as_bytes().get(..2);

@@ -1,13 +1,9 @@
-//! What is known of a request beside its bytes: its kind, its options, what its path names, and what its answer says of it.
+//! What is known of a request besides its bytes: its kind, its options, what its path names, and the Audit-ID
+//! of its answer.
 //!
-//! Answers "how is this request sent, which resource is it about, and what does it do to it?" as data, for transports, layers,
-//! spans and advice. Verb and resource are named as by Kubernetes' authorization and audit. Invariants:
-//! 1. Every path is accepted; one that is of no resource has an empty plural. Paths are `/api/v1/...` and
-//!    `/apis/<group>/<version>/...`, and then `[namespaces/<name>/]<plural>[/<name>[/<sub>]]`.
-//! 2. What is not set in the options is as the client's [`Config`](super::Config) says.
-//! 3. An Audit-ID has at most 128 visible characters: a server may send anything.
-//!
-//! Read next: `transport.rs`, which sends it; `layers.rs`, which reads the options; `error/advice.rs`.
+//! Verb and resource are named as in Kubernetes' authorization and audit. Every path is accepted; one without
+//! a resource has an empty plural. Paths are `/api/v1/...` and `/apis/<group>/<version>/...`, then
+//! `[namespaces/<name>/]<plural>[/<name>[/<sub>]]`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +11,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, Method};
 
 const AUDIT_ID: &str = "audit-id";
-/// The API server's are UUIDs of 36 characters, or what the client sent, cut at 64.
+/// The API server sends UUIDs of 36 characters, or the client's value cut at 64; other servers may send
+/// anything.
 const MAX_AUDIT_ID_CHARS: usize = 128;
 
 /// The kind of a request. The kinds share no connections and differ in deadlines and encoding.
@@ -24,20 +21,20 @@ const MAX_AUDIT_ID_CHARS: usize = 128;
 pub enum RequestKind {
     /// An answer that ends by itself, such as a list: gzip is accepted, each read has a limit.
     Unary,
-    /// A watch, which may be silent for long: no gzip, and it ends after `total` at the latest. It may end cleanly before,
-    /// when the client's certificate is renewed: whoever watches goes on with a new one.
+    /// A watch, which may be silent for long: no gzip, and it ends after `total` at the latest. It may end
+    /// cleanly before, when the client's certificate is renewed: then the caller opens a new watch.
     Watch {
         /// The longest time from the request to the last byte.
         total: Duration,
     },
-    /// Any other answer that may be silent for long, such as a log that is followed: no gzip, and it ends after `total` at
-    /// the latest. Its end says that it is complete, so nothing ends it cleanly but the server.
+    /// Any other answer that may be silent for long, such as a log that is followed: no gzip, and it ends
+    /// after `total` at the latest. A clean end says that it is complete, so only the server ends it cleanly.
     Stream {
         /// The longest time from the request to the last byte.
         total: Duration,
     },
-    /// A request that asks for another protocol: it is not sent twice when its connection breaks, because the server may
-    /// have begun what it asks for. What follows the head has no deadline.
+    /// A request that asks for another protocol: it is not sent twice when its connection breaks, because the
+    /// server may have begun what it asks for. What follows the head has no deadline.
     Upgrade,
 }
 
@@ -60,51 +57,49 @@ pub struct RequestOptions {
     pub(crate) max_retries: Option<u32>,
 }
 
-/// The Authorization header of a refused request, attached to the answer. The server may have repeated the header in
-/// its answer, and our error must not. It is kept in the extensions of the answer, which Debug does not show.
+/// Attached to the answer of a refused request: the error must not repeat the header, even if the server
+/// does. Debug does not show extensions.
 #[derive(Clone)]
 pub(crate) struct SentAuthorization(pub(crate) HeaderValue);
 
-/// With which kind of credentials a request was sent that was answered with 401, attached to the answer.
+/// The kind of credentials of a request, attached to its answer 401.
 #[derive(Clone)]
 pub(crate) struct SentCredentials(pub(crate) Arc<str>);
 
-/// What a path names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RequestTarget<'a> {
     /// Empty for the core group.
     pub(crate) group: &'a str,
     pub(crate) version: &'a str,
     pub(crate) namespace: Option<&'a str>,
-    /// Empty if the path is of no resource.
+    /// Empty without a resource.
     pub(crate) plural: &'a str,
-    /// `/log`; empty if it is the object itself.
+    /// `/log`, or empty.
     pub(crate) subresource: String,
-    /// Whether it names one object.
     pub(crate) is_object: bool,
 }
 
 impl RequestKind {
-    /// Whether the body may bring nothing for long.
     pub(crate) fn may_be_silent(self) -> bool {
         matches!(self, Self::Watch { .. } | Self::Stream { .. })
     }
 }
 
 impl RequestOptions {
-    /// Nothing differs.
+    /// No differences.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The whole request takes at most this long: with waiting for its turn, retries and its body. Of a watch only
-    /// until it is open.
+    /// The whole request takes at most this long, with the wait for its turn, retries and its body. For a
+    /// watch the time counts only until it is open.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// It is sent again at most so often; 0: never. See [`Config::max_retries`](super::Config::max_retries).
+    /// It is sent again at most this many times; 0: never. See
+    /// [`Config::max_retries`](super::Config::max_retries).
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.max_retries = Some(retries);
         self
@@ -120,7 +115,7 @@ impl<'a> RequestTarget<'a> {
             _ => ("", "", &[][..]),
         };
         let (namespace, rest) = match rest {
-            // What follows a namespace is of a resource in it, unless it is a subresource of the namespace itself.
+            // The rest names a resource in the namespace, unless it is a subresource of the namespace itself.
             ["namespaces", name, rest @ ..]
                 if !rest.is_empty() && !matches!(rest, ["status" | "finalize"]) =>
             {
@@ -135,7 +130,7 @@ impl<'a> RequestTarget<'a> {
         Self { group, version, namespace, plural, subresource, is_object }
     }
 
-    /// `pods`, `deployments.apps`, `pods/log`; empty if it is no resource.
+    /// `pods`, `deployments.apps`, `pods/log`, or empty.
     pub(crate) fn resource(&self) -> String {
         let Self { plural, group, subresource, .. } = self;
         let dot = if group.is_empty() || plural.is_empty() { "" } else { "." };
@@ -143,7 +138,6 @@ impl<'a> RequestTarget<'a> {
         format!("{plural}{dot}{group}{subresource}")
     }
 
-    /// The verb of a request for it.
     pub(crate) fn verb(&self, method: &Method, kind: RequestKind) -> &'static str {
         match (method.as_str(), kind, self.is_object) {
             ("GET", RequestKind::Watch { .. }, _) => "watch",
@@ -160,7 +154,6 @@ impl<'a> RequestTarget<'a> {
     }
 }
 
-/// The Audit-ID of the answer with these headers: what a person searches the server's audit log for.
 pub(crate) fn audit_id(headers: &HeaderMap) -> Option<&str> {
     let id = headers.get(AUDIT_ID)?.to_str().ok()?;
     (!id.is_empty() && id.len() <= MAX_AUDIT_ID_CHARS).then_some(id)

@@ -1,13 +1,8 @@
-//! Describes what an informer follows: which resource, which part of it, what is kept of it, and how it is requested.
+//! Describes what an informer follows: which resource, which part of it, what is kept of it, and how it is
+//! requested.
 //!
-//! Answers "what does this informer see?" before any connection is made. Invariants:
-//! 1. A description is a value. It makes any number of informers and sources, on any thread.
-//! 2. What cannot be requested is refused when an informer or a source is made of it, before any request; a namespace
-//!    of a kind without namespaces does not compile.
-//! 3. The informer's default name says which part it sees: two descriptions of different parts have different names,
-//!    except when they differ only after the fourth of their namespaces, or only in the server, the version or the kind of body.
-//!
-//! Read next: `namespaces.rs`, what is made of it; `list_watch.rs`, which asks the server.
+//! A description is a value: it makes any number of informers and sources, on any thread. What cannot be
+//! requested is refused before any request.
 
 mod named;
 mod several;
@@ -37,7 +32,7 @@ use super::scope::Scope;
 use super::transport::Transport;
 use crate::representation::{Prune, Representation, RequestedContent, Typed};
 
-/// The longest object that is read: more than any server stores (etcd's limit is 1.5 MiB by default).
+/// More bytes than any server stores for an object (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
 
 /// What an informer follows: a resource of the kind `K`, or a part of it, kept in the form of `R`.
@@ -66,15 +61,14 @@ const FRAME_LIMIT: usize = 16 << 20;
 pub struct ResourceSource<K, R = Typed<K>> {
     backend: Arc<Backend>,
     scope: Scope,
-    /// If the resource is known by name alone; the one in `scope` has that name and nothing else.
+    /// If the resource is known by name alone; then `scope` has only that name.
     named: Option<Named<R>>,
-    /// Several namespaces; none if it is one, or all.
+    /// `None` for one namespace, or all.
     namespaces: Option<Vec<String>>,
-    /// Who selects the namespaces, if that is so.
     selected_by: Option<SelectedBy>,
     cluster_wide: Option<ClusterWide>,
     representation: Arc<R>,
-    /// The name by which others with the same representation are known.
+    /// Stands for the representation in comparisons.
     kept_as: Option<String>,
     prune: Prune,
     settings: ReflectorConfig,
@@ -108,10 +102,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
     /// Only objects of this namespace. Default: the objects of all namespaces.
     ///
-    /// Does not compile for a cluster-scoped kind. Of a kind that is known only at run time (`DynamicObject`) it is an
-    /// error of the start ([`Error::ClusterScoped`]) if the kind is one of Kubernetes' own, or if [`Self::discovered`]
-    /// has said so. Otherwise only the server knows: the informer's state becomes
-    /// [`Gone`](informer_core::reflector::SourceState::Gone).
+    /// Does not compile for a cluster-scoped kind. For a kind known only at run time (`DynamicObject`), the
+    /// start fails with [`Error::ClusterScoped`] if the kind is one of Kubernetes' own, or if
+    /// [`Self::discovered`] has said that it is cluster-scoped. Otherwise only the server knows: the
+    /// informer's state becomes [`Gone`](informer_core::reflector::SourceState::Gone).
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self
     where
         K: Resource,
@@ -121,9 +115,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// Only objects of these namespaces: one informer and one store, with a source for each namespace, named after it.
-    /// If one cannot be followed, the others are. A namespace given twice, or none, is refused at the start. While the
-    /// informer runs, [`Informer::set_namespaces`](informer_actors::informer::Informer::set_namespaces) names others.
+    /// Only objects of these namespaces: one informer and one store, with a source for each namespace, named
+    /// after it. If one cannot be followed, the others are. A namespace given twice, or none, is refused at
+    /// the start. While the informer runs,
+    /// [`Informer::set_namespaces`](informer_actors::informer::Informer::set_namespaces) names others.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self
     where
         K: Resource,
@@ -134,8 +129,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// Whether the objects of this kind are in namespaces, as discovery says it: for kinds that are known only at run
-    /// time. A namespace of a cluster-scoped kind is then an error of the start, before any request.
+    /// Sets whether the objects of this kind are in namespaces, as discovery reports it: for kinds that are
+    /// known only at run time. A namespace for a cluster-scoped kind then makes the start fail, before any
+    /// request.
     ///
     /// ```
     /// use actix_informer::client::{Client, Config};
@@ -165,8 +161,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// Only objects with these fields: a selector as `kubectl --field-selector` takes it. An empty one selects
-    /// everything. Only the server knows which fields of a kind can be selected.
+    /// Only objects with these fields: a selector as `kubectl --field-selector` takes it. An empty one
+    /// selects everything. Only the server knows which fields of a kind can be selected.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.scope.fields = Some(selector.into()).filter(|selector| !selector.is_empty());
         self
@@ -178,9 +174,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
         ResourceSource { kept_as: None, ..self.made_of(Arc::new(representation), named) }
     }
 
-    /// As [`Self::keep_as`], with a name for the representation: an `InformerFactory`
-    /// takes representations of one type and one name for the same. One with a transform or other fields of its own
-    /// can be used in a factory only so.
+    /// As [`Self::keep_as`], with a name for the representation: an `InformerFactory` treats representations
+    /// of one type and one name as the same. A representation with a transform or fields of its own needs a
+    /// name in a factory.
     ///
     /// ```no_run
     /// # fn demo(client: actix_informer::client::Client) {
@@ -231,7 +227,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// The keys of its objects name this cluster. For an informer of several clusters; all its sources must name one.
+    /// The keys of its objects name this cluster. For an informer of several clusters; all its sources must
+    /// name one.
     pub fn cluster(mut self, cluster: ClusterName) -> Self {
         self.cluster = Some(cluster);
         self
@@ -248,9 +245,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.scope.name()
     }
 
-    /// The name of its informer: that of [`Self::name`], or else the resource and the part of it that is followed:
-    /// `pods`, `pods/ns=web,labels=app=shop`. Of more than four namespaces it lists the first four and how many more
-    /// there are.
+    /// The name of its informer: that of [`Self::name`], or else the resource and the part of it that is
+    /// followed: `pods`, `pods/ns=web,labels=app=shop`. Of more than four namespaces it lists the first four
+    /// and how many more there are. The server, the version and the type of the body are not part of the
+    /// name.
     pub fn informer_name(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.key_of(self.kept_as.clone().unwrap_or_default()).to_string())
     }
@@ -264,12 +262,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
         &self.source
     }
 
-    /// How objects are kept, which of them are followed, and the cluster in their keys.
     pub(crate) fn kept(&self) -> (Arc<R>, Prune, &Scope, Option<&ClusterName>) {
         (Arc::clone(&self.representation), self.prune.clone(), &self.scope, self.cluster.as_ref())
     }
 
-    /// The source with its name, its cluster and what it covers, as an informer takes it.
     pub(crate) fn spec(mut self, pool: DecodePool) -> Result<SourceSpec<R::Body>, Error> {
         if let Some(named) = self.named.take() {
             return self.spec_by_name(named, pool);
@@ -283,7 +279,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         Ok(cluster.into_iter().fold(spec, SourceSpec::in_cluster))
     }
 
-    /// Each call of what it gives makes one source over one of these transports, on the thread where it will be used,
+    /// Each call of the result makes one source. It must happen on the thread that will use the source,
     /// inside a `LocalSet`.
     pub(crate) fn list_watches(
         self,

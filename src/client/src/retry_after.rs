@@ -1,13 +1,8 @@
-//! How long a server asks its clients to wait.
+//! How long a server asks its clients to wait: the Retry-After header of an answer (RFC 9110, section
+//! 10.2.3).
 //!
-//! Answers "when may the next request come?" from the Retry-After header of an answer (RFC 9110, section 10.2.3).
-//! Invariants:
-//! 1. A wait is at most [`LONGEST`]: a page of a proxy that asks for a day would stop an informer for a day. What is cut
-//!    is logged, at most once in ten minutes.
-//! 2. A date is compared with the answer's own Date header, so that clocks that differ change nothing; with the clock of
-//!    this machine only if there is none.
-//!
-//! Read next: `layers/retry.rs`, `status.rs`.
+//! A date is compared with the answer's own Date header, so different clocks change nothing. Without one,
+//! this machine's clock counts.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -18,20 +13,18 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 use crate::warning::OnceInAWhile;
 
-/// The longest wait that is kept: long enough for a server that restarts with all its clients coming back, and short
-/// enough that a mistake is survived.
+/// Long enough for a server that restarts while all its clients come back. A proxy's page that asks for a day
+/// would stop an informer for a day.
 pub(crate) const LONGEST: Duration = Duration::from_secs(5 * 60);
 
-/// Whether a long wait was told of lately.
 static TOLD: LazyLock<OnceInAWhile> = LazyLock::new(OnceInAWhile::default);
 
-/// How long the server of this answer asks to wait.
 pub(crate) fn of(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     parsed(text(header::RETRY_AFTER)?, text(header::DATE))
 }
 
-/// The wait that a Retry-After header asks for; `date` is the Date header beside it.
+/// `date` is the Date header beside it.
 pub(crate) fn parsed(text: &str, date: Option<&str>) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -44,7 +37,7 @@ pub(crate) fn parsed(text: &str, date: Option<&str>) -> Option<Duration> {
     Some(capped(Duration::try_from(until.duration_since(now)).unwrap_or_default()))
 }
 
-/// At most [`LONGEST`].
+/// Logs a cut, at most once in ten minutes.
 pub(crate) fn capped(wait: Duration) -> Duration {
     if wait > LONGEST && TOLD.is_new("") {
         tracing::warn!(target: "actix_informer::client", asked = ?wait, kept = ?LONGEST, "the server asks for a long wait; the next request comes sooner");
@@ -57,7 +50,6 @@ fn time(text: &str) -> Option<Timestamp> {
     DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok()
 }
 
-/// The time of day of this machine, with which dates that a server or a plugin writes are compared.
 #[expect(clippy::disallowed_methods, reason = "what others write as a date is a time of day")]
 pub(super) fn wall_time() -> Timestamp {
     Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)

@@ -1,17 +1,11 @@
 //! Makes the paths and queries of a source's requests.
 //!
-//! Answers "which path and query does this request have, and is it refused?" for lists, watches and single objects. It sends
-//! nothing. Invariants:
-//! 1. The selectors of the source are in every list and every watch, on every page and after every reconnect.
+//! 1. The selectors of the source are in every list and every watch, on every page.
 //! 2. A page after the first has a continue token and no version.
-//! 3. Every path is made of parts that were checked. Names of objects are those that Kubernetes allows in a path:
-//!    anything but `.`, `..`, and names with `/` or `%`. Those are refused; escaping them could make the path of another
-//!    resource.
-//! 4. Of kinds that are known only at run time, those that are cluster-scoped in every version of Kubernetes that serves
-//!    them cannot be narrowed to a namespace. Of another kind nothing is said: it may be a custom one. Of typed kinds the
-//!    compiler knows.
-//!
-//! Read next: `list_watch.rs`, which sends them.
+//! 3. Every path consists of checked parts. Kubernetes allows any object name in a path except `.`, `..`, and
+//!    names with `/` or `%`. Those are refused: escaping them could make the path of another resource.
+//! 4. A namespace for a kind known only at run time is refused only if every version of Kubernetes that
+//!    serves the kind has it cluster-scoped. Any other kind may be a custom one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,13 +20,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_e
 use super::error::Error;
 use super::selector::{self, FieldTerms, LabelSelector};
 
-/// What a query value may contain unescaped: RFC 3986's unreserved characters.
+/// Not escaped in a query value: RFC 3986's unreserved characters.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The longest watch that is requested, in seconds (68 years). Servers count nanoseconds in 64 bits: more would overflow.
+/// In seconds (68 years). Servers count nanoseconds in 64 bits, which a longer watch could overflow.
 const LONGEST_WATCH: u64 = i32::MAX as u64;
 
-/// What a path segment may contain unescaped: RFC 3986's `pchar`.
+/// Not escaped in a path segment: RFC 3986's `pchar`.
 const SEGMENT: &AsciiSet = &QUERY
     .remove(b'!')
     .remove(b'$')
@@ -47,22 +41,19 @@ const SEGMENT: &AsciiSet = &QUERY
     .remove(b'=')
     .remove(b':')
     .remove(b'@');
-/// At most this many characters of a refused name are shown in the error.
 const MAX_NAME_CHARS: usize = 100;
 
-/// A resource, optionally limited to one namespace and to what selectors select.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) resource: ApiResource,
     pub(crate) namespace: Option<String>,
     pub(crate) labels: Option<String>,
     pub(crate) fields: Option<String>,
-    /// Whether it is cluster-scoped: known of Kubernetes' own kinds, or by discovery.
+    /// Known for Kubernetes' own kinds, or by discovery.
     pub(crate) is_cluster_scoped: bool,
 }
 
 impl Scope {
-    /// Which objects of its cluster it covers, for the comparison with other sources of the same informer.
     pub(crate) fn coverage(&self) -> Coverage {
         let coverage_of_selectors = self.selectors();
         let coverage = Coverage::everything().selectors(coverage_of_selectors);
@@ -74,7 +65,6 @@ impl Scope {
         self.namespace.iter().fold(coverage, |coverage, namespace| coverage.namespace(namespace.as_str()))
     }
 
-    /// What of an object the selectors read.
     fn reads(&self) -> SelectorInput {
         let fields = FieldTerms::parse(self.fields.as_deref().unwrap_or_default());
         if !fields.is_ok_and(|fields| fields.are_of_keys()) {
@@ -86,8 +76,7 @@ impl Scope {
         }
     }
 
-    /// Whether the selectors let an object of this key and these labels through, as far as these say it. What cannot be
-    /// parsed lets all through: it is refused elsewhere.
+    /// As far as key and labels tell. What cannot be parsed selects all: it is refused elsewhere.
     fn selects(&self) -> impl Fn(&ObjectKey, &BTreeMap<String, String>) -> bool + Send + Sync + 'static {
         let labels = self.labels.as_deref().unwrap_or_default().parse::<LabelSelector>().unwrap_or_default();
         let fields = FieldTerms::parse(self.fields.as_deref().unwrap_or_default()).unwrap_or_default();
@@ -105,7 +94,7 @@ impl Scope {
         if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") }
     }
 
-    /// Its selectors in their normal form, equal for equal ones: `labels=app=shop,fields=spec.nodeName=a`.
+    /// In their normal form: `labels=app=shop,fields=spec.nodeName=a`.
     pub(crate) fn selectors(&self) -> String {
         let normal = |text: &String, form: Result<String, String>| form.unwrap_or_else(|_| text.clone());
         let labels =
@@ -115,7 +104,7 @@ impl Scope {
         labels.chain(fields).collect::<Vec<_>>().join(",")
     }
 
-    /// Its selectors as they were set, for people: `labels=app == shop, fields=spec.nodeName=a`.
+    /// As they were set, for people.
     pub(crate) fn written_selectors(&self) -> String {
         let labels = self.labels.iter().map(|text| format!("labels={text}"));
         let fields = self.fields.iter().map(|text| format!("fields={text}"));
@@ -127,8 +116,6 @@ impl Scope {
         self.labels.is_some() || self.fields.is_some()
     }
 
-    /// Refuses a description from which no path can be made, a namespace of objects that are in none, and selectors that
-    /// no server understands.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let ApiResource { plural, group, version, api_version, .. } = &self.resource;
         segment("resource", plural)?;
@@ -136,7 +123,7 @@ impl Scope {
         if !group.is_empty() {
             segment("group", group)?;
         }
-        // Paths do not use it, but objects are compared with it: a wrong one would make every object undecodable.
+        // Objects are compared with it: a wrong one would make every object undecodable.
         if *api_version != self.api_version() {
             return Err(Error::Name {
                 what: "api version of this group and version",
@@ -157,7 +144,7 @@ impl Scope {
         if group.is_empty() { version.clone() } else { format!("{group}/{version}") }
     }
 
-    /// The path of the objects in this namespace, or in all.
+    /// `None`: all namespaces.
     pub(crate) fn collection(&self, namespace: Option<&str>) -> String {
         let (plural, group, api_version) = (&self.resource.plural, &self.resource.group, self.api_version());
         let root = if group.is_empty() { "api" } else { "apis" };
@@ -167,7 +154,6 @@ impl Scope {
         }
     }
 
-    /// The path of one object; the namespace is the object's own.
     pub(crate) fn object(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
         namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
         let name = object_name(name)?;
@@ -191,7 +177,7 @@ impl Scope {
         query.0
     }
 
-    /// A list that holds the object of this key if the selectors select it, and nothing else.
+    /// A list of at most this object.
     pub(crate) fn list_one(&self, namespace: Option<&str>, name: &str) -> Result<String, Error> {
         namespace.map_or(Ok(()), |namespace| segment("namespace", namespace))?;
         object_name(name)?;
@@ -228,7 +214,6 @@ impl Scope {
     }
 }
 
-/// Refuses selectors that no server understands.
 pub(crate) fn check_selectors(labels: Option<&str>, fields: Option<&str>) -> Result<(), Error> {
     let refused = |what, text: &str, reason: String| Error::Selector {
         what,
@@ -244,7 +229,6 @@ pub(crate) fn check_selectors(labels: Option<&str>, fields: Option<&str>) -> Res
     Ok(())
 }
 
-/// A path with its query so far.
 struct Query(String);
 
 impl Query {
@@ -280,7 +264,7 @@ pub fn encoded_name(name: &str) -> Result<String, Error> {
     object_name(name).map(|name| name.to_string())
 }
 
-/// An object's name as a part of a path. Names of RBAC objects may hold spaces, letters of any language and more.
+/// Names of RBAC objects may hold spaces, letters of any language and more.
 fn object_name(name: &str) -> Result<PercentEncode<'_>, Error> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
         return Err(Error::Name { what: "name", text: shortened(name, MAX_NAME_CHARS) });
@@ -288,12 +272,12 @@ fn object_name(name: &str) -> Result<PercentEncode<'_>, Error> {
     Ok(utf8_percent_encode(name, SEGMENT))
 }
 
-/// Escapes a value for a field selector, where `,`, `=` and `\` have a meaning.
+/// Escapes `,`, `=` and `\` for a field selector.
 pub(crate) fn selector_value(value: &str) -> String {
     value.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=")
 }
 
-/// Group and plural, in the order of the groups: those of Kubernetes 1.36, and what older versions had besides.
+/// Groups and plurals of Kubernetes 1.36 and older versions.
 const CLUSTER_SCOPED: [(&str, &[&str]); 16] = [
     ("", &["componentstatuses", "namespaces", "nodes", "persistentvolumes"]),
     (
@@ -332,7 +316,6 @@ const CLUSTER_SCOPED: [(&str, &[&str]); 16] = [
     ("storagemigration.k8s.io", &["storageversionmigrations"]),
 ];
 
-/// Whether this kind is known to be cluster-scoped.
 fn is_cluster_scoped(group: &str, plural: &str) -> bool {
     CLUSTER_SCOPED.iter().any(|(of, plurals)| *of == group && plurals.contains(&plural))
 }

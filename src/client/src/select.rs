@@ -1,13 +1,8 @@
-//! Objects of a cache by their labels, fields and owners.
+//! Selects objects of a cache by their labels, fields and owners. Objects come in key order, each once.
 //!
-//! Answers "which objects of this snapshot does a selector select?", for typed and dynamic objects and for bodies of
-//! metadata alone. Invariants:
-//! 1. An index changes the cost of a selection, never its result. Only an index that [`by_label`],
-//!    [`Fields::index`] or `by_path` has made is used: its values have a type of their own, so that no other index of the
-//!    same name is taken for it.
-//! 2. Objects come in key order, each once.
-//!
-//! Read next: `select/fields.rs`; `selector/labels.rs`; `informer_core::index`.
+//! An index changes the cost of a selection, never its result. Only an index that [`by_label`],
+//! [`Fields::index`] or `by_path` made is used: its values have their own type, so no other index of the same
+//! name is taken for it.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -47,7 +42,8 @@ impl fmt::Display for LabelValue {
     }
 }
 
-/// An index by the value of one label, named `label:` and its key. [`Select::labelled`] uses it where it fits.
+/// An index by the value of one label, named `label:` and its key. [`Select::labelled`] uses it where it
+/// fits.
 ///
 /// ```
 /// use actix_informer::informer::by_label;
@@ -71,7 +67,8 @@ pub fn by_label<S: Resource>(key: &str) -> Index<S, LabelValue> {
     })
 }
 
-/// An index by the uids of an object's owners, named `owner`: `by_owner().get(&snapshot, uid)` gives the children.
+/// An index by the uids of an object's owners, named `owner`: `by_owner().get(&snapshot, uid)` returns the
+/// children.
 pub fn by_owner<S: Resource>() -> Index<S> {
     Index::new("owner", |object: &Object<S>| {
         let owners = object.meta().owner_references.iter().flatten();
@@ -83,16 +80,19 @@ pub fn by_owner<S: Resource>() -> Index<S> {
 pub trait Select<S> {
     /// The objects that a selector selects, in key order.
     ///
-    /// With an index by a label of which the selector names the values ([`by_label`]), only the objects that have one of
-    /// them are visited. Otherwise each object is: O(n), without an allocation for each but for fields by a path. The empty selector reads no label.
+    /// If the selector names the values of a label that has an index ([`by_label`]), only the objects with
+    /// one of these values are visited. Otherwise every object is visited: O(n), without an allocation for
+    /// each, except for fields by a path. The empty selector reads no label.
     fn labelled<'a>(&'a self, selector: &'a LabelSelector) -> impl Iterator<Item = &'a Object<S>>
     where
         S: 'a;
 
-    /// The objects that both selectors select, in key order. For conditions that no selector can say, filter what comes.
+    /// The objects that both selectors select, in key order. For conditions that no selector can express,
+    /// filter the result.
     ///
-    /// Of the indices that fit ([`by_label`], [`Fields::index`], `by_path`) the one that gives the fewest objects is used; without
-    /// one, a namespace that the fields name is visited alone. Otherwise as [`Self::labelled`].
+    /// Of the indices that fit ([`by_label`], [`Fields::index`], `by_path`) the one with the fewest objects
+    /// is used. Without one, only the namespace that the fields name is visited. Otherwise as
+    /// [`Self::labelled`].
     fn selected<'a>(
         &'a self,
         labels: &'a LabelSelector,
@@ -141,8 +141,7 @@ fn has_labels<'a, S: Resource + 'a>(
     })
 }
 
-/// The objects that the index which gives the fewest of them has under the values that the selectors name. O(log n) for
-/// each index and value, and for each of these objects.
+/// From the index that has the fewest objects. O(log n) for each index and value, and for each object.
 fn indexed<'a, S: Resource>(
     snapshot: &'a Snapshot<S>,
     labels: &LabelSelector,

@@ -1,12 +1,8 @@
-//! Label selectors and field selectors, parsed before they are sent.
+//! Label selectors and field selectors, parsed before they are sent, by the grammars of apimachinery
+//! (`labels.Parse`, `fields.ParseSelector`).
 //!
-//! Answers "is this selector one, and do two of them select the same?" The grammars are those of apimachinery
-//! (`labels.Parse`, `fields.ParseSelector`), with which servers parse them. Invariants:
-//! 1. What a server would refuse as malformed is refused here, and nothing else is. Which fields a kind can be selected
-//!    by is known to its server alone.
-//! 2. Equal selectors have one normal form, however they are written: `b==2, a` and `a,b=2`.
-//!
-//! Read next: `selector/labels.rs`; `scope.rs`, which sends them.
+//! What a server would refuse as malformed is refused here, and nothing else is: only the server knows which
+//! fields of a kind can be selected. Equal selectors have one normal form: `b==2, a` and `a,b=2`.
 
 mod fields;
 mod labels;
@@ -16,19 +12,14 @@ pub use labels::{LabelSelector, SelectorError};
 
 /// The longest value of a label, and the longest name in its key.
 const LONGEST: usize = 63;
-/// The longest prefix of a label's key.
+/// Of the prefix of a label's key.
 const LONGEST_PREFIX: usize = 253;
 
-/// The normal form of a label selector.
-///
-/// # Errors
-/// Why it is not one.
 pub(crate) fn normal_labels(text: &str) -> Result<String, String> {
     let selector = text.parse::<LabelSelector>();
     selector.map(|selector| selector.to_string()).map_err(|error| error.to_string())
 }
 
-/// A word or a symbol of a label selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Word(String),
@@ -75,7 +66,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// A name, perhaps behind a prefix and a slash.
+/// `name` or `prefix/name`.
 fn label_key(key: String) -> Result<String, String> {
     let (prefix, name) = key.split_once('/').map_or((None, &*key), |(prefix, name)| (Some(prefix), name));
     let is_sound = !name.is_empty() && is_label(name) && prefix.is_none_or(is_subdomain);
@@ -86,7 +77,7 @@ fn label_value(value: String) -> Result<String, String> {
     if is_label(&value) { Ok(value) } else { Err(format!("{value:?} is not the value of a label")) }
 }
 
-/// At most 63 letters, digits, `-`, `_` and `.`, the first and the last a letter or digit; or nothing.
+/// Empty, or at most 63 letters, digits, `-`, `_` and `.`; the first and the last is a letter or digit.
 fn is_label(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let bytes = text.as_bytes();

@@ -1,16 +1,11 @@
 //! Streams from and to pods: logs as lines, commands, terminals and ports over websockets.
 //!
-//! Answers "what do I hold while I read a log, run a command in a container or speak with a port of a pod?"
-//! [`Api`](super::Api) makes them: `logs`, `log_stream`, `exec`, `attach`, `port_forward`. They work in any async runtime:
-//! the client's thread serves the connection, and what is here are the ends of pipes. Invariants:
-//! 1. Bounded in both directions: what a program does not read is not read from the connection, and what a pod does not
-//!    read is not taken from the program.
-//! 2. A stream ends cleanly only where the server has ended it. One that was cut off ends with an error.
-//! 3. Dropping every part of a stream closes its connection, and nothing of it is left.
-//! 4. One [`PortForward`] is one connection to each of its ports. For another connection to the same port, forward again.
-//! 5. What the node says about a port ends that port's stream, as its error; the others go on.
+//! [`Api`](super::Api) makes them: `logs`, `log_stream`, `exec`, `attach`, `port_forward`. They work in any
+//! async runtime: the client's thread serves the connection.
 //!
-//! Read next: `streams/channels.rs`, the protocol; `streams/engine.rs`, which moves the bytes.
+//! What a program does not read is not read from the connection, and what a pod does not read is not taken
+//! from the program. A stream ends cleanly only if the server ended it. One that was cut off ends with an
+//! error.
 
 mod attached;
 #[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]
@@ -47,16 +42,19 @@ pub use log::LogLines;
 pub use log::{LogLine, LogStream, MAX_LINE};
 pub use pipes::{Input, Output, PortStream};
 
-/// So many bytes of a port wait for the program or for the pod.
+/// The bytes of a port that may wait in each direction.
 const WAITING: usize = 64 << 10;
-/// So many characters of what the node says about a port are kept.
+/// In characters, of what the node says about a port.
 const REASON_LIMIT: usize = 400;
 
-/// The forwarded ports of a pod; made by [`Api::port_forward`]. The connection lives as long as this or one of its
-/// streams.
+/// The forwarded ports of a pod: one connection to each port. Made by [`Api::port_forward`]. The websocket
+/// lives as long as this or one of its streams.
 ///
-/// All ports share one websocket: a stream that nobody reads holds up the others once its pipe (64 KiB) is full. Drop what
-/// you do not read.
+/// For another connection to the same port, forward again. What the node says about a port ends that port's
+/// stream, as its error; the others go on.
+///
+/// All ports share one websocket: a stream that nobody reads holds up the others once its pipe (64 KiB) is
+/// full. Drop a stream that you do not read.
 ///
 /// [`Api::port_forward`]: crate::Api::port_forward
 #[must_use = "dropping it closes the connection"]
@@ -77,7 +75,7 @@ impl PortForward {
     }
 }
 
-/// The ports behind a connection, and the work that serves it.
+/// Also returns the work that serves the connection.
 pub(crate) fn forwarded(
     connection: Connection,
     protocol: Protocol,
@@ -97,7 +95,7 @@ pub(crate) fn forwarded(
     (PortForward { streams: near_ends, _keep: keep }, engine.run())
 }
 
-/// The ports, and whether the node has refused each.
+/// Whether the node has refused each port.
 struct Refusals(Vec<(u16, bool)>);
 
 impl Side for Refusals {

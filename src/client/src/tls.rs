@@ -1,12 +1,8 @@
-//! Makes the TLS configuration of a client: the authorities that it trusts and the certificate that it presents.
+//! Makes the TLS configuration of a client: trusted authorities and client certificate.
 //!
-//! Answers "which certificates are used?" It makes no connection. Invariants:
-//! 1. The configured authorities are trusted, or the system's if none are configured; an empty bundle trusts no server.
-//! 2. HTTP/1.1 is the only protocol offered.
-//! 3. With a client certificate, sessions are not resumed: a resumed session would not present a renewed certificate.
-//! 4. The crypto provider is given to this configuration only: none is installed for the process.
-//!
-//! Read next: `tls/verifier.rs`, which judges the server; `config.rs`, which reads the certificates and keys.
+//! Without configured authorities the system's are trusted; an empty bundle trusts no server. With a client
+//! certificate, sessions are not resumed: a resumed session would not present a renewed certificate. No
+//! crypto provider is installed for the process.
 
 mod algorithms;
 mod authorities;
@@ -27,20 +23,18 @@ use self::verifier::Verifier;
 pub(crate) use self::words::{is_about_certificates, of_handshake};
 use super::error::Error;
 
-/// The authorities whose certificates a server may present.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Roots<'a> {
     /// Any certificate is accepted.
     Anybody,
-    /// Those of the operating system.
     System,
-    /// Those in this PEM text.
+    /// PEM.
     Only(&'a [u8]),
-    /// Those in this PEM text and those of the operating system, if it has any.
+    /// PEM, and the system's if it has any.
     SystemAnd(&'a [u8]),
 }
 
-/// Makes a configuration; `certificate` is a chain and its key, both PEM. Blocking with the system's: files.
+/// `certificate` is a chain and its key, both PEM. Blocking if it reads the system's authorities.
 pub(crate) fn client_config(
     roots: Roots<'_>,
     certificate: Option<(&[u8], &[u8])>,

@@ -1,7 +1,5 @@
-//! Inner parts of the client, for fuzz targets, benchmarks and the tests of `actix-informer`.
-//!
-//! Nothing here is promised: it changes without notice in any version. Programs have no use for it.
-//! Read next: `wire.rs`, `list_watch.rs`.
+//! Inner parts of the client, for fuzz targets, benchmarks and the tests of `actix-informer`. Nothing here is
+//! promised.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -63,7 +61,8 @@ pub fn plugin_answer(output: &[u8], api_version: &str) -> Result<String, PluginE
     crate::identity::exec::parse(output, api_version).map(|credentials| format!("{credentials:?}"))
 }
 
-/// The proxy that an environment with these variables asks for on the way to this endpoint, without user and password.
+/// The proxy that an environment with these variables asks for on the way to this endpoint, without user and
+/// password.
 ///
 /// # Errors
 /// When the endpoint or the proxy cannot be used.
@@ -71,7 +70,8 @@ pub fn proxy_of_environment(variables: &[(&str, &str)], endpoint: &str) -> Resul
     crate::proxy::environment::proxy_of(variables, endpoint)
 }
 
-/// Each call of what it gives makes one source, on the thread where it will be used, inside a `LocalSet`.
+/// Each call of the result makes one source. It must happen on the thread that will use the source, inside a
+/// `LocalSet`.
 ///
 /// # Errors
 /// As [`ResourceSource::source`].

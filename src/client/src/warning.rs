@@ -1,16 +1,11 @@
-//! The warnings of a server, and which warnings have been told of late.
+//! The `Warning` headers of answers (RFC 7234, section 5.5, as Kubernetes uses it), and which repeated causes
+//! in the client were told lately.
 //!
-//! Answers "is there a warning, and is it told, or was it just told?" of the `Warning` headers of answers (RFC 7234, section
-//! 5.5, as Kubernetes uses it), and of what happens in the client again and again: files that cannot be read, certificates
-//! that are left out. Invariants:
-//! 1. Only warnings with the code 299 are given: others are of proxies and say nothing of the request.
-//! 2. What cannot be read ends the header: warnings before it are given.
-//! 3. A text is at most 1,024 characters long and holds no control characters.
-//! 4. Warnings change nothing of the answer, and a handler that panics ends no request.
-//! 5. At most 1,000 texts are remembered as known; then all are forgotten, and each may be given once again.
-//! 6. A cause in the client is told at most once in ten minutes. At most 100 causes are remembered; then all are forgotten.
-//!
-//! Read next: `layers.rs`, which asks for each answer; `identity.rs`, which tells causes.
+//! 1. Only warnings with the code 299 are reported: others come from proxies.
+//! 2. What cannot be read ends the header; the warnings before it are reported.
+//! 3. A text has at most 1,024 characters and no control characters.
+//! 4. A cause is told at most once in ten minutes. When the memory of texts or causes is full, all are
+//!    forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,8 +19,7 @@ use tokio::time::Instant;
 
 const MISCELLANEOUS_PERSISTENT: &str = "299";
 const MAX_CHARS: usize = 1024;
-/// So many texts are remembered. They are made by servers: without a bound, one that puts the time in them would fill
-/// the memory.
+/// Without a bound, a server that puts the time in its texts would fill the memory.
 const REMEMBERED: usize = 1000;
 
 /// A warning that a server has sent with an answer.
@@ -38,20 +32,17 @@ pub struct Warning {
     pub path: String,
 }
 
-/// A function that takes warnings.
 pub(crate) type WarningHandler = Arc<dyn Fn(&Warning) + Send + Sync>;
 
-/// What becomes of warnings.
 #[derive(Clone)]
 pub(crate) enum OnWarning {
-    /// Each text is logged once.
+    /// Logs each text once.
     LogNew,
     Call(WarningHandler),
-    /// Each text once.
+    /// Once for each text.
     CallNew(WarningHandler),
 }
 
-/// What a client does with warnings.
 pub(crate) struct Warnings {
     on_warning: OnWarning,
     known: Mutex<BTreeSet<String>>,
@@ -62,10 +53,9 @@ impl Warnings {
         Self { on_warning, known: Mutex::default() }
     }
 
-    /// Reports the warnings in the headers of an answer to a request at this path.
     pub(crate) fn report(&self, path: &str, headers: &HeaderMap) {
         for header in headers.get_all(header::WARNING) {
-            // One header may hold many warnings: one that is not ASCII does not take the others with it.
+            // A warning that is not ASCII must not lose the others of its header.
             for text in texts(&String::from_utf8_lossy(header.as_bytes())) {
                 self.report_one(Warning { text, path: path.to_owned() });
             }
@@ -109,7 +99,7 @@ impl fmt::Debug for OnWarning {
     }
 }
 
-/// The texts of the warnings with code 299 in one header: `299 - "text"`, several separated by commas.
+/// A header is `299 - "text"`, or several of these with commas.
 fn texts(header: &str) -> Vec<String> {
     let (mut found, mut rest) = (Vec::new(), header.trim_start());
     while let Some((warning, after)) = one(rest) {
@@ -119,7 +109,7 @@ fn texts(header: &str) -> Vec<String> {
     found
 }
 
-/// The first warning of this text, if its code is 299, and what follows it.
+/// The text is `None` for another code than 299. Also returns the rest.
 fn one(text: &str) -> Option<(Option<String>, &str)> {
     let (code, rest) = text.split_once(' ')?;
     let (_agent, rest) = rest.split_once(' ')?;
@@ -131,7 +121,7 @@ fn one(text: &str) -> Option<(Option<String>, &str)> {
     Some(((code == MISCELLANEOUS_PERSISTENT).then(|| shortened(&words, MAX_CHARS)), rest))
 }
 
-/// The text in quotes at the beginning, without backslashes, and what follows it.
+/// Also returns the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut characters = text.strip_prefix('"')?.char_indices();
     let mut words = String::new();
@@ -148,15 +138,13 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 
 /// How long a cause counts as told.
 const WHILE: Duration = Duration::from_secs(600);
-/// So many causes are remembered.
 const REMEMBERED_CAUSES: usize = 100;
 
-/// The causes that were told, and when.
 #[derive(Debug, Default)]
 pub(crate) struct OnceInAWhile(Mutex<BTreeMap<String, Instant>>);
 
 impl OnceInAWhile {
-    /// Whether this cause is to be told now. Then it counts as told.
+    /// If true, the cause counts as told.
     pub(crate) fn is_new(&self, cause: &str) -> bool {
         let now = Instant::now();
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);

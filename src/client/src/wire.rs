@@ -1,20 +1,16 @@
-//! How a server writes objects: one kind of wire for each Content-Type, and which one is asked for.
+//! How a server writes objects: one [`WireKind`] for each Content-Type. Without decoding it finds the objects
+//! of a body, which objects they are, and what happened to them.
 //!
-//! Answers "which form of content is asked for and comes, which bytes of it are one object, which object is it, and what
-//! happened to it?" without decoding its body, by a match on [`WireKind`]. It knows neither connections nor what is kept of
-//! an object. Invariants:
-//! 1. All that knows JSON is in `json/`. What stands beside it (frames, scans, paths) is the same for every kind.
+//! 1. All that knows JSON is in `json/`. Frames, scans and paths are the same for every kind.
 //! 2. No function panics, whatever the bytes are, and what is kept of them is bounded.
 //! 3. Nothing is allocated for a name, a uid or a version without escapes.
-//! 4. The Content-Type of an answer decides how it is read; an answer without one is what was asked for, as in client-go.
-//! 5. An answer of another kind is an error that names both sides: what was asked for and what came.
-//! 6. Metadata is answered with `PartialObjectMetadata`. A server that sends whole objects instead is refused: they would
-//!    cost what was to be spared. A Table is never an answer.
+//! 4. The Content-Type of an answer decides how it is read. Without one the answer is what was requested, as
+//!    in client-go.
+//! 5. Where metadata was requested, whole objects are refused, because of their cost. A Table is always
+//!    refused.
 //!
-//! There is one kind. The second will be protobuf, which Kubernetes' own kinds have and custom resources have not: its
-//! place is `protobuf/`, beside `json/`, and each match below. CBOR is none: it is alpha, and it writes texts as byte
-//! strings, which k8s-openapi's types cannot read. Read next: `json.rs`; `scope.rs`, `list_watch.rs`, `api/exchange.rs`,
-//! who ask.
+//! Custom resources have no protobuf. CBOR is alpha, and writes texts as byte strings, which k8s-openapi's
+//! types cannot read.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -50,7 +46,6 @@ pub enum RequestedContent {
     Metadata,
 }
 
-/// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     List,
@@ -59,42 +54,40 @@ pub(crate) enum Form {
 }
 
 impl WireKind {
-    /// The kind of a Content-Type. Parameters (`charset=utf-8`, `stream=watch`) change nothing: JSON is UTF-8, and what
-    /// is a stream is known from the request.
+    /// Ignores parameters (`charset=utf-8`, `stream=watch`): JSON is UTF-8, and the request tells what is a
+    /// stream.
     pub(crate) fn of(content_type: &str) -> Option<Self> {
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
         media_type.eq_ignore_ascii_case(json::MEDIA_TYPE).then_some(Self::Json)
     }
 
-    /// The Accept header that asks for this kind.
     pub(crate) fn accept(self, content: RequestedContent, form: Form) -> &'static str {
         match self {
             Self::Json => json::accept(content, form),
         }
     }
 
-    /// Splits the body of a list into its items. Of one item at most `limit` bytes are kept.
+    /// Keeps at most `limit` bytes of one item.
     pub(crate) fn list(self, limit: usize) -> Splitter {
         match self {
             Self::Json => Splitter::list(limit),
         }
     }
 
-    /// Splits the body of a watch into its events. Of one event at most `limit` bytes are kept.
+    /// Keeps at most `limit` bytes of one event.
     pub(crate) fn watch(self, limit: usize) -> Splitter {
         match self {
             Self::Json => Splitter::watch(limit),
         }
     }
 
-    /// Which object these bytes are, or begin with: bytes that are cut off give what comes before the cut.
+    /// If the bytes are cut off: what stands before the cut.
     pub(crate) fn identify(self, object: &[u8]) -> MetaScan<'_> {
         match self {
             Self::Json => json::identify(object),
         }
     }
 
-    /// The labels of a scanned object.
     pub(crate) fn labels<'a>(
         self,
         found: &MetaScan<'a>,
@@ -104,14 +97,12 @@ impl WireKind {
         }
     }
 
-    /// The owners of a scanned object.
     pub(crate) fn owners<'a>(self, found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>> + use<'a> {
         match self {
             Self::Json => json::owners(found),
         }
     }
 
-    /// The values at a path in an object.
     pub(crate) fn scan(self, object: &[u8], path: &FieldPath) -> Vec<String> {
         let mut values = Vec::new();
         match self {
@@ -120,21 +111,20 @@ impl WireKind {
         values
     }
 
-    /// What an event says, and its object, at first sight: see [`Event::is_certain`].
+    /// Not parsed: see [`Event::is_certain`].
     pub(crate) fn event(self, frame: &[u8]) -> Result<Event<'_>, JsonError> {
         match self {
             Self::Json => json::event(frame),
         }
     }
 
-    /// What an event says, and its object, by a parser.
     pub(crate) fn parsed_event(self, frame: &[u8]) -> Result<Event<'_>, JsonError> {
         match self {
             Self::Json => json::parsed_event(frame),
         }
     }
 
-    /// The same of an event of which only the first bytes are there; its object is cut off.
+    /// If only the first bytes of an event are there.
     pub(crate) fn event_head(self, head: &[u8]) -> Option<Event<'_>> {
         match self {
             Self::Json => json::event_head(head),
@@ -148,15 +138,15 @@ impl WireKind {
         }
     }
 
-    /// Whether these bytes are one document by their syntax. Strings that are not UTF-8, numbers of any size and any
-    /// depth are accepted here; a decoder may still refuse them.
+    /// By syntax alone: strings that are not UTF-8, numbers of any size and any depth are accepted. A decoder
+    /// may still refuse them.
     pub(crate) fn is_document(self, bytes: &[u8]) -> bool {
         match self {
             Self::Json => json::is_document(bytes),
         }
     }
 
-    /// Appends the object without these fields to `out`.
+    /// Appends the rest of the object to `out`.
     pub(crate) fn cut(self, object: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut Vec<u8>) -> Cut {
         match self {
             Self::Json => json::cut(object, fields, left_out, out),
@@ -164,19 +154,15 @@ impl WireKind {
     }
 }
 
-/// At most this many characters of a Content-Type are shown in an error.
 const MAX_TYPE_CHARS: usize = 100;
-/// The group and version of `PartialObjectMetadata`.
 const META: &str = "meta.k8s.io/v1";
 
-/// What a request asks for. It travels with the request, so that the answer is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) content: RequestedContent,
     pub(crate) form: Form,
 }
 
-/// An answer of another kind than was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unexpected {
     pub(crate) asked: &'static str,
@@ -190,14 +176,12 @@ impl fmt::Display for Unexpected {
 }
 
 impl Asked {
-    /// A single object of whatever kind, as it is.
     pub(crate) const OBJECT: Self = Self { content: RequestedContent::Objects, form: Form::Object };
 
     pub(crate) fn accept(self) -> &'static str {
         WireKind::Json.accept(self.content, self.form)
     }
 
-    /// How the body of a success with these headers is written.
     pub(crate) fn wire(self, headers: &HeaderMap) -> Result<WireKind, Unexpected> {
         let Some(received) = headers.get(header::CONTENT_TYPE).filter(|value| !value.is_empty()) else {
             return Ok(WireKind::Json);
@@ -207,7 +191,6 @@ impl Asked {
             .ok_or_else(|| Unexpected { asked: self.accept(), received: shortened(text, MAX_TYPE_CHARS) })
     }
 
-    /// Compares the kind that an answer names for itself with what was asked for.
     pub(crate) fn check_kind(self, api_version: Option<&str>, kind: Option<&str>) -> Result<(), Unexpected> {
         let (version, named) = (api_version.unwrap_or_default(), kind.unwrap_or("an object without a kind"));
         let is_expected = match (self.content, self.form) {
@@ -222,7 +205,7 @@ impl Asked {
     }
 }
 
-/// Whether the body of a refusal may be quoted, and may be a `Status`: JSON, text, or of a type that nobody names.
+/// Whether a refusal's body may be quoted, and may be a `Status`: JSON, text, or without a type.
 pub(crate) fn is_readable(headers: &HeaderMap) -> bool {
     let Some(received) = headers.get(header::CONTENT_TYPE).filter(|value| !value.is_empty()) else {
         return true;

@@ -1,15 +1,14 @@
-//! Sends requests for callers that have no `LocalSet`.
+//! Sends requests for callers in any async runtime. Informers do not use it.
 //!
-//! Answers "how does `Client::send` work in any async runtime?" Each client has one thread, on which its requests run
-//! concurrently; one that is carried by a `Runtime`, as each client in process is, has none: a simulation has no thread
-//! besides its own, and waits follow its clock. Informers do not use it. Invariants:
-//! 1. The first request starts the thread; the thread ends when the last clone of the client is dropped.
-//! 2. When a caller stops waiting, its request is cancelled; when it drops a streamed answer, that one is. What still
-//!    runs at the end of the thread or the `Runtime` is dropped, and its caller gets an error.
-//! 3. A streamed answer has the bound of `body.rs`, and ends cleanly only where its body did.
+//! The requests of a client run concurrently on its thread, or on the `Runtime` that carries it: a simulation
+//! has no other thread, and waits follow its clock.
 //!
-//! The queue to the thread has no bound of its own: it holds at most one entry for each caller that waits. Read next:
-//! `client.rs`.
+//! 1. The first request starts the thread. It ends with the last clone of the client and the last streamed
+//!    body.
+//! 2. A caller that stops waiting cancels its request. What still runs when the thread or the `Runtime` ends
+//!    is dropped, and its caller gets an error.
+//!
+//! The queue needs no bound: it holds at most one entry for each caller that waits.
 
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -35,14 +34,13 @@ use super::error::{Error, Refused, StreamError, TransportError, status};
 use super::request::{RequestKind, SentCredentials, audit_id};
 use super::transport::{Body, Connection, Transport};
 
-/// The largest answer to a single request, in bytes.
+/// Of an answer to a single request, in bytes.
 const ANSWER_LIMIT: usize = 64 << 20;
-/// The largest refusal of a streamed or upgraded request that is read, in bytes.
+/// Of the refusal of a streamed or upgraded request, in bytes.
 const REFUSAL_LIMIT: usize = 1 << 20;
 
 type Answer<T> = Result<Response<T>, Error>;
 
-/// What the thread does for a caller: it makes a future there, and polls it.
 type Job = Box<dyn FnOnce() -> LocalBoxFuture<'static, ()> + Send>;
 
 /// The body of an answer as it arrives, in any async runtime. A body that is cut off ends with an error.
@@ -52,7 +50,7 @@ type Job = Box<dyn FnOnce() -> LocalBoxFuture<'static, ()> + Send>;
 #[must_use = "a body that is dropped ends its request"]
 pub struct BodyStream {
     chunks: BodyReceiver,
-    /// The thread that reads it lives as long as it does.
+    /// Keeps the thread that reads the body.
     _worker: Arc<Worker>,
 }
 
@@ -64,14 +62,13 @@ impl Stream for BodyStream {
     }
 }
 
-/// The thread that sends requests, and the queue to it.
 #[derive(Debug)]
 pub(crate) struct Worker {
     backend: Arc<Backend>,
     thread: Arc<Thread>,
 }
 
-/// The thread and its queue. Its connections are those of the backend for which it was started.
+/// Its connections are those of the backend for which it was started.
 #[derive(Debug)]
 struct Thread {
     backend: Arc<Backend>,
@@ -84,7 +81,7 @@ impl Worker {
         Self { backend, thread: Arc::new(thread) }
     }
 
-    /// Sends on a thread of `runtime`, in simulation on the only one there is. Sends nothing after its end.
+    /// Sends on a thread of `runtime`, and nothing after its end.
     pub(crate) fn on(runtime: &Runtime, backend: Arc<Backend>) -> Self {
         let (jobs, queue) = mpsc::unbounded_channel();
         let served = Arc::clone(&backend);
@@ -93,12 +90,10 @@ impl Worker {
         Self { backend, thread: Arc::new(thread) }
     }
 
-    /// Sends by another backend on the same thread.
     pub(crate) fn by(&self, backend: Arc<Backend>) -> Self {
         Self { backend, thread: Arc::clone(&self.thread) }
     }
 
-    /// Sends a request and waits for the whole answer.
     pub(crate) async fn send(&self, mut request: Request<Bytes>) -> Answer<Bytes> {
         self.backend.begin(&mut request)?;
         self.run(|transport, mut done| async move {
@@ -110,7 +105,6 @@ impl Worker {
         .await?
     }
 
-    /// Sends a request whose answer lasts, and waits for its head.
     pub(crate) async fn stream(
         self: &Arc<Self>,
         mut request: Request<Bytes>,
@@ -134,8 +128,7 @@ impl Worker {
         Ok(opened.await??.map(|chunks| BodyStream { chunks, _worker: Arc::clone(self) }))
     }
 
-    /// Sends a request that asks for another protocol. `serve` makes of the connection what the caller gets, and the work
-    /// that serves it on the thread.
+    /// `serve` returns what the caller gets, and the work that serves the connection on the thread.
     pub(crate) async fn upgrade<T: Send + 'static, F: Future<Output = ()> + 'static>(
         &self,
         mut request: Request<Bytes>,
@@ -152,7 +145,7 @@ impl Worker {
                 Some(Err(error)) => drop(done.send(Err(error))),
                 Some(Ok((made, work))) => match done.send(Ok(made)) {
                     Ok(()) => work.await,
-                    // Nobody wants it: dropping the work closes its connection.
+                    // The caller is gone: dropping the work closes its connection.
                     Err(_unwanted) => {}
                 },
             }
@@ -160,7 +153,7 @@ impl Worker {
         .await?
     }
 
-    /// An answer was not that of its request: the connections of single requests close.
+    /// Closes the connections of single requests.
     pub(crate) async fn distrust(&self) -> Result<(), Error> {
         self.run(|transport, done| async move {
             transport.distrust();
@@ -169,7 +162,6 @@ impl Worker {
         .await
     }
 
-    /// Waits, also where the caller's runtime has no timer.
     pub(crate) async fn sleep(&self, time: Duration) -> Result<(), Error> {
         self.run(move |_, mut done| async move {
             if unless_unwanted(&mut done, tokio::time::sleep(time)).await.is_some() {
@@ -179,7 +171,6 @@ impl Worker {
         .await
     }
 
-    /// Runs what blocks where blocking is allowed.
     #[cfg(feature = "disk-cache")]
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
@@ -193,7 +184,6 @@ impl Worker {
         .await
     }
 
-    /// Runs what `work` makes on the thread, and waits for what it sends.
     async fn run<T: Send + 'static, F: Future<Output = ()> + 'static>(
         &self,
         work: impl FnOnce(Rc<dyn Transport>, oneshot::Sender<T>) -> F + Send + 'static,
@@ -208,7 +198,7 @@ impl Worker {
     }
 }
 
-/// What `work` gives, unless the caller stops waiting for it first.
+/// `None` if the caller stops waiting first.
 async fn unless_unwanted<T, W>(done: &mut oneshot::Sender<T>, work: impl Future<Output = W>) -> Option<W> {
     tokio::select! {
         biased;
@@ -217,7 +207,7 @@ async fn unless_unwanted<T, W>(done: &mut oneshot::Sender<T>, work: impl Future<
     }
 }
 
-/// Starts the thread; `None` if the system cannot start one.
+/// `None` if the system cannot start a thread.
 fn start(backend: Arc<Backend>) -> Option<mpsc::UnboundedSender<Job>> {
     let runtime = Builder::new_current_thread().enable_all().build().ok()?;
     let (jobs, queue) = mpsc::unbounded_channel();
@@ -231,15 +221,14 @@ fn start(backend: Arc<Backend>) -> Option<mpsc::UnboundedSender<Job>> {
     Some(jobs)
 }
 
-/// Keeps a timer that ends sooner than that of any request. Where a timer is the next to end, tokio wakes its thread for
-/// it, by a system call and a turn for nothing: without this one, the deadline of each request that is alone would be.
+/// Tokio wakes its thread by a system call for each new timer that ends before all others. This timer ends
+/// before the deadline of any request, so no deadline is such a timer.
 async fn keep_a_timer() {
     loop {
         tokio::time::sleep(HEAD_DEADLINE / 2).await;
     }
 }
 
-/// Runs the jobs, all at once, until the last clone of the client is dropped; what still runs then is dropped, too.
 async fn serve(backend: Arc<Backend>, mut queue: mpsc::UnboundedReceiver<Job>) {
     let (_connections, mut running) = (backend.transport(), JoinSet::new());
     loop {
@@ -249,7 +238,7 @@ async fn serve(backend: Arc<Backend>, mut queue: mpsc::UnboundedReceiver<Job>) {
                 Some(job) => drop(running.spawn_local(job())),
                 None => return,
             },
-            // One that panicked has dropped what its caller waits for.
+            // A job that panicked has dropped its caller's sender.
             Some(_ended) = running.join_next() => {}
         }
     }

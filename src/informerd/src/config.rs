@@ -1,12 +1,5 @@
-//! The configuration of informerd, as one typed value read from TOML.
-//!
-//! Answers "what can be configured, and what are the defaults?". The cluster to read is not configured here but in
-//! `target.rs`. It starts nothing. Invariants:
-//! 1. Each key's default is defined once, in `config/rules.rs`; a test checks that `config/informerd.toml` shows the same
-//!    defaults.
-//! 2. Unknown keys and values that are not allowed are errors; the error names the key, the line and what is allowed.
-//!
-//! Read next: `config/rules.rs`, all keys; `config/reader.rs`, which reads the values.
+//! The configuration of informerd, as one typed value read from TOML. Each key's default is defined once, in
+//! `config/rules.rs`; a test checks that `config/informerd.toml` shows it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -86,7 +79,8 @@ pub enum Colour {
 pub struct ProbesConfig {
     /// The address on which they listen; `None` if they are disabled.
     pub listen: Option<SocketAddr>,
-    /// How long a kind may have failed, after its first list, until the service counts as not ready; `None`: for ever.
+    /// How long a kind may have failed, after its first list, until the service counts as not ready; `None`:
+    /// for ever.
     pub unready_when_stale_for: Option<Duration>,
 }
 
@@ -114,7 +108,7 @@ pub struct InformerConfig {
     pub fields: String,
     /// The interval at which every object is delivered again, if at all.
     pub resync: Option<Duration>,
-    /// How soon a missing kind or refused credentials are asked for again.
+    /// How soon a missing kind or refused credentials are tried again.
     pub early: EarlyRetries,
     /// What is kept of each object.
     pub representation: Kept,
@@ -124,7 +118,7 @@ pub struct InformerConfig {
     pub policy: Policy,
 }
 
-/// How soon a kind that is missing (404) or refuses us (401, 403) is asked for again at first.
+/// How soon a kind that is missing (404) or refuses us (401, 403) is requested again at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EarlyRetries {
@@ -210,8 +204,8 @@ impl Default for Config {
 }
 
 impl InformerConfig {
-    /// What is kept of each object: if the file leaves it open, typed for Pod, metadata for Secret, so that its values are
-    /// never sent, and dynamic for other kinds.
+    /// What is kept of each object: if the file leaves it open, typed for Pod, metadata for Secret, so that
+    /// its values are never sent, and dynamic for other kinds.
     pub fn kept(&self) -> Kept {
         match self.representation {
             Kept::Auto if self.kind.has_type() => Kept::Typed,

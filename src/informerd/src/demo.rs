@@ -1,12 +1,5 @@
-//! The demo: an in-memory API server and a workload that changes its pods.
-//!
-//! Answers "what can be watched without a cluster?". The workload changes the server's store directly, as controllers
-//! and kubelets of a cluster do through the API; a client sees no difference. Invariants:
-//! 1. Only the server that was started here is written to.
-//! 2. The same seed gives the same sequence of changes.
-//! 3. Dropping it ends the workload and the server.
-//!
-//! Bounds: one change per tick, at most 1,000 ticks per second. Read next: `demo/population.rs`, the changes of pods.
+//! The demo: an in-memory API server and a workload that changes its pods. Only this server is written to.
+//! The same seed gives the same sequence of changes. The drop ends both.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +15,6 @@ use population::{Change, Population};
 
 mod population;
 
-/// The server and its workload.
 #[derive(Debug)]
 pub(super) struct Demo {
     server: Arc<ApiServer>,
@@ -31,7 +23,7 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    /// Starts the server with its pods, then the changes. Must be called inside a tokio runtime.
+    /// Must be called inside a tokio runtime.
     pub(super) fn start(config: &DemoConfig) -> Result<Self, Error> {
         let failed = |error| Error::Embedded(Box::new(error));
         let server = ApiServer::builder().seed(config.seed).start_blocking().map_err(failed)?;
@@ -82,7 +74,7 @@ async fn change_pods(server: Arc<ApiServer>, mut population: Population, period:
         ticks.tick().await;
         let change = population.next();
         if let Err(error) = apply(&server, change) {
-            // Another client has changed the pod, for example kubectl.
+            // Another client, such as kubectl, has changed the pod.
             tracing::debug!(target: "actix_informer::informerd", %error, "the server refused a change of the demo; the next change follows");
         }
     }
@@ -111,30 +103,24 @@ fn namespace_and_name(object: &serde_json::Value) -> (String, String) {
     (text("/metadata/namespace"), text("/metadata/name"))
 }
 
-// The fixtures of the demo: namespaces, nodes, applications and their images.
-//
-// What a plausible small cluster runs; `population.rs` changes it.
+// Fixtures.
 
-/// The namespaces of the demo.
 const NAMESPACES: [&str; 4] = ["shop", "payments", "batch", "monitoring"];
 
-/// The nodes that pods are scheduled to.
 const NODES: [&str; 6] = ["node-a1", "node-a2", "node-b1", "node-b2", "node-c1", "node-c2"];
 
-/// The values of the label `track`.
 const TRACKS: [&str; 3] = ["stable", "canary", "beta"];
 
-/// One application: its pods look alike.
 #[derive(Debug, Clone, Copy)]
 struct App {
     namespace: &'static str,
     name: &'static str,
     image: &'static str,
-    /// The tags that are rolled out in turn.
+    /// Rolled out in turn.
     tags: [&'static str; 2],
-    /// Whether its pods end by themselves, like those of a Job.
+    /// Its pods end by themselves, like those of a Job.
     job: bool,
-    /// Whether its pods have a second container, a proxy.
+    /// Its pods have a second container, a proxy.
     sidecar: bool,
 }
 
@@ -148,7 +134,7 @@ const SERVICE: App = App {
 };
 const JOB: App = App { namespace: "batch", tags: ["1.0", "1.1"], job: true, ..SERVICE };
 
-/// All applications; each gets an equal share of the pods.
+/// Each gets an equal share of the pods.
 const APPS: [App; 10] = [
     App { sidecar: true, ..SERVICE },
     App { name: "cart", image: "registry.example/shop/cart", ..SERVICE },

@@ -1,12 +1,7 @@
 //! Describes an object, and what changed in it, for people.
 //!
-//! Answers "what does a person want to know about this change?" in a few short phrases. It compares two given states.
-//! Invariants:
-//! 1. Two different states give at least one phrase.
-//! 2. If values are hidden, and for annotations that copy the whole object, only the names of keys are given.
-//! 3. The phrases are not escaped: `lines/text.rs` escapes them when it makes the line.
-//!
-//! Read next: `describe/pod.rs` for pods; `describe/dynamic.rs` for any kind.
+//! Two different states give at least one phrase. If values are hidden, only the names of keys are given.
+//! `lines/text.rs` escapes the phrases, not this code.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -22,13 +17,11 @@ mod pod;
 
 pub(super) use pod::ShownPod;
 
-/// At most this many characters of a value are shown: annotations can be whole documents.
+/// In characters: annotations can be whole documents.
 const MAX_VALUE_CHARS: usize = 60;
-/// The annotation in which `kubectl apply` keeps a copy of the object, also of a Secret. Other tools use the same name
-/// with another prefix.
+/// `kubectl apply` keeps a copy of the object in it, also of a Secret. Other tools use another prefix.
 const LAST_APPLIED: &str = "last-applied-configuration";
 
-/// Whether values of an object are shown, or only the names of the changed keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
     Shown,
@@ -36,15 +29,14 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Those of a watched kind: hidden if they are secret.
+    /// Hidden if they are secret.
     pub(super) fn of(config: &InformerConfig) -> Self {
         if config.kind.holds_secrets() { Self::Hidden } else { Self::Shown }
     }
 }
 
-/// What lines need to know of a kind that only the server knows: its name, and whether values of it are shown. They are
-/// hidden until the kind is known, and from then on if it has ever turned out to hold secrets: a name may mean another
-/// kind after a while. The name is that of the first kind that was found.
+/// Of a kind that only the server knows. Values are hidden until the kind is known, and for ever if it has
+/// once held secrets: a name may mean another kind later.
 #[derive(Debug, Default)]
 pub(super) struct LateKind {
     values: AtomicU8,
@@ -59,11 +51,11 @@ impl LateKind {
     pub(super) fn found(&self, name: String, values: Values) {
         let found = if values == Values::Shown { Self::SHOWN } else { Self::HIDDEN };
         self.values.fetch_max(found, Ordering::Relaxed);
-        // Later ones are not taken: the lines of a run name one kind.
+        // The first name stays: the lines of a run name one kind.
         let _known = self.name.set(name);
     }
 
-    /// The name of the kind; `asked`, the word of the configuration, until it is known.
+    /// `asked`, the word of the configuration, until it is known.
     pub(super) fn name<'a>(&'a self, asked: &'a str) -> &'a str {
         self.name.get().map_or(asked, String::as_str)
     }
@@ -73,16 +65,15 @@ impl LateKind {
     }
 }
 
-/// Describes an object and its changes.
 pub(super) trait Describe {
-    /// Its current state in one phrase; may be empty.
+    /// One phrase; may be empty.
     fn outline(&self) -> String;
 
-    /// The differences from `old`, one phrase each.
+    /// One phrase for each difference from `old`.
     fn changes(&self, old: &Self, values: Values) -> Vec<String>;
 }
 
-/// The differences in the metadata, without versions, generations and managers, which change with every other change.
+/// Without versions, generations and managers, which change with every other change.
 pub(super) fn metadata_changes(old: &ObjectMeta, new: &ObjectMeta, values: Values) -> Vec<String> {
     let mut changes = map_changes("label", (old.labels.as_ref(), new.labels.as_ref()), Values::Shown);
     changes.extend(map_changes("annotation", (old.annotations.as_ref(), new.annotations.as_ref()), values));
@@ -120,7 +111,6 @@ fn short(text: &str) -> String {
     shortened(text, MAX_VALUE_CHARS)
 }
 
-/// `old -> new`, with `none` for a missing value.
 pub(super) fn arrow(what: &str, old: Option<&str>, new: Option<&str>) -> Option<String> {
     let text = |value: Option<&str>| value.map_or_else(|| "none".to_owned(), short);
     (old != new).then(|| format!("{what} {} -> {}", text(old), text(new)))

@@ -1,16 +1,9 @@
 //! Finds out what the configured kinds are, by the server's discovery.
 //!
-//! Answers "which resource does this name mean on this server?" at the start, and for a kind that the server does not
-//! serve yet, whenever its informer tries again. Invariants:
-//! 1. The start asks the server once for all kinds, and waits at most [`LIMIT`]. If it does not answer, the built-in table
-//!    serves, and stderr says so. The name of a category, such as `all`, is refused with the kinds it stands for.
-//! 2. A kind that nobody knows is followed as soon as the server serves it: until then its informer is `Gone`, with the
-//!    reason. If it is gone later, its name is looked up again: it may be served in another version.
-//! 3. A kind that turns out to hold secrets is followed like any other that does.
-//! 4. No resource is followed twice: of two names of one resource the second is refused at the start, or, where the server
-//!    could not be asked, its informer is `Gone`.
-//!
-//! Read next: `follow.rs`, which starts the informers.
+//! 1. The start asks the server once, for at most [`LIMIT`]; without an answer the built-in table serves.
+//! 2. A kind that nobody knows is followed as soon as the server serves it: until then its informer is
+//!    `Gone`. A kind that is gone later is looked up again: it may be served in another version.
+//! 3. No resource is followed twice: the second name is refused at the start, or its informer is `Gone`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,10 +24,9 @@ use informer_client::inner::{FindResource, Found, FoundResource, failure};
 use actix_informer::client::discovery::ServerResources;
 use actix_informer::client::{Client, DiscoveryError, ResourceSource};
 
-/// How long the start waits for the server.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The informers with their kinds as the server knows them, and what is to be said about that.
+/// Also returns notes for the user.
 pub(super) async fn discover(
     client: &Client,
     configured: &[InformerConfig],
@@ -85,14 +77,13 @@ fn without_discovery(why: &str) -> String {
     format!("the kinds are taken from the built-in table, because the server could not be asked: {why}")
 }
 
-/// What an informer follows whose kind only the server knows.
 pub(super) fn awaited(
     client: &Client,
     (informers, at): (&[InformerConfig], usize),
     late: &Arc<LateKind>,
 ) -> ResourceSource<DynamicObject, KeepAs> {
     let config = &informers[at];
-    // Of two that only the server knows, the first follows what both mean.
+    // Of two unknown names with one meaning, the first follows it.
     let comes_before = |(other, informer): &(usize, &InformerConfig)| {
         *other < at || (*other > at && informer.kind.resource().is_some())
     };
@@ -113,15 +104,14 @@ pub(super) fn awaited(
     unknown.followed_as(Arc::new(finder), Arc::new(represent))
 }
 
-/// Looks up a kind that the server may serve later.
 #[derive(Clone)]
 struct Awaited {
     by_name: Arc<dyn FindResource>,
     client: Client,
     config: InformerConfig,
-    /// The kinds that come before it, should it turn out to be one of them.
+    /// It must not be one of these.
     before: Arc<[WatchedKind]>,
-    /// The other kinds: one of the same name needs its group.
+    /// With one of the same name it needs its group.
     others: Arc<[WatchedKind]>,
     late: Arc<LateKind>,
 }
@@ -159,7 +149,6 @@ impl FindResource for Awaited {
     }
 }
 
-/// Whether a watched kind is that resource.
 fn is_meant(kind: &WatchedKind, resource: &WatchedKind, server: &ServerResources) -> bool {
     let asked = kind.asked().filter(|_| kind.resource().is_none());
     match asked.map(|asked| server.find(asked)) {
@@ -170,7 +159,7 @@ fn is_meant(kind: &WatchedKind, resource: &WatchedKind, server: &ServerResources
     }
 }
 
-/// Whether a watched kind has this name, or will have it: one that only the server knows is called as the server says.
+/// Also if the server calls it so.
 fn has_name(kind: &WatchedKind, name: &str, server: &ServerResources) -> bool {
     let asked = kind.asked().filter(|_| kind.resource().is_none());
     let found = asked.and_then(|asked| server.find(asked).ok());

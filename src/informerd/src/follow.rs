@@ -1,13 +1,7 @@
 //! Runs one watched kind: its informer and the subscription that prints its changes.
 //!
-//! Answers "what is printed about this kind, what is its status, and how does it end?" Objects of every kind are kept in
-//! one type, see `kept.rs`. The trait exists for the tests of the probes. Invariants:
-//! 1. Each notification becomes one line, which is given to the output before the next notification is taken. While the
-//!    output has no room the subscription waits and coalesces; the informer goes on.
-//! 2. The counts are those of the lines that were given to the output.
-//! 3. When `shutdown` has returned a clean report, every line of this kind was given to the output.
-//!
-//! Read next: `lines.rs`, the content of a line; `output.rs`, which writes it.
+//! The output takes the line of a notification before the next one is handled: without room the subscription
+//! waits and coalesces. After a clean report of `shutdown` the output has every line.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,45 +25,39 @@ use actix_informer::runtime::Runtime;
 use actix_informer::status::{InformerStatus, SourceStatus};
 use actix_informer::subscription::{Policy, SubscribeOptions, Subscription};
 
-/// The output and the style of its lines.
 #[derive(Debug, Clone)]
 pub(super) struct Printer {
     pub(super) style: Arc<Style>,
     pub(super) output: Output,
 }
 
-/// A watched kind that runs.
+/// For the tests of the probes.
 pub(super) trait WatchedKindHandle: Send + Sync {
-    /// The name of the kind; with its group if another watched kind has the same name. The word of the configuration until
-    /// the server knows the kind.
+    /// With its group if another watched kind has the same name; the configured word until the server knows
+    /// the kind.
     fn name(&self) -> &str;
 
-    /// Its status now.
     fn status(&self) -> KindStatus;
 
-    /// Why its subscription has ended, if it has.
     fn subscription_end(&self) -> Option<EndReason>;
 
-    /// How many notifications were delivered, without those of the initial list.
+    /// Without those of the initial list.
     fn delivered_count(&self) -> u64;
 
-    /// Waits until the status satisfies `enough`.
     fn wait_until(
         &self,
         enough: Box<dyn FnMut(&InformerStatus) -> bool + Send>,
     ) -> BoxFuture<'static, Result<InformerStatus, WaitError>>;
 
-    /// Stops it; returns when every line was given to the output, or at the limit.
+    /// Returns when the output has every line, or at the limit.
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport>;
 
-    /// Prints a line for each cached object; waits while the output has no room.
+    /// Waits while the output has no room.
     fn print_cached<'a>(&'a self, printer: &'a Printer) -> BoxFuture<'a, ()>;
 
-    /// Its part of the summary.
     fn report(&self) -> InformerReport;
 }
 
-/// Starts the informer of one of these kinds and prints its changes.
 pub(super) fn follow(
     (client, runtime): (&Client, &Runtime),
     (informers, at): (&[InformerConfig], usize),
@@ -119,18 +107,18 @@ pub(super) fn follow(
 }
 
 struct RunningKind {
-    /// As the configuration says, or the server has said at the start.
+    /// As the configuration says, or the server at the start.
     name: String,
     late: Arc<LateKind>,
     informer: Informer<KeptBody>,
     subscription: Subscription<KeptBody>,
     counts: Arc<Counts>,
-    /// Why it was not followed when the shutdown began, if it was not: afterwards each source is stopped.
+    /// At the begin of the shutdown: after that each source is stopped.
     was_failing: OnceLock<String>,
 }
 
 impl RunningKind {
-    /// The newest resource version among the sources of the cache.
+    /// The newest of its sources.
     fn version(&self) -> Option<String> {
         let snapshot = self.informer.snapshot();
         snapshot.versions().iter().map(|(_, version)| version).max().map(ToString::to_string)
@@ -214,12 +202,12 @@ impl WatchedKindHandle for RunningKind {
     }
 }
 
-/// Counts of the delivered notifications. The subscription writes them; the reporter and the summary read them.
+/// Delivered notifications.
 #[derive(Debug, Default)]
 struct Counts {
-    /// In the order of the fields of [`EventCounts`].
+    /// As the fields of [`EventCounts`].
     events: [AtomicU64; 3],
-    /// In the order of the fields of [`CauseCounts`].
+    /// As the fields of [`CauseCounts`].
     causes: [AtomicU64; 5],
 }
 

@@ -1,12 +1,6 @@
-//! The body of informerd's caches: what is shown of a pod, any kind as a JSON tree, or only the metadata.
-//!
-//! Answers "what does informerd keep of an object?" with one type for every kind. The informer's actors are generic over
-//! the body and are compiled once for each body: three bodies would be compiled three times; one body costs a pointer for
-//! each object. Invariants:
-//! 1. An informer keeps all its objects in the same way.
-//! 2. The representation inside decides what is requested from the server and what is kept.
-//!
-//! Read next: `follow.rs`, which uses it; `describe.rs`, which describes a body for people.
+//! The body of informerd's caches: what is shown of a pod, any kind as a JSON tree, or only the metadata. It
+//! is one type, because the informer's actors are compiled once for each type of body; that costs a pointer
+//! for each object.
 
 use std::sync::Arc;
 
@@ -21,10 +15,8 @@ use actix_informer::representation::{
     DecodeError, Dynamic, Encoded, MetadataOnly, Prune, Representation, RequestedContent, Typed,
 };
 
-/// The annotation in which `kubectl apply` keeps a copy of the object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The representation of the objects of one kind.
 #[derive(Debug, Clone)]
 pub(super) struct KeepAs {
     form: Form,
@@ -38,7 +30,6 @@ enum Form {
     Metadata(MetadataOnly<DynamicObject>),
 }
 
-/// What is kept of one object.
 #[derive(Debug)]
 pub(super) enum KeptBody {
     Pod(Box<ShownPod>),
@@ -55,19 +46,19 @@ impl KeepAs {
         };
         let prune = match Values::of(config) {
             Values::Shown => Prune::default(),
-            // This annotation repeats the values, so it is not kept.
+            // This annotation repeats the values.
             Values::Hidden => Prune::default().cut(["metadata", "annotations", LAST_APPLIED]),
         };
         Self { form, prune }
     }
 
-    /// Of a kind that is not known yet, until it is.
+    /// For a kind that is not known yet.
     pub(super) fn metadata() -> Self {
         Self { form: Form::Metadata(MetadataOnly::new()), prune: Prune::default() }
     }
 }
 
-/// What an informer of this description follows, in all namespaces.
+/// In all namespaces.
 pub(super) fn described(
     source: ResourceSource<DynamicObject, Dynamic>,
     config: &InformerConfig,
@@ -77,8 +68,8 @@ pub(super) fn described(
     source.settings(|settings| config.early.apply(settings))
 }
 
-/// What an informer of this resource follows: a kind that the server has found by a name is looked up by it again when it is
-/// gone, since it may be served in another version then. One with a Rust type has no other version.
+/// A kind found by name is looked up again when it is gone, since the server may serve another version; a
+/// kind with a Rust type has no other.
 pub(super) fn followed(
     client: &Client,
     config: &InformerConfig,

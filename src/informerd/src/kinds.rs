@@ -1,12 +1,6 @@
-//! The kinds that the configuration names, and the built-in ones, for when the server cannot say what a name means.
-//!
-//! Answers "which resource does this kind name?" The server's discovery knows; a small table serves while it cannot be
-//! asked. Invariants:
-//! 1. A version and a plural in the configuration are the resource: neither discovery nor the table changes them.
-//! 2. A name that neither the table nor the configuration explains is no error: the server is asked, and a kind that it
-//!    does not serve yet is followed when it does.
-//!
-//! Read next: `discovered.rs`, which asks the server.
+//! The configured kinds, and a table of built-in ones for when the server cannot be asked. A version and a
+//! plural in the configuration define the resource. A name that nobody knows is no error: its kind is
+//! followed when the server serves it.
 
 use kube_core::discovery::ApiResource;
 use kube_core::gvk::GroupVersionKind;
@@ -49,20 +43,20 @@ const BUILT_IN: &[(&str, &str, &str, &str, bool)] = &[
 /// A kind that is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedKind {
-    /// As the configuration names it, with its group and its version if it names them: a name for discovery.
+    /// As configured, with group and version if given: a name for discovery.
     asked: String,
-    /// What it is; `None` if only the server knows.
+    /// `None` if only the server knows.
     resource: Option<ApiResource>,
     /// `None` for kinds that are not built in.
     namespaced: Option<bool>,
-    /// Whether the configuration says all that is needed, so that nobody else is asked.
+    /// The configuration says all that is needed.
     is_given: bool,
-    /// Whether the server has said what it is.
+    /// The server has said what it is.
     is_discovered: bool,
 }
 
 impl WatchedKind {
-    /// The kind of this name; an empty text means the value of the server or of the table.
+    /// An empty text means the value of the server or of the table.
     pub(super) fn find(kind: &str, group: &str, version: &str, plural: &str) -> Self {
         let known = BUILT_IN.iter().find(|row| row.2 == kind && (group.is_empty() || row.0 == group));
         let given_or = |given: &str, table: &str| if given.is_empty() { table } else { given }.to_owned();
@@ -83,7 +77,6 @@ impl WatchedKind {
         Self { asked, resource, namespaced: known.map(|row| row.4), is_given, is_discovered: false }
     }
 
-    /// What the server says of it.
     pub(super) fn discovered(&self, resource: &ApiResource, is_namespaced: bool) -> Self {
         let (asked, resource) = (self.asked.clone(), Some(resource.clone()));
         Self { asked, resource, namespaced: Some(is_namespaced), is_given: true, is_discovered: true }
@@ -99,17 +92,17 @@ impl WatchedKind {
         self.resource.as_ref()
     }
 
-    /// The name for discovery; `None` if everything is known.
+    /// `None` if everything is known.
     pub(super) fn asked(&self) -> Option<&str> {
         (!self.is_given).then_some(&*self.asked)
     }
 
-    /// The name by which the server has found it: the server may find another version by it later.
+    /// The name by which the server may later find another version.
     pub(super) fn found_by(&self) -> Option<&str> {
         self.is_discovered.then_some(&*self.asked)
     }
 
-    /// The plural, or the name for discovery.
+    /// Else the name for discovery.
     pub(super) fn plural(&self) -> &str {
         self.resource.as_ref().map_or(&self.asked, |resource| &resource.plural)
     }
@@ -126,12 +119,12 @@ impl WatchedKind {
         self.namespaced == Some(false)
     }
 
-    /// Whether informerd has a type of its own for it: group, version, kind and plural must be those of the type.
+    /// Group, version, kind and plural must be those of the type.
     pub(super) fn has_type(&self) -> bool {
         self.resource == Some(ApiResource::erase::<ShownPod>(&()))
     }
 
-    /// Whether its objects hold secret values: Secrets, in any group.
+    /// Secrets, in any group.
     pub(super) fn holds_secrets(&self) -> bool {
         let kind = self.asked.split('.').next().unwrap_or_default();
         match &self.resource {
@@ -141,7 +134,6 @@ impl WatchedKind {
     }
 }
 
-/// Whether the objects of this resource hold secret values.
 pub(super) fn holds_secrets(resource: &ApiResource) -> bool {
     resource.kind == "Secret" || resource.plural == "secrets"
 }

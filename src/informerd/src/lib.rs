@@ -1,19 +1,16 @@
-//! `informerd` as a library: it runs informers of the configured kinds, prints their changes, and answers probes.
+//! `informerd` as a library: it runs informers of the configured kinds, prints their changes, and answers
+//! probes.
 //!
-//! Answers "what does a supervised, long-running service over informers consist of?". The binary only adds a command
-//! line. Invariants:
 //! 1. It reads a cluster only if one is configured, and writes only to a server that it started itself.
-//! 2. Every notification of its subscriptions is printed, in order for each object, before the summary.
-//! 3. It prints no value of a Secret, and no control sequence for a terminal except its own colours.
-//! 4. It ends by a signal, a time limit or a closed output. It drains first, at most for the configured time.
-//! 5. An [`Error`] says at which step it did not start, or that it cannot print. The cause is in `source` and also in the text,
-//!    because a person sees only the text. Failures while it runs are printed and retried; they are no errors.
+//! 2. Every notification is printed, in order for each object, before the summary.
+//! 3. It prints no value of a Secret, and no control sequence except its own colours.
+//! 4. The text of an [`Error`] contains its cause, because a person sees only the text. Failures after the
+//!    start are printed and retried.
 //!
 //! ```text
 //!  target ─▶ client ─▶ informers ─▶ subscriptions ─▶ lines ─▶ output ─▶ stdout
 //!                          └──────▶ states, probes ───┘
 //! ```
-//! Read next: `run.rs`, start and end; `config.rs`, the settings; `follow.rs`, one kind.
 
 pub mod config;
 #[cfg(feature = "embedded")]

@@ -1,10 +1,8 @@
-//! The command `informerd`: keeps a live copy of Kubernetes objects and prints their changes.
+//! The command `informerd`: a command line for the library.
 //!
-//! Answers "how do I see informers at work?". It reads its arguments, chooses the server and runs the service; all
-//! behaviour is in the library. Exit codes: 0 if it has drained (also after Ctrl-C, SIGTERM or a closed pipe); 1 if it has
-//! failed, has not drained in time, or had not synced when its time was over; 2 if arguments, configuration or
-//! kubeconfig were refused, or no cluster is configured; 3 if it has drained, and a kind was not followed at the end,
-//! because it was refused, missing or not reached.
+//! Exit codes: 0 if it has drained (also after Ctrl-C, SIGTERM or a closed pipe); 1 if it failed, did not
+//! drain in time, or had not synced at its time limit; 2 if arguments, configuration or kubeconfig were
+//! refused, or no cluster is configured; 3 if it has drained, but a kind was not followed at the end.
 
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
@@ -24,17 +22,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Keeps a live copy of Kubernetes objects and prints their changes.
 ///
-/// It reads the cluster that is configured by --kubeconfig, by the variable KUBECONFIG, or by the pod it runs in. It
-/// never writes to this cluster, and it reads ~/.kube/config only with --home. If no cluster is configured, it starts an
-/// in-memory API server with a demo workload (in builds with the feature `embedded`). The variable RUST_LOG (such as warn,
-/// or actix_informer=debug) sets what it logs on stderr.
+/// It reads the cluster that is configured by --kubeconfig, by the variable KUBECONFIG, or by the pod it runs
+/// in. It never writes to this cluster, and it reads ~/.kube/config only with --home. If no cluster is
+/// configured, it starts an in-memory API server with a demo workload (in builds with the feature
+/// `embedded`). The variable RUST_LOG (such as warn, or actix_informer=debug) sets what it logs on stderr.
 ///
-/// Exit codes: 0 all is well; 1 it has failed, or was not in time; 2 something was refused that it was given; 3 a kind was
-/// not followed at the end: it was refused, missing or not reached.
+/// Exit codes: 0 all is well; 1 it has failed, or was not in time; 2 something was refused that it was given;
+/// 3 a kind was not followed at the end: it was refused, missing or not reached.
 #[derive(Debug, Parser)]
 #[command(name = "informerd", version)]
 struct Arguments {
-    /// The kinds to watch and how to print them; config/informerd.toml shows every key [default: the values in that file]
+    /// The kinds to watch and how to print them; config/informerd.toml shows every key [default: the values
+    /// in that file]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The cluster of this kubeconfig
@@ -88,7 +87,7 @@ fn main() -> ExitCode {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("informerd: {}", printable(&error.to_string()));
-            // An error of the client here is about its configuration: it has not sent a request yet.
+            // No request was sent yet: such an error is about the configuration.
             let refused = matches!(
                 error.downcast_ref(),
                 Some(
@@ -105,7 +104,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Names the kinds that were not followed at the end, and why.
 fn not_followed(report: &Report) -> ExitCode {
     for informer in report.not_followed() {
         let why = informer.last_error.as_deref().unwrap_or("unknown");
@@ -169,8 +167,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(duration).map_err(|_| allowed())
 }
 
-/// Writes the logs of the library to stderr; only errors, unless RUST_LOG sets another level. Failures of lists and
-/// watches are also on stdout, as changes of state. Colours are as those of the output.
+/// Failures of lists and watches are also on stdout, as changes of state.
 fn log_to_stderr(colour: Option<When>) {
     let coloured = match colour.unwrap_or(When::Auto) {
         When::Always => true,
@@ -189,7 +186,7 @@ fn log_to_stderr(colour: Option<When>) {
     }
 }
 
-/// The filter of `RUST_LOG` (levels by target, such as `warn,actix_informer=debug`), and the error if it is invalid.
+/// Also returns the error if `RUST_LOG` is invalid.
 fn log_filter(asked: Option<&str>) -> (Targets, Option<String>) {
     let only_errors = || Targets::new().with_default(LevelFilter::ERROR);
     let parsed = |asked: &str| asked.parse().map_err(|error: ParseError| error.to_string());
@@ -200,8 +197,8 @@ fn log_filter(asked: Option<&str>) -> (Targets, Option<String>) {
     }
 }
 
-/// Stderr for log lines. A record is one write. Control characters in it are escaped, so a quoted text cannot begin a new
-/// line or control the terminal.
+/// Writes each log record at once, with control characters escaped: a quoted text cannot begin a line or
+/// control the terminal.
 struct Escaping {
     coloured: bool,
     out: std::io::Stderr,
@@ -211,7 +208,7 @@ impl Write for Escaping {
     fn write(&mut self, record: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(record);
         let (line, end) = text.strip_suffix('\n').map_or((&*text, ""), |line| (line, "\n"));
-        // The escape sequences are the subscriber's colours: it has already escaped those in the texts that it quotes.
+        // The subscriber has escaped the texts that it quotes: these sequences are its colours.
         let shown = match self.coloured {
             true => line.split('\u{1b}').map(printable).collect::<Vec<_>>().join("\u{1b}"),
             false => printable(line).into_owned(),

@@ -1,28 +1,20 @@
 //! Writes stdout from one thread, so that no other thread blocks on a pipe that is not read.
 //!
-//! Answers "how are lines written in order, and what happens if they cannot be?". It does not know the content of a
-//! line. Invariants:
-//! 1. Lines are written completely and in the order in which they were taken; none is dropped.
-//! 2. At most 1,024 lines wait. If there is no room for a subscription's line, the subscription waits and coalesces.
-//! 3. The output is flushed whenever no line waits.
-//! 4. Nothing is written after the last line, even if another line is given.
+//! Lines are written in order; none is dropped. At most 1,024 lines wait: without room a subscription waits
+//! and coalesces. The output is flushed whenever no line waits.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-/// How many lines may wait.
 const CHANNEL_CAPACITY: usize = 1_024;
 
-/// How the output ended.
 #[derive(Debug, Clone)]
 pub(super) enum Ended {
-    /// The last line was written.
     Complete,
     /// The reader closed the pipe (`| head`): a normal end.
     Closed,
-    /// Writing failed for another reason.
     Failed(Arc<io::Error>),
 }
 
@@ -31,7 +23,6 @@ enum Line {
     Last,
 }
 
-/// The handle of the output. Cloning copies two pointers.
 #[derive(Debug, Clone)]
 pub(super) struct Output {
     lines: mpsc::Sender<Line>,
@@ -39,7 +30,6 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Starts the thread that writes to `sink`.
     pub(super) fn start(sink: impl Write + Send + 'static) -> io::Result<Self> {
         let (lines, queue) = mpsc::channel(CHANNEL_CAPACITY);
         let (report, ended) = watch::channel(None);
@@ -54,23 +44,22 @@ impl Output {
         Ok(Self { lines, ended })
     }
 
-    /// Gives one line (without its line end) to the output when there is room. After the output's end it is dropped.
+    /// Waits for room. After the output's end the line is dropped.
     pub(super) async fn line(&self, text: String) {
-        // An error means that the output has ended; `ended` reports this to the service.
+        // On an error the output has ended; `ended` reports it.
         drop(self.lines.send(Line::Next(text)).await);
     }
 
-    /// Writes the lines that were taken so far and nothing after them; returns how the output ended.
+    /// Nothing is written after this call's last line.
     pub(super) async fn finish(&self) -> Ended {
         drop(self.lines.send(Line::Last).await);
         self.ended().await
     }
 
-    /// Waits for the output's end.
     pub(super) async fn ended(&self) -> Ended {
         let mut ended = self.ended.clone();
         let reported = ended.wait_for(Option::is_some).await;
-        // The thread reports before it ends. If it panicked, nothing more is written either.
+        // If the thread has panicked, nothing more is written.
         reported.ok().and_then(|ended| ended.clone()).unwrap_or(Ended::Closed)
     }
 }

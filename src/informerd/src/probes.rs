@@ -1,14 +1,10 @@
 //! What the probes of `informerd` report on.
 //!
-//! Answers "would a restart help?" and "are the caches filled?" about the watched kinds. `actix_informer::probes` serves the
-//! answers. Invariants:
-//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part still runs or is restarted. A
-//!    restart of the process repairs each of these. An unreachable cluster does not make the service unhealthy.
-//! 2. Ready: every kind has synced once, no informer or subscription has ended, and no drain has begun. A cluster that
-//!    becomes unreachable later leaves the service ready, since the cache can still be read, unless the configuration has a
-//!    limit for that. The details say of each kind what it is doing, how old its data is, and its last error.
-//!
-//! Read next: `follow.rs`, one kind.
+//! 1. Healthy: no arbiter is stuck, no informer leaves its work undone, and every part runs or is restarted:
+//!    a restart of the process would repair each of these, but no unreachable cluster.
+//! 2. Ready: every kind has synced once, no informer or subscription has ended, and no drain has begun. An
+//!    unreachable cluster leaves the service ready, since the cache can still be read, unless a limit is
+//!    configured.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +16,11 @@ use super::lines::state_name;
 use actix_informer::probes::{Probed, ProbesError, detail, given_up, stalled, stuck_threads};
 use actix_informer::runtime::Runtime;
 
-/// What the probes report on.
 pub(super) struct ProbeState {
     pub(super) kinds: Vec<Arc<dyn WatchedKindHandle>>,
     pub(super) runtime: Runtime,
     pub(super) draining: AtomicBool,
-    /// How long a kind may be stale until the service counts as not ready; `None`: for ever.
+    /// A kind that is stale for longer makes the service unready; `None`: never.
     pub(super) stale_limit: Option<Duration>,
 }
 
@@ -62,7 +57,7 @@ impl Probed for ProbeState {
 }
 
 impl ProbeState {
-    /// The kinds of which a part is no longer restarted, or whose subscription has ended, and why.
+    /// Kinds with a part that is no longer restarted, or without a subscription.
     fn ended(&self) -> impl Iterator<Item = String> {
         self.kinds.iter().filter_map(|kind| {
             let end = || kind.subscription_end();

@@ -1,13 +1,9 @@
 //! Starts and ends the service.
 //!
-//! Answers "in which order does everything start and end?". Invariants:
-//! 1. Start: socket of the probes, own server (if any), client, informers, probes. End: the probes answer "unready", the
-//!    workload stops, the informers drain; then the summary is printed, and the output, the threads and the own server
+//! 1. Start: socket of the probes, own server, client, informers, probes. End: the probes answer "unready",
+//!    the workload stops, the informers drain, the summary is printed; then output, threads and own server
 //!    end.
-//! 2. Nothing is printed after the summary.
-//! 3. The end takes at most the configured time for the informers, and the same time again for a slow output.
-//!
-//! Read next: `follow.rs`, one kind; `run/status_reporter.rs`, states and statuses; `demo.rs`, the workload.
+//! 2. The end takes at most the configured time for the informers, and again for a slow output.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -53,9 +49,8 @@ pub struct Service {
     target: Target,
 }
 
-/// The parts of the service that run.
 struct Running {
-    /// When there was a server to read: the demo has to start its own.
+    /// After the demo's server has started.
     started: tokio::time::Instant,
     own_server: Option<OwnServer>,
     state: Arc<ProbeState>,
@@ -70,11 +65,13 @@ impl Service {
         Self { config, target }
     }
 
-    /// Runs until `stop` is ready, the configured time is over, or the output is closed; then drains. Must be called
-    /// inside a tokio runtime with time and IO. Changes are printed to stdout, the announcements at the start to stderr.
+    /// Runs until `stop` is ready, the configured time is over, or the output is closed; then drains. Must be
+    /// called inside a tokio runtime with time and IO. Changes are printed to stdout, the announcements at
+    /// the start to stderr.
     ///
     /// # Errors
-    /// When it cannot start, `stop` is ready before it has, or writing the output fails for another reason than a closed pipe.
+    /// When it cannot start, `stop` is ready before it has, or writing the output fails for another reason
+    /// than a closed pipe.
     pub async fn run(self, stop: impl Future<Output = Ending>) -> Result<Report, Error> {
         let mut stop = std::pin::pin!(stop);
         let running = tokio::select! {
@@ -85,7 +82,7 @@ impl Service {
         let started = running.started;
         let limit = async {
             match self.config.run.limit {
-                // Of the whole run: the start has taken some of it.
+                // The limit includes the start.
                 Some(limit) => tokio::time::sleep_until(started + limit).await,
                 None => std::future::pending().await,
             }
@@ -145,7 +142,7 @@ impl Service {
         Ok(Printer { style: Arc::new(style), output })
     }
 
-    /// Prints to stderr what the service is about to do. Stdout is only for changes.
+    /// To stderr: stdout is only for changes.
     fn announce(
         &self,
         (own, informers): (Option<&OwnServer>, &[InformerConfig]),
@@ -167,12 +164,12 @@ impl Service {
         }
         lines.push("press Ctrl-C to stop".to_owned());
         let text: String = lines.iter().map(|line| format!("informerd: {}\n", printable(line))).collect();
-        // The service also runs if stderr is closed.
+        // A closed stderr does not stop the service.
         drop(std::io::stderr().write_all(text.as_bytes()));
     }
 }
 
-/// The names of the kinds; with the group if two kinds have the same name.
+/// With the group if two kinds have the same name.
 fn kinds(informers: &[InformerConfig]) -> Vec<String> {
     let name = |kind: &super::kinds::WatchedKind| {
         let of_that_name = informers.iter().filter(|other| other.kind.name() == kind.name()).count();
@@ -183,7 +180,6 @@ fn kinds(informers: &[InformerConfig]) -> Vec<String> {
     informers.iter().map(|informer| name(&informer.kind)).collect()
 }
 
-/// The announcement of one kind: its plural, its namespaces and its selectors.
 fn announcement_of(informer: &InformerConfig) -> String {
     let mut text = format!("watching {}", informer.kind.plural());
     match informer.namespaces.as_slice() {
@@ -206,7 +202,7 @@ impl Running {
         let kinds = &self.state.kinds;
         let clean = drain(kinds, config.run.drain).await;
         for reporter in std::mem::take(&mut self.reporters) {
-            // Each ends with its informer. After a drain that was not clean, an informer may still run.
+            // Each ends with its informer, which may still run after an unclean drain.
             if clean { drop(reporter.await) } else { reporter.abort() }
         }
         let seconds = self.started.elapsed().as_secs_f64();
@@ -236,21 +232,16 @@ impl Running {
     }
 }
 
-/// Stops all informers; returns whether every notification was printed. If a subscription had ended before, some were
-/// not.
+/// Returns whether every notification was printed: not if a subscription had ended before.
 async fn drain(kinds: &[Arc<dyn WatchedKindHandle>], limit: Duration) -> bool {
     let all_subscribed = kinds.iter().all(|kind| kind.subscription_end().is_none());
     let reports = join_all(kinds.iter().map(|kind| kind.shutdown(limit))).await;
     all_subscribed && reports.iter().all(actix_informer::informer::ShutdownReport::is_clean)
 }
 
-// The in-memory API server with its demo workload, in builds that have one.
-//
-// It is the only server that informerd writes to. The workload changes the server's store directly; the client only
-// reads. Invariant:
-// 1. Without the feature `embedded` there is no such server, and starting one is an error.
+// The demo's server is the only one that informerd writes to. Builds without the feature `embedded` have
+// none, and its start is an error.
 
-/// A server with a workload.
 struct OwnServer {
     #[cfg(feature = "embedded")]
     demo: crate::demo::Demo,
@@ -260,19 +251,17 @@ struct OwnServer {
 
 #[cfg(feature = "embedded")]
 impl OwnServer {
-    /// Starts the server and the workload; returns the configuration of a client that reads it.
     fn start(config: &DemoConfig) -> Result<(Option<Self>, client::Config), Error> {
         let demo = crate::demo::Demo::start(config)?;
         let client = client::Config::new(demo.url())?;
         Ok((Some(Self { demo }), client))
     }
 
-    /// Ends the changes; the server keeps running.
+    /// The server keeps running.
     fn stop_workload(&self) {
         self.demo.stop_workload();
     }
 
-    /// A description for people.
     fn announcement(&self) -> [String; 2] {
         self.demo.announcement()
     }
@@ -293,9 +282,7 @@ impl OwnServer {
     }
 }
 
-// The signals that end the service.
-//
-// The first SIGINT or SIGTERM starts a drain, a second one ends the process at once.
+// A second signal ends the process at once.
 
 /// Waits for SIGINT (Ctrl-C) or SIGTERM. Must be called inside a tokio runtime.
 ///

@@ -1,10 +1,5 @@
-//! Chooses the API server to read: the configured one, or the in-memory server.
-//!
-//! Answers "which cluster is configured?" as a pure function of the command line and the environment. It makes no
-//! connection. Invariants:
-//! 1. No file of the home directory is read unless it is asked for.
-//! 2. If a cluster is configured, that one is read or an error is returned; the in-memory server is never used instead.
-//! 3. Only the in-memory server is written to.
+//! Chooses the API server to read, without a connection. No file of the home directory is read unless
+//! requested. A configured cluster is never replaced by the in-memory server.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +17,8 @@ pub enum Target {
         /// The context to use instead of the current one.
         context: Option<String>,
     },
-    /// The cluster of these files, merged, if they define one; else that of the pod that this process runs in.
+    /// The cluster of these files, merged, if they define one; else that of the pod that this process runs
+    /// in.
     KubeconfigOrPod {
         /// The files; the first definition of a name wins.
         files: Vec<PathBuf>,
@@ -76,7 +72,8 @@ impl Environment {
 }
 
 impl Target {
-    /// The server to read: that of `--kubeconfig`, else of `KUBECONFIG`, else of the pod, else the in-memory one.
+    /// The server to read: that of `--kubeconfig`, else of `KUBECONFIG`, else of the pod, else the in-memory
+    /// one.
     ///
     /// # Errors
     /// When no cluster is configured and no in-memory server is built in, or the kubeconfig does not exist.
@@ -116,7 +113,7 @@ impl Target {
         Ok(Self::Kubeconfig { files: vec![file], context })
     }
 
-    /// The configuration of a client for this server; `None` for the in-memory one, which is not started yet.
+    /// `None` for the in-memory server, which is not started yet.
     pub(super) fn client_config(&self) -> Result<Option<Config>, Error> {
         match self {
             Self::Kubeconfig { files, context } => match files.as_slice() {

@@ -1,11 +1,6 @@
-//! The waiting parts by key: what the queue keeps between two barriers under `PerKey`.
-//!
-//! Answers "which key is next, and which parts of it wait?". The table [`compress`] merges two parts of a key.
-//! Invariants:
-//! 1. A key has one place, that of its first part. Its parts leave together, oldest first.
-//! 2. A bookmark is not kept as a part: only the version that it reaches is kept, one per source.
-//!
-//! Logarithmic in the number of keys that wait. Read next: `delta_fifo.rs`, which puts barriers between these.
+//! The waiting parts by key between two barriers, under `PerKey`. Invariants:
+//! 1. A key has the place of its first part. Its parts leave together, oldest first.
+//! 2. A bookmark is not kept as a part: only its version is kept, one per source.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,7 +9,6 @@ use super::Depth;
 use crate::delta::{Compressed, WatchPart, compress};
 use crate::meta::{ObjectKey, ResourceVersion, SourceId};
 
-/// A part and its source.
 pub(super) type SourcePart<S> = (SourceId, WatchPart<S>);
 
 pub(super) struct PartsByKey<S> {
@@ -57,7 +51,7 @@ impl<S> PartsByKey<S> {
         }
     }
 
-    /// All parts of the next keys, up to `most` parts; at least one key, also if it has more parts.
+    /// All parts of the next keys, up to `most` parts; at least one key, even if it has more.
     pub(super) fn pop(&mut self, most: usize) -> Vec<SourcePart<S>> {
         let mut popped = Vec::new();
         while let Some(key) = self.order.front() {
@@ -82,13 +76,12 @@ impl<S> PartsByKey<S> {
         self.depth
     }
 
-    /// The versions that the sources have reached with all that was pushed.
     pub(super) fn into_reached(self) -> BTreeMap<SourceId, ResourceVersion> {
         self.reached
     }
 }
 
-/// Moves a source forward, never back.
+/// Never moves a source back.
 pub(super) fn reach(
     reached: &mut BTreeMap<SourceId, ResourceVersion>,
     source: &SourceId,
@@ -101,18 +94,13 @@ pub(super) fn reach(
     }
 }
 
-// The arrival times of the parts in the queue.
-//
-// The arrival of the oldest part of a batch, so that delivery latency is known without a time in each part.
-// Invariants:
-// 1. There are at most as many marks as waiting parts.
-// 2. In order of arrival the answer is exact. Per key, where parts overtake each other and deletions merge, it is the
-// arrival of the oldest part that may be in the batch: it is never too late.
+// In order of arrival the oldest arrival in a batch is exact. Per key it is that of the oldest part that may
+// be in the batch: never too late.
 
 /// The times at which the parts in a queue were pushed.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// How many parts had been pushed in all after a push, and when that was; oldest first.
+    /// How many parts had been pushed in all after a push, and when; oldest first.
     marks: VecDeque<(u64, Duration)>,
     popped: u64,
     waiting: usize,
@@ -128,8 +116,8 @@ impl Arrivals {
         self.waiting = waiting;
     }
 
-    /// Something was popped; `waiting` parts are left in the queue. Gives when the oldest popped part arrived; `None`
-    /// if no part was popped.
+    /// Something was popped; `waiting` parts are left in the queue. Returns when the oldest popped part
+    /// arrived; `None` if no part was popped.
     pub fn handle_pop(&mut self, waiting: usize) -> Option<Duration> {
         let oldest = self.oldest().filter(|_| waiting < self.waiting);
         self.popped = self.popped.saturating_add(self.waiting.saturating_sub(waiting) as u64);

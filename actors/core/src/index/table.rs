@@ -1,11 +1,5 @@
-//! The content of an index: keys by value, and values by key.
-//!
-//! Answers "which keys have this value?" for one version of the store. Invariants:
-//! 1. A key is a member of exactly its values, each once.
-//! 2. An entry changes only when a key's values change; an entry without members is removed.
-//! 3. Clones share everything until one of them changes.
-//!
-//! Read next: `tree/map.rs`, what the tables are made of.
+//! The content of an index: keys by value, and values by key. An entry without members is removed. Clones
+//! share everything until one of them changes.
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -16,7 +10,7 @@ use std::sync::Arc;
 use crate::meta::ObjectKey;
 use crate::tree::{Key, SortedMap, SortedSet};
 
-/// A value, stored once for all keys that have it.
+/// Stored once for all keys that have it.
 pub(super) struct Value<V>(Arc<V>);
 
 crate::clone_of!([V] Value<V>);
@@ -45,7 +39,7 @@ impl Key for ObjectKey {
     }
 }
 
-/// The keys under each value, and the values of each key. Cloning is O(1).
+/// Cloning is O(1).
 pub(crate) struct Table<V: Ord + 'static> {
     members: SortedMap<Value<V>, SortedSet<ObjectKey>>,
     values: SortedMap<ObjectKey, Arc<[Value<V>]>>,
@@ -56,7 +50,6 @@ impl<V: Ord + 'static> Table<V> {
         Self { members: SortedMap::new(), values: SortedMap::new() }
     }
 
-    /// The keys under a value; none if there are no members.
     pub(crate) fn members<Q: ?Sized + Ord>(&self, value: &Q) -> Option<&SortedSet<ObjectKey>>
     where
         V: Borrow<Q>,
@@ -64,12 +57,10 @@ impl<V: Ord + 'static> Table<V> {
         self.members.get_by(|stored| order(stored, value))
     }
 
-    /// The values that have members, in order.
     pub(crate) fn distinct_values(&self) -> impl Iterator<Item = &V> {
         self.members.keys().map(|value| &*value.0)
     }
 
-    /// The values in a range with their members, in order.
     pub(crate) fn range<'a>(
         &'a self,
         range: impl RangeBounds<V> + 'a,
@@ -87,8 +78,7 @@ impl<V: Ord + 'static> Table<V> {
         })
     }
 
-    /// Sets the values of a key, which are in order and each there once; changes only the entries that the key joins or
-    /// leaves.
+    /// `values` are in order, each once. Changes only the entries that the key joins or leaves.
     pub(super) fn set(&mut self, key: &ObjectKey, values: Vec<V>) {
         let before = self.values.get(key).cloned().unwrap_or_default();
         if before.iter().map(|value| &*value.0).eq(values.iter()) {
@@ -107,7 +97,7 @@ impl<V: Ord + 'static> Table<V> {
         }
     }
 
-    /// Adds a member, unless it is one already, and gives the entry's own value, so that each is stored once.
+    /// Adds a member; returns the entry's own value, so that each is stored once.
     fn join(&mut self, value: V, key: &ObjectKey) -> Value<V> {
         if let Some((known, members)) = self.members.entry(&value) {
             let (known, is_member) = (known.clone(), members.contains(key));
@@ -144,12 +134,10 @@ fn order<V: Borrow<Q>, Q: ?Sized + Ord>(stored: &Value<V>, value: &Q) -> Orderin
     Borrow::<Q>::borrow(&*stored.0).cmp(value)
 }
 
-/// A table whose type of values is not known here.
+/// A table of values of any type.
 pub(crate) trait AnyTable: Any + Send + Sync {
-    /// Removes a key from all entries.
     fn forget(&mut self, key: &ObjectKey);
 
-    /// A clone, which shares everything.
     fn copied(&self) -> Arc<dyn AnyTable>;
 }
 
@@ -163,7 +151,6 @@ impl<V: Ord + Send + Sync + 'static> AnyTable for Table<V> {
     }
 }
 
-/// An index of a frame: its name and its table. Cloning copies two pointers.
 #[derive(Clone)]
 pub(crate) struct NamedTable {
     name: Arc<str>,
@@ -179,19 +166,17 @@ impl NamedTable {
         &self.name
     }
 
-    /// The table, if its values are of this type.
+    /// `None` if its values are of another type.
     pub(crate) fn of<V: Ord + 'static>(&self) -> Option<&Table<V>> {
         let table: &dyn Any = &*self.table;
         table.downcast_ref()
     }
 
-    /// The table, to be changed, if its values are of this type.
     pub(super) fn of_mut<V: Ord + 'static>(&mut self) -> Option<&mut Table<V>> {
         let table: &mut dyn Any = self.own()?;
         table.downcast_mut()
     }
 
-    /// Removes a key from all entries.
     pub(crate) fn forget(&mut self, key: &ObjectKey) {
         if let Some(table) = self.own() {
             table.forget(key);

@@ -1,8 +1,6 @@
-//! The building of an index over the stored objects, while parts still change them.
-//!
-//! Answers "which objects are in the new index already?". Invariants:
-//! 1. Keys up to `passed` are in the index in their present state; later ones are not in it.
-//! 2. No frame has the index before it has passed every key.
+//! The building of an index over the stored objects, while parts still change them. Keys up to `passed` are
+//! in the index in their present state; later ones are not. No frame has the index before it has passed every
+//! key.
 
 use super::Store;
 use super::draft::Draft;
@@ -26,7 +24,7 @@ impl<S> Building<S> {
         &self.index
     }
 
-    /// An object was stored: it is indexed here if its key is passed; otherwise the walk will reach it.
+    /// Indexes a stored object if its key is passed; otherwise the walk will reach it.
     pub(super) fn follow(&mut self, object: &Object<S>, draft: &mut Draft<S>) {
         if self.passed.as_ref().is_some_and(|passed| object.key() <= passed) {
             draft.index(&mut self.table, &self.index, object);
@@ -39,7 +37,7 @@ impl<S> Building<S> {
 }
 
 impl<S> Store<S> {
-    /// Adds at most `budget` objects to the first index being built; true when it is complete.
+    /// Adds at most `budget` objects to the first index being built; returns true when it is complete.
     pub(super) fn advance_building(&mut self, budget: usize) -> bool {
         let Some(building) = self.building.front_mut() else {
             return false;

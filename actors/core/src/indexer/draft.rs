@@ -1,8 +1,5 @@
-//! The content of the next publish, while it is being collected.
-//!
-//! Answers "what has changed since the last publish, and what has to be reported?". It decides nothing. Objects that
-//! leave the store are collected here by `discard_stored`, so that the arbiter does not free them. Bounds: at most two
-//! changes for each part; at most 250 incidents in full, the rest as counts by reason.
+//! The content of the next publish while it is collected. Objects that leave the store are collected too,
+//! because the arbiter must not free them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +13,6 @@ use crate::index::{AnyIndex, NamedTable};
 use crate::meta::{Object, SourceId};
 use crate::snapshot::Snapshot;
 
-/// How many incidents of one publish are reported in full.
 const REPORTED: usize = 250;
 
 /// One publish: the snapshot, and exactly what changed.
@@ -25,15 +21,16 @@ pub struct Publish<S> {
     pub snapshot: Snapshot<S>,
     /// The snapshot before it. Dropping its last handle frees nodes, so drop it off the arbiter, too.
     pub before: Snapshot<S>,
-    /// The difference from the snapshot before: of parts in the order of application, of a list as the two snapshots.
-    /// A list that changes nothing is included. `None` for parts that change nothing, and for a new index.
+    /// The difference from the snapshot before: for parts in the order of application, for a list as the two
+    /// snapshots. A list that changes nothing is included. `None` for parts that change nothing, and for a
+    /// new index.
     pub changes: Option<Changes<S>>,
     /// The sources that have a version for the first time: each has listed.
     pub first: Vec<SourceId>,
     /// Objects that left the store or were never stored, to be dropped off the arbiter.
     pub replaced: Chunks<Object<S>>,
-    /// What those were on the wire, in bytes; and the one object that a single part replaced, which the snapshot before
-    /// alone holds.
+    /// The bytes of those on the wire, and of the one object that a single part replaced: only the snapshot
+    /// before holds it.
     pub replaced_bytes: usize,
     /// Incidents to count and log.
     pub reported: Vec<Reported>,
@@ -57,12 +54,11 @@ impl<S> fmt::Debug for Publish<S> {
 }
 
 pub(super) struct Draft<S> {
-    /// The first change and the others: a single change needs no vector.
+    /// Not in `others`: a single change needs no vector.
     first: Option<Change<S>>,
     others: Vec<Change<S>>,
-    /// The publish has one part alone: the object that it replaces is kept by the snapshot before.
+    /// The publish has one part alone: the snapshot before keeps the object that it replaces.
     is_lone: bool,
-    /// A list was applied, or its source removed.
     listed: Option<(SourceId, Cause)>,
     first_of: Vec<SourceId>,
     replaced: Chunks<Object<S>>,
@@ -79,7 +75,7 @@ impl<S> Draft<S> {
         }
     }
 
-    /// So many parts are applied. Of one that is alone [`Self::discard_stored`] has nothing to do.
+    /// With one part alone, [`Self::discard_stored`] only counts bytes.
     pub(super) fn expect_parts(&mut self, count: usize, is_alone: bool) {
         self.is_lone = is_alone && count == 1;
         self.others.reserve(count.saturating_sub(1));
@@ -94,17 +90,15 @@ impl<S> Draft<S> {
         }
     }
 
-    /// The changes of this publish are those of a list.
     pub(super) fn list(&mut self, source: SourceId, cause: Cause) {
         self.listed = Some((source, cause));
     }
 
-    /// A source has a version for the first time.
     pub(super) fn note_first(&mut self, source: SourceId) {
         self.first_of.push(source);
     }
 
-    /// Keeps an object that never came into the store from being freed here.
+    /// Keeps an object that never was in the store from being freed here.
     pub(super) fn discard(&mut self, object: Object<S>) {
         self.replaced_bytes += object.wire_bytes() as usize;
         self.replaced.push(object);
@@ -118,7 +112,6 @@ impl<S> Draft<S> {
         }
     }
 
-    /// Brings an index up to an object's state.
     pub(super) fn index(&mut self, table: &mut NamedTable, index: &AnyIndex<S>, object: &Object<S>) {
         if let Err(error) = index.update(table, object) {
             let (index, key) = (Arc::clone(index.name()), object.key().clone());

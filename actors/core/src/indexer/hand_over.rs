@@ -1,22 +1,18 @@
-//! How one source takes over from another: by versions, and not by which of them tells first.
+//! How one source takes over from another. Versions decide, and not which source delivers first.
 //!
-//! Answers "is this part of a source older than what another source has told?". The source that goes and the one that
-//! comes follow the same objects for a while, and either may be behind the other. What one of them has told as deleted,
-//! and what passes from the one that goes, is kept for the other with its version (`snapshot/behind.rs`) until that has brought it.
-//! Invariants:
-//! 1. A state older than what was told of its key is not added where the store has nothing: the object was deleted. It is
-//!    kept, and added if the source reaches the newest version told without a deletion: then it only left the other source.
-//! 2. A deletion that is older than both the stored object and what was told of it deletes nothing: the object was made
-//!    again since. What its source holds is lent to it then.
-//! 3. An object of the source that goes, newer than all that its successor has brought, is lent to it. What is lent ends
-//!    when its source has reached the version told without bringing it: then it does not follow it.
-//! 4. A rewind ends what was told before it. It is told as one by the first source that notices it; what the others had
-//!    brought above that version when it asked for its list is outdated until they list: it passes to nobody, replaces
-//!    nothing that others hold, and any part of one that is not outdated replaces what outdated ones alone hold, as another
-//!    state. What is told since is kept for the outdated, whatever version they have reached, until they have listed.
-//!
-//! Cost: nothing while nothing is handed over. What is kept ends with the successor's own parts, at the latest when it has
-//! reached the newest version told; before its first list, each request for that list begins anew.
+//! Several sources then follow the same objects, and each may be behind. A deletion, or a state that a
+//! leaving source passes on, is "told": kept with its version for those that are behind
+//! (`snapshot/behind.rs`). Invariants:
+//! 1. Where the store has nothing, a state older than what was told is kept and not added: the object was
+//!    deleted. It is added if its source reaches the newest version told without a deletion: the object only
+//!    left the other source.
+//! 2. A deletion older than the stored object and than what was told deletes nothing: the object was created
+//!    again. What its source holds is lent to it.
+//! 3. An object of the leaving source that its successor has not reached is lent to the successor. A loan
+//!    ends when the successor reaches the version told without the object.
+//! 4. A rewind ends what was told before. The first source that notices it outdates the others until they
+//!    list: what they brought above its version passes to nobody, replaces nothing that others hold, and is
+//!    replaced by any part that is not outdated. What is told later is kept for them until then.
 //!
 //! ```text
 //!   told as deleted by one ──▶ kept for the others that may follow the key ──their own deletion, or `until`──▶ forgotten
@@ -29,25 +25,22 @@ use super::{Store, Waiting};
 use crate::delta::Cause;
 use crate::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 
-/// What a deletion means for the store.
 pub(super) enum Deletes {
-    /// It is the newest news of its key.
     News,
-    /// As `News`; another source has told it before.
+    /// As `News`, but another source has told it before.
     Told,
-    /// It is older than what was told.
+    /// Older than what was told.
     Old,
 }
 
 impl<S> Store<S> {
-    /// The sources that take over from each other at present: of each key those that may bring it. What one of them tells
-    /// as deleted is kept for the others.
+    /// Sets the sources that take over from each other at present, by the keys that each may bring. What one
+    /// of them tells as deleted is kept for the others.
     pub fn hand_over_among(&mut self, successors: Vec<Successors>) {
         self.successors = successors;
     }
 
-    /// Gives the object back if it is to be applied. It is not if another source has told a newer state of its key, and
-    /// the store has none. `listed` is the version of the list that it is in.
+    /// Returns the object if it is to be applied. `listed` is the version of its list.
     pub(super) fn unless_old_news(
         &mut self,
         source: &SourceId,
@@ -77,8 +70,7 @@ impl<S> Store<S> {
         None
     }
 
-    /// A source has brought a state of this key that does not decode, in a part or a list of this version: it holds what
-    /// there is of the key, the last state that decoded.
+    /// The source brought an undecodable state: it holds the last state that decoded.
     pub(super) fn hold_unread(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
         self.hold(source, key);
         let is_outdated = self.working.is_outdated(source);
@@ -96,14 +88,13 @@ impl<S> Store<S> {
         self.working.hold_undecodable(key, source);
     }
 
-    /// The newest version of this key, whether it decodes or not.
     fn newest_of(&self, key: &ObjectKey) -> Option<&ResourceVersion> {
         let entry = self.working.undecodable().get(key).map(|entry| &entry.object.version);
         self.working.get(key).map(Object::version).max(entry)
     }
 
-    /// Whether the store has an object of this key, of a former history: none but outdated sources hold it, and `own`, which
-    /// was so. Who brought it says nothing: it may have left, and have come back under its name.
+    /// Whether the stored object is of a former history: only outdated sources hold it, and `own`, which was
+    /// outdated. Who brought it says nothing: that source may have left, and come back under its name.
     pub(super) fn is_former(&self, key: &ObjectKey, own: Option<&SourceId>) -> bool {
         let is_outdated = |holder: &SourceId| own == Some(holder) || self.working.is_outdated(holder);
         (own.is_some() || self.working.has_outdated())
@@ -115,7 +106,6 @@ impl<S> Store<S> {
             || self.working.undecodable().get(key).is_some_and(|entry| entry.is_held_by(source))
     }
 
-    /// What a deletion by this source means.
     pub(super) fn weigh_deletion(
         &mut self,
         source: &SourceId,
@@ -133,8 +123,8 @@ impl<S> Store<S> {
         if self.lends(source, key, version) { Deletes::Old } else { Deletes::Told }
     }
 
-    /// Whether it is old news that this source had no such object at this version: what was told of it is newer, and so is
-    /// what is stored, if anything is. Then what the source holds is lent to it. What it brought before counts no more.
+    /// Whether it is old news that the source had no such object at this version: what was told, and what is
+    /// stored, is newer. The stored state is then lent to the source; what the source brought is dropped.
     pub(super) fn lends(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) -> bool {
         if self.working.told(source, key).is_none_or(|told| told <= version) {
             return false;
@@ -150,22 +140,21 @@ impl<S> Store<S> {
         is_newer
     }
 
-    /// Whether a source has yet to bring what has happened up to this version.
+    /// Whether the source is outdated or has not reached this version. Its newest version does not count:
+    /// with the queue order `PerKey`, older parts of a key may come after newer parts of other keys.
     fn is_behind(&self, source: &SourceId, version: &ResourceVersion) -> bool {
         let reached = self.working.version(source).filter(|_| !self.working.is_outdated(source));
         reached.is_none_or(|reached| reached < version)
     }
 
-    /// A source has told this key as deleted at this version: it is kept for those that have yet to bring that.
     pub(super) fn tell_deleted(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
         if self.successors.is_empty() || self.working.is_outdated(source) {
             return;
         }
         let successors = std::mem::take(&mut self.successors);
-        // The versions of a source that takes no part are of another server.
+        // Only the versions of sources that hand over among themselves are of the same server.
         let among = successors.iter().filter(|among| among.has(source)).flat_map(|among| among.of(key));
         for other in among.filter(|other| other.source != *source) {
-            // With parts in the order of their keys, older ones of this key may still come after newer ones of others.
             if self.is_behind(&other.source, version) {
                 self.working.tell(&other.source, other.round, key, version);
             }
@@ -173,9 +162,8 @@ impl<S> Store<S> {
         self.successors = successors;
     }
 
-    /// Before a source lets go of a key: what there is of it passes to the successors that hold it as well, and is lent to
-    /// those that have yet to bring it. With parts in the order of their keys, older ones of this key may still come after
-    /// newer ones of others.
+    /// Passes a key that a source releases to the successors that hold it too, and lends it to those that are
+    /// behind.
     pub(super) fn pass_on(&mut self, key: &ObjectKey, from: &SourceId, successors: &Successors) {
         if self.working.is_outdated(from) {
             return;
@@ -199,7 +187,6 @@ impl<S> Store<S> {
         }
     }
 
-    /// Settles what is left for a source that has reached the newest version told.
     pub(super) fn settle_if_reached(&mut self, source: &SourceId) {
         let Some(behind) = self.working.behind().get(source) else { return };
         if !self.is_behind(source, &behind.until) {
@@ -207,7 +194,6 @@ impl<S> Store<S> {
         }
     }
 
-    /// Remembers that a source has brought something, if it has yet to bring what others told.
     pub(super) fn note_behind(&mut self, source: SourceId) {
         if !self.working.behind().is_empty() && self.brought.last() != Some(&source) {
             self.brought.push(source);
@@ -227,8 +213,8 @@ impl<S> Store<S> {
         }
     }
 
-    /// A list of this source begins: what it brought before counts no more. If it notices a rewind by itself, nothing that was
-    /// told to it does. Before its first list others may have noticed that, and have told it since.
+    /// A list of this source begins: what it brought before ends. What was told to it ends too, in a rewind
+    /// that no other source can have noticed before.
     pub(super) fn begin_told(&mut self, source: &SourceId, cause: Cause) {
         let has_listed = self.working.version(source).is_some();
         if cause == Cause::Rewind && has_listed && !self.working.is_outdated(source) {
@@ -238,8 +224,8 @@ impl<S> Store<S> {
         }
     }
 
-    /// The server of this source went back: notes which others have yet to notice it, and ends what was told to any before, if
-    /// one that has not noticed may have told it. Visits at most `left` of both. Never true.
+    /// Outdates the other sources that have not noticed this rewind. If one of them may have told something,
+    /// all that was told ends. Visits at most `left` sources and keys. Never returns true.
     pub(super) fn outdate_others(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         while *left > 0 {
             let Walk::Outdate(group, passed) = &replacing.walk else { return false };
@@ -258,7 +244,7 @@ impl<S> Store<S> {
             let is_former = is_former || among.went_back(&other);
             let is_news = !self.working.is_outdated(&other);
             if is_news && is_former && !replacing.ends_told {
-                // What those were told that were passed ends, too.
+                // Starts again: what was told to the sources already passed ends too.
                 replacing.ends_told = true;
                 replacing.walk = Walk::Outdate(0, None);
                 self.working.forget_behind(replacing.source());
@@ -275,9 +261,9 @@ impl<S> Store<S> {
         false
     }
 
-    /// Whether what is stored of this key, in this version and brought by this source, is of the present history, when another
-    /// one lists after a rewind: one that has noticed it holds it, has passed it on, or has told it as deleted since. What is
-    /// newer than it was told is held by one that has noticed, or is of the former history.
+    /// Whether the stored state, brought by `by`, is of the present history when `source` lists after a
+    /// rewind: a source that has noticed the rewind holds it, or has told it. What is newer than told is of
+    /// the former history.
     pub(super) fn is_present(
         &self,
         source: &SourceId,
@@ -289,7 +275,7 @@ impl<S> Store<S> {
         by != source && (is_told || (!self.working.is_outdated(by) && self.follows(by, key) && is_with()))
     }
 
-    /// Settles at most `left` of the keys that were told; true when it is over.
+    /// Settles at most `left` of the keys told; returns true when none remains.
     pub(super) fn settle_told(&mut self, source: &SourceId, left: &mut usize) -> bool {
         while *left > 0 {
             let Some(behind) = self.working.behind().get(source) else { return true };
@@ -315,7 +301,6 @@ impl<S> Store<S> {
         false
     }
 
-    /// The source has reached this version without what was lent to it: it does not follow it.
     fn end_lent(&mut self, source: &SourceId, key: &ObjectKey, version: &ResourceVersion) {
         self.release(key, source);
         self.tell_deleted(source, key, version);

@@ -1,6 +1,5 @@
-//! Incidents: anomalies in the data of a source, and failures of index functions.
-//!
-//! Answers "what has to be counted, by which reason, and logged with which key?". No incident stops an informer.
+//! Incidents: anomalies in the data of a source, and failures of index functions. No incident stops an
+//! informer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -123,7 +122,8 @@ pub enum Incident {
         /// The version of the list.
         listed: ResourceVersion,
     },
-    /// An object came from a source under another source's name: stored, and held by the source that brought it.
+    /// An object came from a source under another source's name: stored, and held by the source that brought
+    /// it.
     ForeignSource {
         /// The object.
         key: ObjectKey,
@@ -240,7 +240,8 @@ pub struct DataCounters {
     pub undecodable: u64,
     /// Index entries lost to a failing index function.
     pub index_failures: u64,
-    /// Messages of an older epoch that were ignored. They are not incidents in the data and have no [`Reason`].
+    /// Messages of an older epoch that were ignored. They are not incidents in the data and have no
+    /// [`Reason`].
     pub stale_messages: u64,
 }
 

@@ -1,7 +1,5 @@
-//! The invariants of a publish, as functions: used by `debug_assert` and by the property tests.
-//!
-//! Answers "does this publish hold its invariants?". [`replays_to`] costs as much as the changes; the others visit the
-//! whole snapshot and are for tests.
+//! The invariants of a publish, as functions for `debug_assert` and for tests. [`replays_to`] costs as much
+//! as the changes.
 
 use std::collections::BTreeMap;
 
@@ -27,14 +25,14 @@ pub fn changes_of<S>(applied: &Publish<S>) -> Vec<Change<S>> {
     }
 }
 
-/// Whether the changes, applied in order to the snapshot before, give the snapshot after; each must fit the state
-/// that it meets.
+/// Whether the changes, applied in order to the snapshot before, result in the snapshot after; each must fit
+/// the state that it meets.
 pub fn replays_to<S>(applied: &Publish<S>) -> bool {
     let (before, after) = (&applied.before, &applied.snapshot);
     if let Some(Changes::Parts(changes)) = &applied.changes
         && let [only] = &**changes
     {
-        // Most publishes are this one: it is looked at without allocating, so that tests count what the store allocates.
+        // Most publishes are this one. It allocates nothing, because tests count what the store allocates.
         let key = only.key();
         return fits(only, before.get(key))
             && is_one(only.object(), after.get(key))
@@ -53,7 +51,6 @@ pub fn replays_to<S>(applied: &Publish<S>) -> bool {
         && before.differs_only_in(after, |differs| touched.contains_key(differs))
 }
 
-/// Whether a change can happen to this state of its key.
 fn fits<S>(change: &Change<S>, state: Option<&Object<S>>) -> bool {
     match (change, state) {
         (Change::Added { .. }, None) => true,
@@ -63,7 +60,7 @@ fn fits<S>(change: &Change<S>, state: Option<&Object<S>>) -> bool {
     }
 }
 
-/// Whether both are the very same object, or both are none.
+/// Whether both are the same object, or both are none.
 fn is_one<S>(one: Option<&Object<S>>, other: Option<&Object<S>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.ptr_eq(other),
@@ -74,7 +71,6 @@ fn is_one<S>(one: Option<&Object<S>>, other: Option<&Object<S>>) -> bool {
 #[cfg(test)]
 pub(crate) use whole::{index_matches, is_consistent, keeps_pointers, versions_advance};
 
-/// What visits a whole snapshot.
 #[cfg(test)]
 mod whole {
     use std::collections::{BTreeMap, BTreeSet};
@@ -83,7 +79,8 @@ mod whole {
     use crate::meta::{Object, ObjectKey};
     use crate::snapshot::Snapshot;
 
-    /// Whether every object that both snapshots hold in the same state, of the same history, is the very same object in both.
+    /// Whether every object that both snapshots hold in the same state, of the same history, is the very same
+    /// object in both.
     pub(crate) fn keeps_pointers<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
         let changed: BTreeSet<ObjectKey> = before.diff(after).map(|differs| differs.key().clone()).collect();
         after
@@ -92,7 +89,8 @@ mod whole {
             .all(|object| before.get(object.key()).is_some_and(|old| old.ptr_eq(object)))
     }
 
-    /// Whether no source has gone back and none has been lost. A rewind, or a list that is older, is the exception.
+    /// Whether no source has gone back and none has been lost. A rewind, or a list that is older, is the
+    /// exception.
     pub(crate) fn versions_advance<S>(before: &Snapshot<S>, after: &Snapshot<S>) -> bool {
         before.versions().iter().all(|(source, old)| after.version(source).is_some_and(|new| new >= old))
     }

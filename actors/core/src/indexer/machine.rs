@@ -1,9 +1,4 @@
-//! The Indexer's state machine: one step at a time.
-//!
-//! Answers "ask for a batch, apply the one that came, continue the work under way, or wait?". The actor reports what
-//! happened with `handle_*`; [`IndexerMachine::poll_effect`] gives what to do now. The actor sends the messages and
-//! owns the store. While an index is built, a batch that has come is applied before the next slice of the index; a batch
-//! that comes while something else is under way is held until that is over.
+//! The Indexer's state machine: request a batch, apply it, continue the work under way, or wait.
 //!
 //! ```text
 //!            ┌─ Advance ──▶ Advancing ──slice, turn──▶ Idle
@@ -11,12 +6,11 @@
 //!            └─ Ask ──────▶ Asking ──batch, or work──▶ Idle        any ──epoch over──▶ Ended
 //! ```
 //! Invariants:
-//! 1. One step at a time: no slice begins and no batch is applied while another step has not ended.
-//! 2. One question is open at a time, and none while a batch is held.
-//! 3. Every batch is handed out once, in the order in which they came, and only when the store has nothing under way but
-//!    an index.
-//! 4. Whenever nothing is under way but an index, the next batch has been asked for, so a later batch always arrives.
-//! 5. Between two batches there is at most one slice of an index, and at least one while a batch is asked for.
+//! 1. One request for a batch is open at a time, and none while a batch is held.
+//! 2. Every batch is handed out once, in order, and only when the store has nothing under way but an index.
+//!    While that is so, the next batch has been requested.
+//! 3. Between two batches there is at most one slice of an index, and at least one while a batch is
+//!    requested.
 
 /// The Indexer's present step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +18,7 @@
 pub enum Step {
     /// No step: the next one is about to begin.
     Idle,
-    /// It has asked for a batch and waits for it, without other work.
+    /// It has requested a batch and waits for it, without other work.
     Asking,
     /// A Replace, the removal of a source, parts by key or a new index is under way, in slices.
     Advancing,
@@ -40,11 +34,11 @@ pub enum Step {
 pub enum IndexerEffect<B> {
     /// Ask the queue for a batch; pass the answer to [`IndexerMachine::handle_batch`].
     Ask,
-    /// Apply this batch. If that publishes, call [`IndexerMachine::handle_published`]; otherwise the store is busy with
-    /// it.
+    /// Apply this batch. If that publishes, call [`IndexerMachine::handle_published`]; otherwise the store is
+    /// busy with it.
     Apply(B),
-    /// Let the store advance by one slice. If that publishes, call [`IndexerMachine::handle_published`]; otherwise call
-    /// [`IndexerMachine::handle_turn`] after other actors have had a turn.
+    /// Let the store advance by one slice. If that publishes, call [`IndexerMachine::handle_published`];
+    /// otherwise call [`IndexerMachine::handle_turn`] after other actors have had a turn.
     Advance,
 }
 
@@ -60,7 +54,6 @@ pub enum UnderWay {
     InOrder,
 }
 
-/// The state of the next batch.
 #[derive(Debug)]
 enum Intake<B> {
     Empty,
@@ -68,7 +61,6 @@ enum Intake<B> {
     Held(B),
 }
 
-/// The work under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Nothing,
@@ -85,7 +77,7 @@ pub struct IndexerMachine<B> {
 }
 
 impl<B> IndexerMachine<B> {
-    /// Nothing is under way and nothing was asked for.
+    /// Nothing is under way and nothing was requested.
     pub const fn new() -> Self {
         Self { work: Work::Nothing, intake: Intake::Empty }
     }
@@ -101,8 +93,8 @@ impl<B> IndexerMachine<B> {
         }
     }
 
-    /// What to do now. Call it until it gives `None` after each call of a `handle_*` method, with what the store has
-    /// under way.
+    /// What to do now. Call it until it returns `None` after each call of a `handle_*` method, with what the
+    /// store has under way.
     pub fn poll_effect(&mut self, under_way: UnderWay) -> Option<IndexerEffect<B>> {
         if self.work != Work::Nothing {
             return None;

@@ -1,16 +1,13 @@
-//! How one part of a watch changes the store: one decision for each pair of a stored and a received state.
-//!
-//! Answers "is this newer than the stored state, and is it the same life?". Invariants:
-//! 1. Every part moves its source's version forward, applied or not, except a fetched object: it may be ahead of the
-//!    watch, which has not yet brought the events before it.
-//! 2. A part older than the stored state of its key is reported and not applied; so is a state that is sent again.
-//! 3. A new life of a key ends the old one: Deleted (not exact), then Added.
-//! 4. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, that is not older
-//!    than it. A fetched object is applied only while its key is undecodable, and not at a newer version: otherwise the
-//!    watch has brought a newer state.
-//! 5. Parts in the order of their keys are applied a slice at a time, and each slice is one publish. A source's version moves
-//!    only to what the queue says is reached, after the last part of the batch: then everything up to it has been applied.
-//!    The newest version of any applied object is kept, too, so that no request asks for an older one.
+//! How one part of a watch changes the store. Invariants:
+//! 1. Every part moves its source's version forward, applied or not. A fetched object does not: it may be
+//!    ahead of the watch.
+//! 2. A new life of a key ends the old one: Deleted (not exact), then Added.
+//! 3. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, if
+//!    that is not older. A fetched object is applied only while its key is undecodable and not newer:
+//!    otherwise the watch has brought a newer state.
+//! 4. Of parts by key, each slice is one publish. A source's version moves after the last part of the batch,
+//!    to what the queue reports as reached. The newest version of any applied object is kept too: no request
+//!    may go below it.
 
 use std::vec;
 
@@ -35,7 +32,6 @@ impl<S> PartsByKey<S> {
 }
 
 impl<S> Store<S> {
-    /// Applies at most `budget` of the keyed parts under way.
     pub(super) fn advance_keyed(&mut self, budget: usize) {
         let Some(mut keyed) = self.keyed.take() else { return };
         for (source, part) in keyed.parts.by_ref().take(budget) {
@@ -100,7 +96,7 @@ impl<S> Store<S> {
         };
         self.draft.discard_stored(&old);
         if old.is_same_life_as(&object) {
-            // Its version may be that of the state before, or an older one.
+            // Its version may be equal to that of the state before, or older.
             let cause = if is_former { Cause::Rewind } else { cause };
             return self.draft.change(Change::Updated { old, object, cause });
         }
@@ -108,8 +104,8 @@ impl<S> Store<S> {
         self.draft.change(Change::Added { object, cause });
     }
 
-    /// A part that is older than the stored state, or the same. It is not an incident if another source brought the
-    /// stored state: sources that overlap bring everything twice.
+    /// It is an incident only if this source brought the stored state: sources that overlap bring everything
+    /// twice.
     fn refuse(&mut self, source: &SourceId, stored: &Object<S>, object: Object<S>) {
         let is_own = stored.source() == source;
         if object.version() >= stored.version() {
@@ -143,8 +139,7 @@ impl<S> Store<S> {
         }
     }
 
-    /// The source does not hold this key any more, unless it has brought a newer state. Gives the object if no other
-    /// source holds it, since then it is deleted.
+    /// Returns the object if it is deleted, because no other source holds it.
     fn take_for_deletion(
         &mut self,
         source: &SourceId,
@@ -201,7 +196,6 @@ impl<S> Store<S> {
         if wanted { self.apply_object(source, object) } else { self.draft.discard(object) }
     }
 
-    /// A version that decodes, or a deletion, ends an undecodable entry that is not newer.
     pub(super) fn end_undecodable(&mut self, key: &ObjectKey, version: &ResourceVersion) {
         if self.working.undecodable().get(key).is_some_and(|entry| entry.object.version <= *version) {
             self.working.remove_undecodable(key);

@@ -1,30 +1,19 @@
-//! How a whole list of one source changes the store, a slice at a time.
+//! How a whole list of one source, or the removal of a source, changes the store in slices. The walks, in
+//! order:
+//! - `Outdate`, after a rewind: outdates the other sources of the hand-over.
+//! - `Store`: stores the objects of the list, undecodable ones first.
+//! - `Release`, not on a first list: releases the objects that the source did not list.
+//! - `DropUndecodable`: drops the undecodable entries that are not in the list.
+//! - `Settle`, alone: settles what others have told to the source.
 //!
-//! Answers "which keys are new, changed, unchanged or gone?" in walks, one after the other:
+//! Invariants:
+//! 1. Nothing is published before the last walk ends.
+//! 2. An unchanged object keeps its pointer, except in a rewind: there an equal version may be another state.
+//! 3. A stored object stays if it was fetched and is newer than the list, or if another source that holds it
+//!    has sent a newer state.
 //!
-//! | walk | visits | does |
-//! |---|---|---|
-//! | `Outdate` | the sources that hand over to this one, or take over; only after a rewind | notes what they brought as outdated |
-//! | `Store` | the undecodable objects of the list, then its objects | stores each, notes the listed ones |
-//! | `Release` | the stored objects of the source, by key | releases those not listed; skipped on a first list |
-//! | `DropUndecodable` | the source's undecodable entries, by key | drops those that this list does not have |
-//! | `Settle` | what others have told to the source, by key; without a list, alone | adds what it brought, ends what was lent |
-//!
-//! The removal of a source is the same without a list. The changes are the difference of the snapshots before and
-//! after. Invariants:
-//! 1. Nothing is published before the last walk ends; each slice handles at most its budget.
-//! 2. Only objects that no source but this one holds are removed, and none that is undecodable in the list.
-//! 3. An unchanged object keeps its pointer, unless the cause is a rewind: then an equal version may be another state.
-//! 4. A stored object stays if it was fetched and is newer than the list, or if another source that holds it has sent a
-//!    newer state than the list.
-//! 5. A key listed twice is stored once, in its higher version.
-//!
-//! The `Release` walk must know which stored objects were listed. It compares addresses, since an address is one word
-//! where a key is two pointers and a search. An address identifies an object as long as it is not freed: every listed
-//! object is in `objects` or in `base`, and both are kept to the end, so no address is used again meanwhile.
-//!
-//! Bounds: beyond the list itself one word for each object listed and not yet visited by the `Release` walk; none on
-//! a source's first list. That walk skips parts of the map that have nothing of the source.
+//! `Release` finds listed objects by address, because an address is one word. `objects` and `base` keep every
+//! listed object to the end, so no address is used again before.
 
 use super::replacing::{Kind, Listed, Replacing, Walk};
 use super::{Incident, Store, Waiting};
@@ -34,7 +23,7 @@ use crate::snapshot::Put;
 use crate::tree::Sources;
 
 impl<S> Store<S> {
-    /// Continues the Replace that is under way, or begins the next one; true when it is ready to be published.
+    /// True when a Replace is ready to be published.
     pub(super) fn advance_replace(&mut self, budget: usize) -> bool {
         let next = self.replacing.take().or_else(|| {
             let waiting = self.waiting.pop_front()?;
@@ -45,7 +34,8 @@ impl<S> Store<S> {
             let base = self.published.with(self.working.clone());
             let mut replacing = Replacing::new(base, waiting);
             if replacing.version().is_some() && self.working.end_outdated(&replacing.source) {
-                // Another source has noticed before: the others may have brought what is newer than this list.
+                // Another source has noticed the rewind before: others may have brought what is newer than
+                // this list.
                 (replacing.walk, replacing.was_outdated) = (Walk::Store, Some(replacing.source.clone()));
             }
             if replacing.is_rewind() {
@@ -116,7 +106,7 @@ impl<S> Store<S> {
         false
     }
 
-    /// The source holds an entry that it has listed. What another source has brought of it, and is newer, stays.
+    /// A newer state from another source stays.
     fn store_unread(&mut self, replacing: &mut Replacing<S>, object: Undecodable) {
         let source = &replacing.source;
         self.hold_unread(source, &object.key, replacing.version().unwrap_or(&object.version));
@@ -165,7 +155,7 @@ impl<S> Store<S> {
         self.store_new(replacing, object);
     }
 
-    /// Whether this list replaces what is stored of a key, whatever its version is.
+    /// Whether this list replaces the stored state whatever its version is.
     fn is_replaced(&self, replacing: &Replacing<S>, stored: &Object<S>) -> bool {
         let key = stored.key();
         let is_former = replacing.is_rewind() || self.is_former(key, replacing.was_outdated.as_ref());
@@ -192,8 +182,7 @@ impl<S> Store<S> {
         replacing.list(&object);
     }
 
-    /// The second object of a key in one list: the higher version stays, with the pointer of the frame before if that
-    /// had this state.
+    /// The higher version stays, with the pointer of the frame before if that had this state.
     fn store_duplicate(&mut self, replacing: &mut Replacing<S>, stored: &Object<S>, object: Object<S>) {
         self.draft.report(&replacing.source, Incident::Duplicate(object.key().clone()));
         if object.version() <= stored.version() {
@@ -207,7 +196,7 @@ impl<S> Store<S> {
         self.store_new(replacing, known.unwrap_or(object));
     }
 
-    /// Releases the objects that the source held and did not list, except those that are undecodable in this list.
+    /// Keeps objects that are undecodable in this list.
     fn release_missing(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         let Walk::Release(passed) = &mut replacing.walk else {
             return false;
@@ -237,7 +226,6 @@ impl<S> Store<S> {
         false
     }
 
-    /// The source does not hold this object any more: it did not list it, or is removed.
     fn let_go(&mut self, replacing: &Replacing<S>, key: &ObjectKey) {
         let source = &replacing.source;
         let stored = self.working.get(key);
@@ -251,7 +239,6 @@ impl<S> Store<S> {
         self.release(key, source);
     }
 
-    /// The source does not hold this entry any more.
     fn let_go_undecodable(&mut self, replacing: &Replacing<S>, key: &ObjectKey) {
         let source = &replacing.source;
         match &replacing.kind {
@@ -262,7 +249,6 @@ impl<S> Store<S> {
         self.working.release_undecodable(key, source);
     }
 
-    /// Drops entries of this source that this list does not have.
     fn drop_undecodable(&mut self, replacing: &mut Replacing<S>, left: &mut usize) -> bool {
         let Walk::DropUndecodable(passed) = &replacing.walk else { return false };
         let keys: Vec<ObjectKey> =

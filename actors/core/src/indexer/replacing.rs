@@ -1,7 +1,4 @@
-//! A list of one source, or its removal, while it changes the store.
-//!
-//! Answers "which of its objects are stored, which stored ones has it listed, and which walk is it in?". `replace.rs`
-//! carries it out, and says what each walk does.
+//! A list of one source, or its removal, while `replace.rs` applies it to the store.
 
 use std::collections::BTreeSet;
 
@@ -16,44 +13,40 @@ pub(super) struct Replacing<S> {
     pub(super) source: SourceId,
     pub(super) kind: Kind,
     pub(super) cause: Cause,
-    /// The frame before it.
     pub(super) base: Snapshot<S>,
-    /// The number of this Replace in the frame; undecodable entries of this list carry it.
+    /// The undecodable entries of this list carry it.
     pub(super) round: u64,
     pub(super) undecodable: OffArbiter<Chunks<Undecodable>>,
     pub(super) undecodable_stored: usize,
-    /// All listed objects, kept to the end so that their addresses stay unique, and how many of them are stored.
+    /// Kept to the end, so that the addresses of listed objects stay unique.
     pub(super) objects: OffArbiter<Chunks<Object<S>>>,
     pub(super) stored: usize,
     pub(super) listed: Listed,
-    /// The source, if what it held before is of a former history.
+    /// The source, if what it held is of a former history.
     pub(super) was_outdated: Option<SourceId>,
-    /// After a rewind: what was told before is of the former history.
+    /// Whether what was told is of a former history.
     pub(super) ends_told: bool,
     pub(super) walk: Walk,
 }
 
-/// What is done with the source.
 pub(super) enum Kind {
-    /// It has listed everything, at this version.
     List(ResourceVersion),
-    /// It is removed, and hands over to these.
+    /// It hands over to these.
     Removal(Successors),
-    /// What others have told before it is settled.
+    /// Settles what others have told to it.
     Settlement,
 }
 
-/// Which stored objects this Replace has listed.
 pub(super) enum Listed {
-    /// The source's first list: every object that the source holds is listed.
+    /// A first list: every object that the source holds is listed.
     All,
-    /// The addresses of listed objects that the `Release` walk has not visited.
+    /// Addresses that the `Release` walk has not visited.
     Addresses(BTreeSet<usize>),
 }
 
 /// The present walk; keys up to the one held here are done.
 pub(super) enum Walk {
-    /// The other sources of each exchange whose server went back, up to this one.
+    /// The group of [`Successors`] and the last source of it that is done.
     Outdate(usize, Option<SourceId>),
     Store,
     Release(Option<ObjectKey>),
@@ -77,7 +70,7 @@ impl<S> Replacing<S> {
         };
         let is_first = base.newest_version(&source).is_none() && matches!(kind, Kind::List(_));
         Self {
-            // Before the first list of a source others may have noticed, and told it since.
+            // Before a source's first list, others may have noticed the rewind, and told it since.
             ends_told: base.version(&source).is_some(),
             round: base.frame().replaces() + 1,
             listed: if is_first { Listed::All } else { Listed::Addresses(BTreeSet::new()) },
@@ -98,7 +91,6 @@ impl<S> Replacing<S> {
         &self.source
     }
 
-    /// The version of the list; `None` if there is none.
     pub(super) fn version(&self) -> Option<&ResourceVersion> {
         match &self.kind {
             Kind::List(version) => Some(version),
@@ -119,7 +111,7 @@ impl<S> Replacing<S> {
         }
     }
 
-    /// Whether the source holds this object and has not listed it. Removes the address of a listed one.
+    /// Whether the source holds this object and has not listed it. Removes a listed address.
     pub(super) fn lacks(&mut self, held: &Held<S>) -> bool {
         match &mut self.listed {
             Listed::All => false,
@@ -129,8 +121,8 @@ impl<S> Replacing<S> {
         }
     }
 
-    /// Whether the stored object is newer than the list: it was fetched, and is newer than the list and than all that
-    /// the source had sent; or another source that holds it has sent a newer state.
+    /// Whether the stored object is newer: it was fetched, and is newer than the list and than all that the
+    /// source had sent; or another holder has sent a newer state.
     pub(super) fn is_behind(&self, held: &Held<S>, listed: &Object<S>) -> bool {
         let stored = held.object();
         let reached = self.base.version(&self.source);

@@ -1,13 +1,6 @@
-//! Sources that take over from others, by the scope of what each may bring.
-//!
-//! Answers "which of these sources may bring an object of this key?". Cloning copies a pointer, so the caller keeps one
-//! value for all sources of a hand-over and hands it to the store as it is. Invariants:
-//! 1. A source has one scope: a namespace of a cluster, or all of it.
-//! 2. The round of a source grows when it is asked for its first list again: what was told before that request is in
-//!    the list.
-//! 3. Who had delivered a newer version than that of a list before it was asked for, has brought a former history.
-//!
-//! Read next: `hand_over.rs`, which asks.
+//! Sources that take over from others, found by the keys that each may bring. Invariants:
+//! 1. A source's round grows when its first list is requested again: that list has what was told before.
+//! 2. A source that had delivered a newer version than that of a rewind has brought a former history.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -39,15 +32,14 @@ impl Scope {
     }
 }
 
-/// A source that may take over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Successor {
     pub(crate) source: SourceId,
     pub(crate) round: u64,
 }
 
-/// How often each has noticed that its server went back, the version that it has delivered, and whether that is older than
-/// one before, so that it is about to notice.
+/// How often each source has noticed a rewind, the version that it delivered, and whether that is older than
+/// one before, so that it is about to notice a rewind.
 type Delivered = SortedMap<SourceId, (u64, ResourceVersion, bool)>;
 
 /// Sources by their scope, and the scope of each.
@@ -56,19 +48,19 @@ pub struct Successors {
     by_scope: SortedMap<Scope, Arc<[Successor]>>,
     scopes: SortedMap<SourceId, Scope>,
     delivered: Delivered,
-    /// What that was when a source was asked for a list that is not published, after its server went back; and to which
-    /// version.
+    /// For each source whose list after a rewind was requested and is not published: `delivered` at that
+    /// time, and the version to which the server went back.
     asked: SortedMap<SourceId, (Delivered, ResourceVersion)>,
 }
 
 impl Successors {
-    /// None.
+    /// The empty set.
     pub fn none() -> Self {
         let (by_scope, scopes) = (SortedMap::new(), SortedMap::new());
         Self { by_scope, scopes, delivered: SortedMap::new(), asked: SortedMap::new() }
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.scopes.is_empty()
     }
@@ -120,16 +112,17 @@ impl Successors {
         self.delivered.get(source).map_or(0, |(rewinds, ..)| *rewinds)
     }
 
-    /// Whether another one had delivered a newer version than that to which the server went back, before the source was asked
-    /// for its list after that, and has not noticed it since; none if the source was not asked for one.
+    /// Whether `other` had delivered a version newer than that to which the server went back, before `source`
+    /// was asked for its list after that, and has not noticed it since; `None` if `source` was not asked for
+    /// such a list.
     pub fn is_former(&self, other: &SourceId, source: &SourceId) -> Option<bool> {
         let (then, to) = self.asked.get(source)?;
         let (then, now) = (then.get(other), self.delivered.get(other));
         Some(then.zip(now).is_some_and(|(then, now)| then.1 > *to && then.0 == now.0))
     }
 
-    /// Whether a source has delivered an older version than before, and its list is not published: what is stored of it is of
-    /// the former history.
+    /// Whether a source has delivered an older version than before and not listed since: what is stored of it
+    /// is of the former history.
     pub(crate) fn went_back(&self, source: &SourceId) -> bool {
         self.delivered.get(source).is_some_and(|(.., is_back)| *is_back)
     }
@@ -144,12 +137,12 @@ impl Successors {
         }
     }
 
-    /// Whether this source is one of them.
+    /// Whether the set has this source.
     pub fn has(&self, source: &SourceId) -> bool {
         self.scopes.contains(source)
     }
 
-    /// The others of the cluster of this source, from behind `passed` on; none if the source is not one of these.
+    /// Those of its cluster, after `passed`; none if the source is not in this set.
     pub(crate) fn others(
         &self,
         source: &SourceId,
@@ -161,7 +154,6 @@ impl Successors {
         of_cluster.map(|(other, _)| other).filter(move |other| *other != source)
     }
 
-    /// Those that may bring an object of this key.
     pub(crate) fn of(&self, key: &ObjectKey) -> impl Iterator<Item = &Successor> {
         let (cluster, namespace) = key.scope();
         let everywhere = self.by_scope.get_by(|scope| scope.order(cluster, None));

@@ -1,45 +1,34 @@
-//! The coalescing table: how the waiting events of one key merge with the next event.
-//!
-//! Answers "these events of the key wait, and now this happened: which events wait then?". Order and other keys are not
-//! its concern. Invariants:
-//! 1. The waiting events lead from the state delivered last to the newest one. States between them are left out on
-//!    purpose, except that the last life which was created and deleted meanwhile is delivered.
-//! 2. At most four events, in this order: the `Deleted` of the life delivered last, the `Added` and the `Deleted` of a
-//!    brief life, and the `Added` of the life that is there now; or one `Updated`.
-//! 3. A way back to the very state delivered last is nothing, unless a list lies between: a list may hide a rewind,
-//!    after which equal versions prove nothing, so then it is delivered with cause `Rewind`.
-//!
-//! Which cause stands: an `Added` keeps its first one; else the last one counts, except that `Rewind` stays, since it
-//! is the reason why versions may repeat, and that a `Resync` behind another event adds nothing. Read next:
-//! `pending.rs`.
+//! The coalescing table: how the waiting events of one key merge with the next event. Invariants:
+//! 1. The waiting events lead from the state delivered last to the newest one. Of lives in between, only the
+//!    last one that was created and deleted is delivered.
+//! 2. They are, in this order: the `Deleted` of the life delivered last, the `Added` and `Deleted` of a brief
+//!    life, and the `Added` of the present life; or one `Updated`.
+//! 3. A return to the state delivered last is nothing, unless a list lies between: a list may hide a rewind,
+//!    after which equal versions prove nothing. Then it is delivered with cause `Rewind`.
+//! 4. An `Added` keeps its first cause. Otherwise the last one counts, but `Rewind` stays, because it
+//!    explains why versions repeat.
 
 use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 
-/// The waiting events of one key, in the order of delivery.
 #[derive(Debug)]
 pub(super) struct KeyEvents<S> {
-    /// The end of the life delivered last.
     deleted: Option<Change<S>>,
-    /// The last life that began and ended meanwhile.
     pub(super) brief: Option<Box<Brief<S>>>,
-    /// What is there now: `Added`, or `Updated` if nothing else waits.
     now: Option<Change<S>>,
 }
 
-/// A life that began and ended before it was delivered: an `Added` and a `Deleted`.
 #[derive(Debug)]
 pub(super) struct Brief<S> {
-    /// When it ended, by the number of the arrival.
+    /// Of its end.
     pub(super) arrival: u64,
-    /// Why it began.
+    /// Of its beginning.
     pub(super) cause: Cause,
     /// Its end; the state before it is delivered as added.
     pub(super) deleted: Change<S>,
 }
 
 impl<S> Brief<S> {
-    /// Its two events.
     pub(super) fn into_changes(self) -> Vec<Change<S>> {
         let added = match &self.deleted {
             Change::Deleted { old, .. } => Some(Change::Added { object: old.clone(), cause: self.cause }),
@@ -54,31 +43,26 @@ impl<S> Brief<S> {
 }
 
 impl<S> KeyEvents<S> {
-    /// Nothing waits.
     pub(super) const fn nothing() -> Self {
         Self { deleted: None, brief: None, now: None }
     }
 
-    /// How many events.
     pub(super) fn len(&self) -> usize {
         let brief = if self.brief.is_some() { 2 } else { 0 };
         usize::from(self.deleted.is_some()) + brief + usize::from(self.now.is_some())
     }
 
-    /// The key that it is about; `None` if nothing waits.
     pub(super) fn key(&self) -> Option<&ObjectKey> {
         let brief = self.brief.as_ref().map(|brief| &brief.deleted);
         self.now.as_ref().or(self.deleted.as_ref()).or(brief).map(Change::key)
     }
 
-    /// The events, in order.
     pub(super) fn into_changes(self) -> impl Iterator<Item = Change<S>> {
         let brief = self.brief.map(|brief| brief.into_changes()).unwrap_or_default();
         self.deleted.into_iter().chain(brief).chain(self.now)
     }
 
-    /// Adds what happened next, as the event of this arrival; false if it could not follow. What waits leads to the
-    /// newest state all the same.
+    /// Adds the next event; false if it could not follow. What waits leads to the newest state all the same.
     pub(super) fn merge(&mut self, next: Change<S>, arrival: u64) -> bool {
         match next {
             Change::Added { object, cause } => self.add(object, cause),
@@ -145,13 +129,12 @@ impl<S> KeyEvents<S> {
     }
 }
 
-/// From the state delivered last to the newest of the same life: nothing, if they are the same.
+/// `None` if the newest state is the one delivered last.
 fn updated<S>(old: Object<S>, object: Object<S>, cause: Cause) -> Option<Change<S>> {
     let is_same = old.is_same_as(&object) && cause != Cause::Rewind;
     (!is_same).then_some(Change::Updated { old, object, cause })
 }
 
-/// The cause of two events that became one.
 pub(super) fn standing(first: Cause, next: Cause) -> Cause {
     if first == Cause::Rewind { first } else { next }
 }

@@ -1,14 +1,9 @@
-//! How events and lists come into a backlog, and how they become ready to be delivered.
-//!
-//! Answers "what does this event or list add?" and "which entry is next, and which events does it give?".
-//! Invariants:
-//! 1. A recipient for which nothing waits or is under way gets the events of a publish as they came.
+//! How events and lists enter a backlog, and how they become ready to be delivered. Invariants:
+//! 1. A recipient for which nothing waits or is under way receives the events of a publish as they came.
 //! 2. What waits for a key leads to the state from which a cursor that has yet to pass the key leads on.
-//! 3. A life is brief for a key that a cursor has yet to pass if the cursor's older state and the last list lack it.
-//! 4. A filter is asked before anything waits, and once a cursor passes a key. Cursors lead between states of the store,
-//!    so what they have left to give is counted by what happened there.
-//!
-//! Read next: `filter.rs`, what a subscriber is told of a change; `listener.rs`.
+//! 3. A life is brief for a key that a cursor has yet to pass if the cursor's older state and the last list
+//!    lack it.
+//! 4. Cursors lead between states of the store, so a filter does not alter what they have left.
 
 use std::sync::Arc;
 
@@ -21,7 +16,7 @@ use crate::meta::ObjectKey;
 use crate::snapshot::{DiffCursor, Difference, Snapshot};
 
 impl<S> Backlog<S> {
-    /// Adds live changes in their order; gives how many of them were too much.
+    /// Returns how many of the changes were too much.
     pub(super) fn add_events(&mut self, changes: &[Change<S>]) -> u64 {
         let is_prompt = self.is_empty() && !self.is_under_way && changes.len() <= CHUNK;
         if !is_prompt {
@@ -40,7 +35,7 @@ impl<S> Backlog<S> {
         lost
     }
 
-    /// Adds one change and what is told of it; false if that was too much, as all is once something was lost.
+    /// False if the change was too much, as all are once something was lost.
     fn add_event(
         &mut self,
         change: &Change<S>,
@@ -62,7 +57,6 @@ impl<S> Backlog<S> {
         true
     }
 
-    /// Adds one change to what waits of its key.
     fn coalesce(&mut self, change: &Change<S>, told: Told<'_, S>) {
         let covering = self.cursors.iter().position(|cursor| cursor.covers(change.key()));
         let Some(covering) = covering else {
@@ -91,12 +85,10 @@ impl<S> Backlog<S> {
             return;
         }
         let brief = Brief { arrival: self.arrivals, cause: *cause, deleted: change.clone() };
-        // Its addition was counted as left out, and so was this.
         self.counters.coalesced = self.counters.coalesced.saturating_sub(2);
         self.merging(2, |pending| pending.keep_ahead(change.key(), brief));
     }
 
-    /// Lets a change wait, as its policy has it.
     pub(super) fn merge(&mut self, change: Change<S>) {
         let (arrival, since) = (self.arrivals, self.now);
         if let Waiting::Keys(keys) = &mut self.waiting {
@@ -109,12 +101,11 @@ impl<S> Backlog<S> {
         self.merging(1, |pending| is_possible = pending.merge(change, arrival, since));
         if !is_possible {
             self.counters.impossible += 1;
-            // A predicate that changes its mind makes such changes; a store has a fault then.
+            // Only a predicate whose answers vary makes such changes; without a filter the store has a fault.
             debug_assert!(self.filter.is_some(), "a change of {key} cannot follow what is pending");
         }
     }
 
-    /// Lets so many events merge with those that wait.
     pub(super) fn merging(&mut self, events: usize, change: impl FnOnce(&mut super::Pending<S>)) {
         let Waiting::Coalesced { pending, most_briefs } = &mut self.waiting else { return };
         let pending = pending.get_or_insert_with(|| Box::new(super::Pending::new(*most_briefs)));
@@ -124,9 +115,9 @@ impl<S> Backlog<S> {
         self.counters.dropped += pending.drop_surplus();
     }
 
-    /// Adds what a list changed: of the keys that no cursor has yet to pass.
+    /// Only for the keys that no cursor has yet to pass.
     pub(super) fn add_list(&mut self, before: Snapshot<S>, after: &Snapshot<S>, cause: Cause) {
-        // Only a rewind differs in two empty states. Who restates must know: what comes after it counts it.
+        // Two empty states differ only by a rewind. `Every` must record it: later states count it.
         let is_rewound = self.waiting.is_every() && before.rewinds() != after.rewinds();
         if self.is_closed() || (before.is_empty() && after.is_empty() && !is_rewound) {
             return;
@@ -141,7 +132,7 @@ impl<S> Backlog<S> {
             cursor.arrival == arrivals && !cursor.has_begun && cursor.purpose == Purpose::List(Cause::Relist)
         };
         match self.cursors.back_mut().filter(is_unbegun) {
-            // Nothing came since the last restart or relist: one gap with it.
+            // Nothing came since the last restart or relist: they are one gap.
             Some(cursor) if cause == Cause::Relist => cursor.lead_to(after),
             _ => self.push_cursor(Cursor::new(Purpose::List(cause), (before, after.clone()), (None, None))),
         }
@@ -156,9 +147,9 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// All that leads to this state has been added.
     pub(super) fn reach(&mut self, newest: Snapshot<S>) {
-        // A resync under `Coalesce` remembers what it began with: it gives nothing of what has changed since.
+        // A resync under `Coalesce` keeps the state that it began with: what has changed since is not
+        // delivered.
         let is_led = |cursor: &&mut Cursor<S>| match &self.waiting {
             Waiting::Coalesced { .. } => cursor.purpose != Purpose::Resync,
             Waiting::Keys(_) => true,
@@ -167,7 +158,7 @@ impl<S> Backlog<S> {
         self.cursors.iter_mut().filter(is_led).for_each(|cursor| cursor.lead_to(&newest));
         if let Some(initial) = &mut self.initial {
             let missing = initial.missing.len();
-            // Only whether any is missing matters, so each is looked at until it has listed, and never again.
+            // Each is checked until it has listed, and never again.
             while initial.missing.pop_if(|source| newest.version(source).is_some()).is_some() {}
             if initial.missing.len() < missing {
                 initial.until = self.arrivals;
@@ -178,7 +169,6 @@ impl<S> Backlog<S> {
         self.latch();
     }
 
-    /// With nothing left to deliver, the delivered state is the newest one.
     fn catch_up(&mut self) {
         if self.cursors.is_empty() && self.waiting.len() == 0 {
             let newest = self.newest.clone();
@@ -186,7 +176,7 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// Lets the oldest entry become ready, or a part of it; false if there is none.
+    /// False if there is no entry.
     pub(super) fn make_ready(&mut self, wanted: usize, visits: &mut usize, is_all: bool) -> bool {
         if self.is_cursor_next() {
             let keys = wanted.min(*visits);
@@ -205,20 +195,18 @@ impl<S> Backlog<S> {
             }
             Waiting::Every(line) => {
                 let Some((arrival, since, change)) = line.pop() else { return false };
-                // A recipient that takes all that waits has the newest state: no need to go through it.
+                // A recipient that takes all that waits has the newest state without this.
                 if !is_all {
                     line.apply_delivered(&change);
                 }
                 self.ready.push_back((arrival, since, change));
             }
-            // Keys are never made ready: `take_keys` gives them.
             Waiting::Keys(_) => return false,
         }
         self.catch_up();
         true
     }
 
-    /// Lets one of the cursors pass some keys; gives their events.
     pub(super) fn pass_at(&mut self, at: usize, visits: usize) -> Vec<Change<S>> {
         let Some(mut cursor) = self.cursors.remove(at) else { return Vec::new() };
         let changes = self.pass(&mut cursor, visits);
@@ -231,7 +219,7 @@ impl<S> Backlog<S> {
         changes
     }
 
-    /// Lets a cursor that is none of the backlog's pass some keys; gives their events.
+    /// As [`Self::pass_at`], for a cursor outside the backlog.
     pub(super) fn pass(&mut self, cursor: &mut Cursor<S>, visits: usize) -> Vec<Change<S>> {
         let from = cursor.place().cloned();
         let passed = cursor.pass(visits);
@@ -259,7 +247,6 @@ impl<S> Backlog<S> {
         asked
     }
 
-    /// The events of the keys that a list's cursor has passed, with the brief lives in their places.
     fn listed(
         &mut self,
         cursor: &Cursor<S>,
@@ -288,7 +275,7 @@ impl<S> Backlog<S> {
         changes
     }
 
-    /// The events of a resync for these objects: for those that are still the same and of which nothing else waits.
+    /// Only for objects that are still the same and for which nothing else waits.
     fn resynced(&self, cursor: &Cursor<S>, passed: Vec<Difference<S>>) -> Vec<Change<S>> {
         let since = DiffCursor::new(cursor.newer().clone(), self.newest.clone());
         let is_pending =
@@ -305,8 +292,8 @@ impl<S> Backlog<S> {
         same.map(|object| Change::Updated { old: object.clone(), object, cause: Cause::Resync }).collect()
     }
 
-    /// Too many snapshots are held for the recipient of every event: full. First lists do not count, each source has
-    /// one. Where the subscription ends, only lists count that are known to have something to tell (`walking.rs`).
+    /// Whether an `Every` subscription holds too many snapshots. First lists do not count, each source has
+    /// one. Where the subscription would end, only lists count that are known to have events.
     pub(super) fn has_too_many_lists(&self) -> bool {
         let Waiting::Every(line) = &self.waiting else { return false };
         let restates = line.when_full == WhenFull::Restate;
@@ -314,8 +301,8 @@ impl<S> Backlog<S> {
         self.cursors.len() > CURSORS && self.cursors.iter().filter(counts).count() > CURSORS
     }
 
-    /// Drops what waits. To restate, a cursor that has begun stays, since it ends in a state that can be named, and so
-    /// does the initial list if it is first; then comes what leads to `snapshot`.
+    /// A restatement keeps a cursor that has begun, because it ends in a known state, or a first initial
+    /// list.
     pub(super) fn overflow_now(&mut self, lost: u64, snapshot: &Snapshot<S>) {
         let is_first = self.is_cursor_next();
         let Waiting::Every(line) = &mut self.waiting else { return };
@@ -326,7 +313,7 @@ impl<S> Backlog<S> {
             WhenFull::Restate => self.cursors.pop_front_if(is_kept),
             WhenFull::Disconnect => None,
         };
-        // Of a list that has something to tell it is not known how much: one event at least.
+        // How much a list with events has is not known: at least one.
         let least = |cursor: &Cursor<S>| cursor.remaining().max(usize::from(cursor.tells));
         let remaining: usize = self.cursors.iter().map(least).sum();
         self.counters.dropped += lost + (line.len() + remaining) as u64;

@@ -1,15 +1,9 @@
-//! Which events a subscriber asked for: filters of objects and of changes.
-//!
-//! Answers "what is this subscriber to be told of this change?", before anything waits. Invariants:
-//! 1. An object that begins to pass is `Added`, one that passes no more is `Deleted` (cause [`Cause::LeftFilter`]), one
-//!    that passes before and after is `Updated`; nothing is told of others.
-//! 2. Each change is judged by its two states alone, so the answer is the same however it reaches the backlog: live, from
-//!    a cursor, or over a gap. Therefore a predicate has to give the same answer for the same object each time.
-//! 3. A filter of changes drops `Updated` alone. What differs between two states differs between some states on the way,
-//!    so of a chain of changes that are judged one by one none is hidden ([`ChangeFilter::of`]).
-//! 4. A predicate that panics counts as "yes": no object is ever missing for that reason.
-//!
-//! Read next: `entries.rs`, which asks.
+//! Which events a subscriber asked for: filters of objects and of changes. Invariants:
+//! 1. An object that begins to pass is `Added`, one that no longer passes is `Deleted` (cause
+//!    [`Cause::LeftFilter`]), one that passes before and after is `Updated`.
+//! 2. Each change is judged by its two states alone, so the answer is the same for a live change, a cursor
+//!    and a gap.
+//! 3. A predicate that panics counts as "yes": no object is missing for that reason.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -20,20 +14,18 @@ use std::sync::Arc;
 use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 
-/// Whether an object is of interest. Runs on the informer's thread, several times for a state, so it must be quick, must
-/// not block, and must give the same answer for the same state.
+/// Runs on the informer's thread, several times for a state: it must be quick, must not block, and must
+/// return the same answer for the same state.
 type ObjectPredicate<S> = Arc<dyn Fn(&Object<S>) -> bool + Send + Sync>;
 
-/// Whether what differs between two states is of interest.
 type ChangePredicate<S> = Arc<dyn Fn(&Object<S>, &Object<S>) -> bool + Send + Sync>;
 
-/// Hears of a predicate that panicked on the object of this key.
 type OnPanic = Arc<dyn Fn(&ObjectKey, Box<dyn Any + Send>) + Send + Sync>;
 
 /// Which updates are delivered: those that change something of interest. Cloning copies a pointer.
 ///
-/// It drops `Updated` alone: every object is `Added` and `Deleted` as without it. A resync is asked about like every
-/// update, with the same state as old and new, as in controller-runtime: filters of values drop it.
+/// It drops `Updated` alone: every object is `Added` and `Deleted` as without it. A resync is judged like
+/// every update, with the same state as old and new, as in controller-runtime: filters of values drop it.
 ///
 /// ```
 /// # use informer_core::face as actix_informer;
@@ -53,20 +45,21 @@ pub struct ChangeFilter<S>(ChangePredicate<S>);
 impl<S: 'static> ChangeFilter<S> {
     /// The updates that change this value: the one of the new state differs from that of the state before it.
     ///
-    /// All updates that were dropped since the last delivered one left the value as it was. So the value of the state
-    /// that was delivered last is always that of the newest state, once nothing waits: nothing is hidden, however much
-    /// is coalesced. (A value that changes and changes back before it is delivered may be delivered or not.) That holds for
-    /// one filter and for filters joined with [`Self::or`], not for several that have to pass all.
+    /// All updates that were dropped since the last delivered one left the value as it was. So the value of
+    /// the state that was delivered last is always that of the newest state, once nothing waits: nothing is
+    /// hidden, however much is coalesced. (A value that changes and changes back before it is delivered may
+    /// be delivered or not.) That holds for one filter and for filters joined with [`Self::or`], not for
+    /// several that have to pass all.
     pub fn of<V: PartialEq>(value: impl Fn(&Object<S>) -> V + Send + Sync + 'static) -> Self {
         Self::between(move |old, new| value(old) != value(new))
     }
 
-    /// The updates for which this holds, given the old and the new state: those of one change of the store, or, over a
-    /// gap (a list, a restart, what happened before a cursor got there), those at its two ends.
+    /// The updates for which this holds, given the old and the new state: those of one change of the store,
+    /// or, over a gap (a list, a restart, what happened before a cursor got there), those at its two ends.
     ///
-    /// The old state is the store's, which was not delivered if its update was dropped. So a condition such as "ten
-    /// more than before" does not see what grows one by one: compare values with [`Self::of`] where possible, and
-    /// borrow here where a value would have to be cloned (`|old, new| old.spec != new.spec`).
+    /// The old state is the store's, which was not delivered if its update was dropped. So a condition such
+    /// as "ten more than before" does not see what grows one by one: compare values with [`Self::of`] where
+    /// possible, and borrow here where a value would have to be cloned (`|old, new| old.spec != new.spec`).
     pub fn between(is_change: impl Fn(&Object<S>, &Object<S>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(is_change))
     }
@@ -105,21 +98,21 @@ pub struct Filter<S> {
 }
 
 impl<S> Filter<S> {
-    /// And only objects for which this holds.
+    /// Also requires this of objects.
     #[must_use]
     pub fn objects(mut self, passes: impl Fn(&Object<S>) -> bool + Send + Sync + 'static) -> Self {
         self.objects.push(Arc::new(passes));
         self
     }
 
-    /// And only updates that pass this.
+    /// Also requires updates to pass this.
     #[must_use]
     pub fn changes(mut self, changes: ChangeFilter<S>) -> Self {
         self.changes.push(changes);
         self
     }
 
-    /// Tells whoever asks of each panic of a predicate. Without it the payload is dropped.
+    /// Calls `hear` for each panic of a predicate. Without it the payload is dropped.
     #[must_use]
     pub fn on_panic(
         mut self,
@@ -134,7 +127,6 @@ impl<S> Filter<S> {
         self.objects.is_empty() && self.changes.is_empty()
     }
 
-    /// What the subscriber is to be told of this change.
     pub(super) fn judge<'c>(&self, change: &'c Change<S>) -> Told<'c, S> {
         match change {
             Change::Added { object: subject, .. } | Change::Deleted { old: subject, .. } => {
@@ -185,24 +177,19 @@ crate::clone_of!([S] Filter<S> { objects, changes, on_panic });
 
 crate::debug_as!([S] Filter<S>, self, objects = self.objects.len(), changes = self.changes.len());
 
-/// The filter of a backlog, and what it has dropped.
 pub(super) struct Filtering<S> {
     pub(super) filter: Arc<Filter<S>>,
     pub(super) dropped: u64,
 }
 
-/// What a change is to one subscriber.
 pub(super) enum Told<'c, S> {
-    /// This event.
     As(Cow<'c, Change<S>>),
     /// No event, but its object passes before and after: an event that waits may carry the newer state.
     Unasked,
-    /// Nothing.
     Nothing,
 }
 
 impl<S> Told<'_, S> {
-    /// Without a filter, or by it.
     pub(super) fn of<'c>(change: &'c Change<S>, filter: Option<&Filter<S>>) -> Told<'c, S> {
         filter.map_or(Told::As(Cow::Borrowed(change)), |filter| filter.judge(change))
     }

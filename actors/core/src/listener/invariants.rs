@@ -1,12 +1,9 @@
-//! The promises to a subscriber, as a check of its events.
-//!
-//! Answers "can a subscriber replay this sequence of changes, and does it end in the store's state?". It keeps one map,
-//! as a simple subscriber would. Used by this crate's proptests and by the tests of whole informers. It requires of
-//! each delivered change:
+//! The promises to a subscriber, as a check of its events, for the tests of this crate and of whole
+//! informers. They are:
 //! 1. No `Added` of a key that is present; no `Updated` or `Deleted` of a key that is absent.
-//! 2. `old` is the state delivered last, so no event of the key is missing or out of order.
-//! 3. No event for an unchanged object, except `Resync`, which changes nothing, and `Rewind`, after which an equal
-//!    version may be another state.
+//! 2. `old` is the state delivered last.
+//! 3. No event for an unchanged object, except `Resync`, and `Rewind`, after which an equal version may be
+//!    another state.
 //! 4. Another life of a key is a `Deleted`, then an `Added`.
 
 use std::collections::BTreeMap;
@@ -32,7 +29,8 @@ impl<S> Replay<S> {
     /// Applies one change. Logarithmic.
     ///
     /// # Errors
-    /// The rule that the change broke, as a text. The change is applied in any case, so one fault gives one error.
+    /// The rule that the change broke, as a text. The change is applied in any case, so one fault causes one
+    /// error.
     pub fn apply(&mut self, change: &Change<S>) -> Result<(), String> {
         self.applied += 1;
         let verdict = check(self.present.get(change.key()), change);
@@ -46,7 +44,7 @@ impl<S> Replay<S> {
     /// Whether what was applied leads to exactly this state. Linear.
     ///
     /// # Errors
-    /// In words, the first key that differs.
+    /// The first key that differs, in words.
     pub fn equals(&self, snapshot: &Snapshot<S>) -> Result<(), String> {
         for object in snapshot.iter() {
             match self.present.get(object.key()) {

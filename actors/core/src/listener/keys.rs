@@ -1,14 +1,8 @@
-//! A subscriber that receives keys and no objects, as a work queue does.
-//!
-//! Answers "which keys were touched since the recipient received them?". Lists, late joins, restarts and resyncs are
-//! cursors as for every subscriber; an event is a key that waits. Invariants:
-//! 1. Every key that is touched is delivered afterwards, also if its object was created and deleted meanwhile. A key
-//!    waits once.
-//! 2. What waits keeps no object alive. A cursor holds the newest snapshot and, if it begins with another state, that
-//!    one until it is walked: 250 keys a turn, whether or not the recipient takes anything ([`Backlog::must_walk`]).
-//! 3. A first list, a late join and a resync are not written out: they cost O(1), whatever the recipient does.
-//!
-//! It is bounded by the number of keys that were touched. Read next: `entries.rs`, which shares the cursors.
+//! A subscriber that receives keys and no objects, as a work queue does. Invariants:
+//! 1. Every key that is touched is delivered afterwards, also if its object was created and deleted before. A
+//!    key waits once.
+//! 2. What waits keeps no object alive, except what a cursor pins until it is walked ([`Backlog::must_walk`]).
+//! 3. A first list, a late join and a resync are not written out: they cost O(1).
 
 use super::cursor::Cursor;
 use super::filter::Told;
@@ -29,7 +23,7 @@ pub enum Notifications<S> {
 }
 
 impl<S> Notifications<S> {
-    /// How many.
+    /// The number of events.
     pub const fn len(&self) -> usize {
         match self {
             Self::Changes(changes) => changes.len(),
@@ -53,9 +47,9 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// The next keys to deliver, at most `max`, each with the reason: the last one, or a rewind. None under another
-    /// policy than [`super::Policy::Keys`]. It visits at most four times as many, so it may give fewer, or none, while
-    /// something waits: then call again.
+    /// The next keys to deliver, at most `max`, each with its last cause, or with `Rewind`. None under
+    /// another policy than [`super::Policy::Keys`]. It visits at most four times as many, so it may return
+    /// fewer, or none, while something waits: then call again.
     pub fn take_keys(&mut self, max: usize) -> Vec<(ObjectKey, Cause)> {
         let mut visits = max.saturating_mul(4);
         let mut keys = Vec::new();
@@ -78,13 +72,13 @@ impl<S> Backlog<S> {
         keys
     }
 
-    /// Lets the first cursor pass so many keys; gives those that changed and do not wait anyway.
+    /// Returns the keys passed that changed and do not wait.
     fn pass_keys(&mut self, visits: usize) -> Vec<(ObjectKey, Cause)> {
         let mut keys: Vec<(ObjectKey, Cause)> = Vec::new();
         for change in self.pass_at(0, visits) {
             let key = change.key();
             let waits = matches!(&self.waiting, Waiting::Keys(waiting) if waiting.contains(key));
-            // Of a new life there are two changes.
+            // A new life makes two changes.
             if !waits && keys.last().is_none_or(|last| last.0 != *key) {
                 keys.push((key.clone(), change.cause()));
             }
@@ -92,7 +86,6 @@ impl<S> Backlog<S> {
         keys
     }
 
-    /// Adds the key of a live change.
     pub(super) fn touch(&mut self, change: &Change<S>, told: Told<'_, S>) {
         for cursor in self.cursors.iter_mut().filter(|cursor| !cursor.covers(change.key())) {
             cursor.count(change);
@@ -104,14 +97,13 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// Lets the key of a change wait, unless a cursor is sure to give it.
     pub(super) fn await_turn(&mut self, change: &Change<S>) {
         if !self.is_sure_of(change) {
             self.merge(change.clone());
         }
     }
 
-    /// Whether a cursor is sure to give the key of this change.
+    /// Whether a cursor is sure to deliver the key of this change, which is then counted as coalesced.
     fn is_sure_of(&mut self, change: &Change<S>) -> bool {
         let key = change.key();
         let is_sure = |cursor: &Cursor<S>| cursor.covers(key) && !cursor.older().contains(key);

@@ -1,11 +1,6 @@
-//! The events that wait under `Every`, in one line up to a bound of bytes.
-//!
-//! Answers "which event is next, how many bytes wait, and which state was delivered?". Invariants:
-//! 1. None is merged, and they leave in the order in which they came.
-//! 2. Beyond the bound an event is refused, unless none other waits.
-//! 3. The delivered state is kept only for a restatement: one map of objects, shared with the snapshots.
-//!
-//! Read next: `listener.rs`, which decides what happens when it is full.
+//! The events that wait under `Every`, in order of arrival, up to a bound of bytes. Invariants:
+//! 1. Beyond the bound an event is refused, unless no other waits.
+//! 2. The delivered state is kept only for a restatement: one map of objects, shared with the snapshots.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,22 +10,21 @@ use crate::delta::Change;
 use crate::off_arbiter::Freeing;
 use crate::snapshot::{Frame, Snapshot};
 
-/// The bytes counted for an event beside its object.
+/// Counted for an event beside its object.
 const EVENT_BYTES: usize = 64;
 
-/// Events with their arrivals, and since when they wait.
+/// Each with its arrival, and since when it waits.
 pub(super) type Events<S> = VecDeque<(u64, Duration, Change<S>)>;
 
 pub(super) struct Line<S> {
     bound: usize,
     pub(super) when_full: WhenFull,
     events: Events<S>,
-    /// How events are freed that are not delivered any more.
     freeing: Freeing<Events<S>>,
     pub(super) bytes: usize,
-    /// The state that was delivered, unless a cursor has begun; kept only for a restatement.
+    /// The state that was delivered, unless a cursor has begun.
     delivered: Frame<S>,
-    /// It was full, and the subscription ends over it.
+    /// It was full, and the subscription ends for that reason.
     pub(super) is_closed: bool,
 }
 
@@ -40,7 +34,7 @@ impl<S> Line<S> {
         Self { bound, when_full, events: VecDeque::new(), freeing, bytes: 0, delivered, is_closed: false }
     }
 
-    /// Takes an event in; false if that is too much.
+    /// False if the event is too much.
     pub(super) fn push(&mut self, change: &Change<S>, arrival: u64, since: Duration) -> bool {
         let bytes = weight(change);
         if self.bytes > 0 && self.bytes + bytes > self.bound {
@@ -65,12 +59,10 @@ impl<S> Line<S> {
         self.events.len()
     }
 
-    /// Sets how events are freed that are not delivered any more.
     pub(super) fn free_by(&mut self, freeing: &Freeing<Events<S>>) {
         self.freeing = freeing.clone();
     }
 
-    /// Drops all that waits.
     pub(super) fn clear(&mut self) {
         let (events, bytes) = (std::mem::take(&mut self.events), std::mem::take(&mut self.bytes));
         if !events.is_empty() {
@@ -79,7 +71,6 @@ impl<S> Line<S> {
         }
     }
 
-    /// Applies a delivered event to the delivered state.
     pub(super) fn apply_delivered(&mut self, change: &Change<S>) {
         if self.when_full != WhenFull::Restate {
             return;
@@ -90,14 +81,12 @@ impl<S> Line<S> {
         }
     }
 
-    /// The delivered state is this one.
     pub(super) fn set_delivered(&mut self, delivered: &Snapshot<S>) {
         if self.when_full == WhenFull::Restate {
             self.delivered = delivered.frame().objects_only();
         }
     }
 
-    /// The state that was delivered.
     pub(super) fn delivered_state(&self) -> Snapshot<S> {
         Snapshot::publish(self.delivered.objects_only())
     }

@@ -1,27 +1,15 @@
-//! The Listener's state machine: when it attaches, delivers, yields and answers.
-//!
-//! Answers "what does the actor do next, given what happened?". The [`Backlog`] holds the waiting events. The machine
-//! does not depend on messages, a clock or a subscriber. Invariants:
-//! 1. One window at a time: the next one is given when the one before was handled. A stream's ask says both.
+//! The Listener's state machine: when it attaches, delivers, yields and answers. Invariants:
+//! 1. One window at a time: the next one is delivered when the one before was handled, as a stream's next
+//!    request says.
 //! 2. A publish is recorded at once in every state; only its delivery waits.
-//! 3. Each turn shows its figures after its window was given and before a drain is answered; before the mark behind the
-//!    initial events they are shown, too.
-//! 4. Cursors that must not stand still are walked, 250 keys a turn, whether or not a window is wanted.
-//! 5. A drain is answered when no event waits or is with the subscriber. A stream that is not polled is not waited for.
-//!
-//! Its state has four independent parts, each with its own legal values:
-//!
-//! | part | values | what moves it |
-//! |---|---|---|
-//! | attachment (`is_attaching`, `must_attach`) | to ask, asked, attached | `ListenerEffect::Attach`, `handle_start`, `handle_reattach` |
-//! | `window` | `NotWanted` (streams only), `Wanted`, `UnderWay` | `handle_take`, `ListenerEffect::Deliver`, `handle_handled` |
-//! | `is_yielding` | a turn of others is awaited, or not | `ListenerEffect::Yield`, `handle_turn` |
-//! | `drains` | `None`, `Wait`, `GivenUp` | `handle_drain`, `handle_waited_for_poll`, `ListenerEffect::AnswerDrains` |
+//! 3. Figures are shown after a window, and before a drain is answered or the end of the initial events is
+//!    marked.
+//! 4. A drain is answered when no event waits or is with the subscriber. A stream that is not polled is not
+//!    waited for.
 //!
 //! ```text
 //!  handle_start, handle_changes, handle_handled, handle_take, ... ─▶ machine ─▶ poll_effect until there is none
 //! ```
-//! Read next: `machine/effect.rs`, what it says; `listener.rs`; the actor is `pipeline/listener.rs` of the crate above.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,40 +25,35 @@ mod effect;
 
 pub use effect::{Figures, ListenerConfig, ListenerEffect};
 
-/// The most notifications in a window unless a subscription says otherwise: as many keys are visited for a window of one
-/// as for a whole one.
+/// The most notifications in a window unless a subscription sets another number. As many keys are visited for
+/// a window of one as for a whole one.
 pub const WINDOW: usize = 64;
 
-/// The state of the next window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Window {
-    /// Nobody asks for it: only of a stream.
+    /// Only of a stream.
     NotWanted,
-    /// The subscriber takes a window as soon as there are events.
     Wanted,
-    /// So many notifications are with the subscriber.
+    /// This many notifications are with the subscriber.
     UnderWay(u16),
 }
 
-/// Whether a drain waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Drains {
     None,
     Wait,
-    /// A drain waits, but the stream is not polled: it is answered early.
+    /// The stream is not polled, so the drain is answered early.
     GivenUp,
 }
 
-/// What a listener is until its backlog is made.
 type Beginning<S> = (ListenerConfig<S>, Freeing<Events<S>>);
 
-/// The steps of one listener.
+/// The state of one listener.
 pub struct ListenerMachine<S> {
-    /// What the backlog is made of at the first start.
     config: Option<Box<Beginning<S>>>,
     backlog: Option<Backlog<S>>,
     is_attaching: bool,
-    /// An [`ListenerEffect::Attach`] is still to be given.
+    /// [`ListenerEffect::Attach`] is due.
     must_attach: bool,
     window: Window,
     most: u16,
@@ -84,7 +67,6 @@ pub struct ListenerMachine<S> {
     has_ended: bool,
 }
 
-/// Whether the end of the initial events is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     NotAsked,
@@ -93,7 +75,7 @@ enum Mark {
 }
 
 impl<S> ListenerMachine<S> {
-    /// A listener that asks for its place first.
+    /// A listener that has to attach first.
     pub fn new(config: ListenerConfig<S>) -> Self {
         let window = if config.is_pulled { Window::NotWanted } else { Window::Wanted };
         Self {
@@ -113,7 +95,8 @@ impl<S> ListenerMachine<S> {
         }
     }
 
-    /// The same; events that will not be delivered any more are freed by `release` instead of where they are dropped.
+    /// The same; events that will not be delivered any more are freed by `release` instead of where they are
+    /// dropped.
     #[must_use]
     pub fn releasing_to(mut self, release: Arc<dyn Release>) -> Self
     where
@@ -152,13 +135,13 @@ impl<S> ListenerMachine<S> {
         }
     }
 
-    /// The Processor was built anew.
+    /// The Processor was rebuilt.
     pub fn handle_reattach(&mut self) {
         (self.is_attaching, self.must_attach) = (true, true);
     }
 
-    /// Something was published; with `resync` every object is to be delivered again. Its oldest event was read when it
-    /// `arrived`, from which its age counts.
+    /// Something was published; with `resync` every object is to be delivered again. Its oldest event was
+    /// read when it `arrived`, from which its age counts.
     pub fn handle_changes(
         &mut self,
         changes: &[Changes<S>],
@@ -170,15 +153,15 @@ impl<S> ListenerMachine<S> {
         let Some(backlog) = &mut self.backlog else { return };
         backlog.set_now(arrived);
         backlog.publish(changes, snapshot);
-        // A subscription that is being shut down gets what waits and no resync: that might never end.
+        // A subscription that is being shut down receives what waits and no resync: that might never end.
         if resync && self.drains == Drains::None {
             backlog.resync();
         }
         self.is_shown = false;
     }
 
-    /// Sources may have been added or removed; `sources` gives those that there are. It is asked only until the initial
-    /// events are delivered, for which the first list of each is waited for. To be called before
+    /// Sources may have been added or removed; `sources` returns the present ones. It is called only until
+    /// the initial events are delivered, for which the first list of each is waited for. Call this before
     /// [`Self::handle_changes`] and [`Self::handle_handled`], and around [`Self::handle_start`].
     pub fn handle_sources(&mut self, sources: impl FnOnce() -> Option<Vec<SourceId>>) {
         if let Some(backlog) = self.backlog.as_mut().filter(|backlog| !backlog.initial_delivered())
@@ -195,8 +178,8 @@ impl<S> ListenerMachine<S> {
         self.acknowledge();
     }
 
-    /// A stream asks for the next window: what it took before is handled. With `is_marked` the end of the initial events
-    /// is marked, once: [`Notifications::InitDone`].
+    /// A stream requests the next window: what it took before is handled. With `is_marked` the end of the
+    /// initial events is marked, once: [`Notifications::InitDone`].
     pub fn handle_take(&mut self, is_marked: bool) {
         if is_marked && self.mark == Mark::NotAsked {
             self.mark = Mark::Owed;
@@ -204,7 +187,7 @@ impl<S> ListenerMachine<S> {
         self.acknowledge();
     }
 
-    /// Others have had their turn.
+    /// Other actors have had a turn.
     pub fn handle_turn(&mut self) {
         debug_assert!(self.is_yielding, "a turn follows a yield");
         // It may be the last one, which finds nothing more to deliver.
@@ -216,17 +199,17 @@ impl<S> ListenerMachine<S> {
         self.drains = Drains::Wait;
     }
 
-    /// The wait for the next poll of a stream is over; it has been polled so often now.
+    /// The wait for the next poll of a stream is over; `polls` is how often it has been polled.
     pub fn handle_waited_for_poll(&mut self, polls: u64) {
         let was_polled = self.polls.take() != Some(polls);
-        // The drain may have been answered meanwhile.
+        // The drain may have been answered in between.
         let is_awaited = self.drains == Drains::Wait;
         if is_awaited && !was_polled && self.window != Window::Wanted && !self.is_attaching {
             self.drains = Drains::GivenUp;
         }
     }
 
-    /// What to do next; `polls` is how often the stream was polled, `None` if the subscriber is none.
+    /// What to do next; `polls` is how often the stream was polled, `None` if the subscriber is not a stream.
     pub fn poll_effect(&mut self, polls: Option<u64>) -> Option<ListenerEffect<S>> {
         if self.has_ended {
             return None;
@@ -264,7 +247,7 @@ impl<S> ListenerMachine<S> {
             // A window without events may have been the last initial one.
             let is_mark = is_due_before || (window.is_empty() && is_due(backlog));
             if is_mark {
-                // The mark says that the subscription is synced: that is shown first.
+                // The mark says that the subscription is synced, so that is shown first.
                 if !std::mem::replace(&mut self.is_shown, true) {
                     return Some(ListenerEffect::Show(self.figures()));
                 }
@@ -280,12 +263,11 @@ impl<S> ListenerMachine<S> {
                 return None;
             }
         }
-        // The cursor passed keys without events; it goes on after others have had their turn.
+        // The cursor passed keys without events; other actors come first.
         (self.is_yielding, self.is_shown) = (true, false);
         Some(ListenerEffect::Yield)
     }
 
-    /// Walks what must not stand still, and goes on after others have had their turn.
     fn next_walk(&mut self) -> Option<ListenerEffect<S>> {
         let backlog = self.backlog.as_mut().filter(|backlog| !self.is_yielding && backlog.must_walk())?;
         backlog.walk();
@@ -322,7 +304,6 @@ impl<S> ListenerMachine<S> {
         self.backlog.as_ref().filter(|_| !self.is_attaching)?.settled()
     }
 
-    /// Nothing waits, is on its way, or is with the subscriber.
     fn is_drained(&self) -> bool {
         let is_empty = self.backlog.as_ref().is_some_and(Backlog::is_empty);
         !self.is_attaching && is_empty && !matches!(self.window, Window::UnderWay(_))

@@ -1,13 +1,8 @@
-//! How far a function is that takes changes and outlives its Listeners.
+//! The progress of a function that takes changes and outlives its Listeners.
 //!
-//! Answers "what does the next Listener have to tell, if this one dies in the middle?". It delivers what leads from the last
-//! state up to which everything was taken to the present one. That misses what was taken after that state and is gone since,
-//! so the last state of each object that was taken meanwhile is kept. Invariants:
-//! 1. With what leads from the one state to the other, [`FeedProgress::changes_to`] tells of each object that was taken and is
-//!    not the same any more. Something may be told twice.
-//! 2. It keeps at most one state for each object that its function takes to be there.
-//!
-//! Read next: `listener.rs`, [`Backlog::resumed_from`](super::Backlog::resumed_from).
+//! When a Listener dies, the next one delivers what leads from the settled state to the present one. That
+//! misses objects that were taken after the settled state and are gone since, so their last states are kept:
+//! at most one for each object that the function takes to be there. A change may be told twice.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,7 +11,7 @@ use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 use crate::snapshot::Snapshot;
 
-/// Of how many objects one call of [`FeedProgress::changes_to`] tells.
+/// The most objects that one call of [`FeedProgress::changes_to`] looks at.
 pub const TAKEN_AT_ONCE: usize = 250;
 
 /// The state up to which all changes were taken, and what was taken after it.
@@ -39,7 +34,7 @@ pub struct FeedProgress<S> {
 }
 
 impl<S> FeedProgress<S> {
-    /// The function takes this change. Gives the state that was kept for its key, to be freed.
+    /// The function takes this change. Returns the state that was kept for its key, to be freed.
     pub fn take(&mut self, change: &Change<S>) -> Option<Object<S>> {
         match change {
             Change::Added { object, .. } | Change::Updated { object, .. } => {
@@ -49,7 +44,8 @@ impl<S> FeedProgress<S> {
         }
     }
 
-    /// Everything up to this state was taken. Gives what was known before, to be freed; `None` if that is nothing new.
+    /// Everything up to this state was taken. Returns what was known before, to be freed; `None` if that is
+    /// nothing new.
     pub fn settle(&mut self, state: &Snapshot<S>) -> Option<Self> {
         let is_known = self.settled.as_ref().is_some_and(|settled| settled.ptr_eq(state));
         if is_known && self.since.is_empty() {
@@ -63,9 +59,9 @@ impl<S> FeedProgress<S> {
         self.settled.as_ref()
     }
 
-    /// What leads from the states that were taken since to the present ones, in order of keys, with cause `Relist`: of the
-    /// next [`TAKEN_AT_ONCE`] objects behind this key. Also returns the last of their keys, if there may be more.
-    /// O(log m) for each.
+    /// What leads from the states that were taken since to the present ones, in order of keys, with cause
+    /// `Relist`: for the next [`TAKEN_AT_ONCE`] objects behind this key. Also returns the last of their keys,
+    /// if there may be more. O(log m) for each.
     pub fn changes_to(
         &self,
         now: &Snapshot<S>,
@@ -77,7 +73,7 @@ impl<S> FeedProgress<S> {
             Some(object) if object.is_same_life_as(old) => {
                 Some(Change::Updated { old: old.clone(), object: object.clone(), cause })
             }
-            // Another life of the key is told as an addition by what leads from the settled state.
+            // The difference from the settled state tells another life of the key as an addition.
             _ => Some(Change::Deleted { old: old.clone(), last: old.clone(), exact, cause }),
         };
         let from = behind.map_or(Bound::Unbounded, Bound::Excluded);

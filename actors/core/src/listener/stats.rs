@@ -1,20 +1,16 @@
-//! The figures of a backlog.
-//!
-//! Answers "how much waits, and since when?". Nothing is counted that would need a walk: see `BacklogStats::depth`.
-//! Read next: `policy.rs`, which says what each figure means.
+//! The figures of a backlog. Nothing is counted that would need a walk: see `BacklogStats::depth`.
 
 use super::cursor::{Cursor, Purpose};
 use super::{Backlog, BacklogStats, Waiting};
 
 impl<S> Backlog<S> {
-    /// The filter has dropped so many changes.
     pub(super) fn count_filtered(&mut self, changes: u64) {
         if let Some(filtering) = &mut self.filter {
             filtering.dropped += changes;
         }
     }
 
-    /// A change that the filter has dropped joins an event that waits.
+    /// A dropped change joins an event that waits.
     pub(super) fn uncount_filtered(&mut self) {
         if let Some(filtering) = &mut self.filter {
             filtering.dropped = filtering.dropped.saturating_sub(1);
@@ -52,11 +48,11 @@ impl<S> Backlog<S> {
         }
         let (written, ahead) = (self.ready_keys() + self.waiting.len(), remaining.max().unwrap_or(0));
         match self.cursors.front() {
-            // What is written out lies behind it.
+            // What is written out lies behind the cursor.
             Some(only) if self.cursors.len() == 1 && only.is_alone && only.purpose != Purpose::Resync => {
                 written + ahead
             }
-            // They may have keys in common.
+            // The cursors and the rest may have keys in common.
             _ => written.max(ahead),
         }
     }

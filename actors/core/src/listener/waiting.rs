@@ -1,7 +1,4 @@
-//! The events that wait, in the form that their policy gives them.
-//!
-//! Answers "does this key wait, how many do, and which came first?" for every policy alike.
-//! Read next: `pending.rs` and `line.rs`, the forms of events; `keys.rs`, which gives keys out.
+//! The events that wait, in the form that their policy needs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,9 +10,8 @@ use crate::delta::Cause;
 use crate::meta::ObjectKey;
 use crate::snapshot::Snapshot;
 
-/// The events that wait: all that a policy decides.
 pub(super) enum Waiting<S> {
-    /// Boxed, and `Some` only while something waits, to keep idle subscriptions small.
+    /// `Some` only while something waits, to keep idle subscriptions small.
     Coalesced {
         pending: Option<Box<Pending<S>>>,
         most_briefs: usize,
@@ -41,7 +37,7 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Whether this key waits, if what waits merges.
+    /// Always false where nothing merges.
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
         match self {
             Self::Coalesced { pending, .. } => pending.as_ref().is_some_and(|pending| pending.contains(key)),
@@ -66,7 +62,7 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// What was delivered is this state. It matters only to a recipient to whom the difference is restated.
+    /// Sets the delivered state, which only a restatement needs.
     pub(super) fn set_delivered(&mut self, delivered: &Snapshot<S>) {
         if let Self::Every(line) = self {
             line.set_delivered(delivered);
@@ -74,7 +70,6 @@ impl<S> Waiting<S> {
     }
 }
 
-/// The keys that wait, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     waiting: BTreeMap<ObjectKey, Waits>,
@@ -89,7 +84,7 @@ struct Waits {
 }
 
 impl Keys {
-    /// Has a key wait; false if it does already.
+    /// Makes a key wait; false if it does already.
     pub(super) fn touch(&mut self, key: &ObjectKey, cause: Cause, arrival: u64, since: Duration) -> bool {
         if let Some(waits) = self.waiting.get_mut(key) {
             waits.cause = standing(waits.cause, cause);

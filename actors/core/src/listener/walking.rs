@@ -1,16 +1,14 @@
-//! Cursors that are walked though the recipient takes nothing: their events are written out and wait by key.
-//!
-//! Answers "how is what a subscriber holds kept small while it does not move?". Invariants:
-//! 1. Under `Coalesce` there are at most [`CURSORS`] cursors, each of which pins a snapshot, once all is walked; a list
-//!    adds at most one for each gap between them, so that there are at most `2 * CURSORS + 1`. It adds none beyond
-//!    [`CURSORS`] if 250 visits find what differs.
-//! 2. Under `Keys` each cursor that begins with another state than the empty one is walked, since that state is pinned.
-//! 3. Under `Every`, where a full subscription ends, lists beyond [`CURSORS`] are looked at: one that has nothing to tell
-//!    goes, and more than [`CURSORS`] that have something are too many.
-//! 4. A walk makes at most [`CHUNK`] visits a call. What it writes out comes behind what waits, but for a resync, whose
-//!    place it keeps: a list that came later may have yet to pass its objects.
-//!
-//! Read next: `machine.rs`, which walks in turns of its own.
+//! Cursors that are walked while the recipient takes nothing: their events are written out and wait by key.
+//! Invariants:
+//! 1. Under `Coalesce`, once all is walked, at most [`CURSORS`] cursors are left, each of which pins a
+//!    snapshot. A list adds at most one for each gap between them, and none beyond [`CURSORS`] if 250 visits
+//!    find what differs.
+//! 2. Under `Keys` each cursor that begins with a state other than the empty one is walked, because it pins
+//!    that state.
+//! 3. Under `Every`, where a full subscription ends, lists beyond [`CURSORS`] are looked at: one without
+//!    events goes.
+//! 4. What a walk writes out comes behind what waits. A resync keeps its place: a later list may have yet to
+//!    pass its objects.
 
 use std::sync::Arc;
 
@@ -26,7 +24,7 @@ impl<S> Backlog<S> {
         self.walked().is_some()
     }
 
-    /// Walks one of the cursors that are not to stand still: at most 250 keys.
+    /// Walks one of the cursors that must not stand still: at most 250 keys.
     pub fn walk(&mut self) {
         self.walk_some(CHUNK);
     }
@@ -44,7 +42,6 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// Looks at a list of which it is not known whether it has something to tell.
     fn look_at(&mut self, at: usize, visits: usize) {
         let Some(mut cursor) = self.cursors.remove(at) else { return };
         let filter = self.filter.as_ref().map(|filtering| Arc::clone(&filtering.filter));
@@ -86,15 +83,15 @@ impl<S> Backlog<S> {
         self.latch();
     }
 
-    /// Adds what a list changed of the keys that no cursor has yet to pass: as cursors, but for what 250 visits find,
-    /// if there were too many otherwise, or if they were walked at once anyway.
+    /// Adds what a list changed, for the keys that no cursor has yet to pass. If there would be too many
+    /// cursors, or they are walked anyway, what 250 visits find is written out.
     pub(super) fn add_gaps(&mut self, before: &Snapshot<S>, after: &Snapshot<S>, cause: Cause) {
         let lists = self.cursors.iter().filter(|cursor| cursor.purpose != Purpose::Resync);
         let (ranges, is_walked) = match &self.waiting {
             Waiting::Keys(_) if before.is_empty() => {
                 (gaps(lists.filter(|cursor| cursor.older().is_empty())), false)
             }
-            // A cursor gives nothing of a key that it has yet to pass if its object is gone then.
+            // A cursor delivers nothing for a key that it has yet to pass if the object is gone then.
             Waiting::Keys(_) => (vec![(None, None)], true),
             _ => {
                 let gaps = gaps(lists);
@@ -125,7 +122,7 @@ impl<S> Backlog<S> {
         }
     }
 
-    /// What is ready to be delivered waits by key again, before a newer event of its key may come.
+    /// Makes ready events wait by key again, before a newer event of their keys may come.
     pub(super) fn put_back(&mut self) {
         if self.waiting.is_every() || self.ready.is_empty() {
             return;

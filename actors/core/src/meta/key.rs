@@ -1,12 +1,5 @@
-//! The name of an object within its kind, and the name of a cluster.
-//!
-//! Answers "which object is it?", also when one informer follows several clusters that have objects of one name.
-//! Invariants:
-//! 1. Keys of an informer of one cluster have no cluster name, and need no memory for it.
-//! 2. Keys are ordered by cluster (none first), then by namespace (none first), then by name.
-//! 3. The text of a key parses to the same key, unless namespace or name contain a `/` or are empty.
-//!
-//! Read next: `meta.rs`, what else is known of an object.
+//! The name of an object within its kind, and the name of a cluster. The text of a key parses to the same
+//! key, unless namespace or name contain a `/` or are empty.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,8 +8,8 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The name of an object within its kind: namespace (none for cluster-scoped kinds) and name; and the cluster, in an
-/// informer of several clusters.
+/// The name of an object within its kind: namespace (none for cluster-scoped kinds) and name; and the
+/// cluster, in an informer of several clusters.
 ///
 /// Ordered by cluster (none first), then namespace, then name. Cloning copies two pointers.
 ///
@@ -37,8 +30,7 @@ pub struct ObjectKey {
     name: Arc<str>,
 }
 
-/// Where a name is valid. A key without a cluster needs no allocation for the cluster, and no more memory than its
-/// namespace alone.
+/// A key without a cluster needs no more memory than its namespace alone.
 #[derive(Clone)]
 enum Scope {
     Namespace(Arc<str>),
@@ -65,8 +57,8 @@ impl ObjectKey {
         Self { scope: Scope::Other(None), name: name.into_shared() }
     }
 
-    /// The same key in this cluster. Sources of an informer of several clusters give such keys; each call allocates one
-    /// small block, which [`Self::sibling`] saves.
+    /// The same key in this cluster. Sources of an informer of several clusters make such keys; each call
+    /// allocates one small block, which [`Self::sibling`] saves.
     #[must_use]
     pub fn in_cluster(self, cluster: &ClusterName) -> Self {
         let namespace = self.shared_namespace().cloned();
@@ -74,7 +66,8 @@ impl ObjectKey {
         Self { scope, name: self.name }
     }
 
-    /// The key of this name in the same cluster and namespace. Their texts are shared with this key and stored once.
+    /// The key of this name in the same cluster and namespace. Their texts are shared with this key and
+    /// stored once.
     #[must_use]
     pub fn sibling(&self, name: impl KeyText) -> Self {
         Self { scope: self.scope.clone(), name: name.into_shared() }
@@ -120,7 +113,7 @@ impl ObjectKey {
 }
 
 impl Scope {
-    /// Objects of a namespace mostly share its text: then no byte of it is compared.
+    /// Objects of a namespace mostly share its text, which is then not compared.
     fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Namespace(one), Self::Namespace(other)) if Arc::ptr_eq(one, other) => Ordering::Equal,
@@ -230,8 +223,8 @@ impl FromStr for ObjectKey {
     }
 }
 
-/// The name of a cluster, as keys of an informer of several clusters show it: letters `a` to `z`, digits, `.` and `-`,
-/// at least one. Cloning copies a pointer.
+/// The name of a cluster, as keys of an informer of several clusters show it: letters `a` to `z`, digits, `.`
+/// and `-`, at least one. Cloning copies a pointer.
 ///
 /// ```
 /// # use informer_core::face as actix_informer;
@@ -286,12 +279,10 @@ impl fmt::Debug for ClusterName {
     }
 }
 
-// Texts of which a key can be made.
-//
 // `Into<Arc<str>>` would refuse `&String`, and `AsRef<str>` would copy a text that is shared already.
 
-/// A namespace or a name for an [`ObjectKey`](super::ObjectKey): `&str`, `String`, `&String`, or a text that is shared
-/// already (`Arc<str>`, `&Arc<str>`) and is then not copied.
+/// A namespace or a name for an [`ObjectKey`](super::ObjectKey): `&str`, `String`, `&String`, or a text that
+/// is shared already (`Arc<str>`, `&Arc<str>`) and is then not copied.
 ///
 /// ```
 /// # use informer_core::face as actix_informer;

@@ -1,24 +1,18 @@
-//! The identity of one life of an object.
-//!
-//! Answers "is it still the same object?" when a name is used again. Invariants:
-//! 1. The text that comes out is the text that went in, byte for byte.
-//! 2. Two uids are equal if their texts are. A text has one form in memory.
-//!
-//! Read next: `meta.rs`, what else is known of an object.
+//! The identity of one life of an object. The text that comes out is the text that went in, byte for byte. A
+//! text has one form in memory.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The bytes of a UUID in the form that API servers write: 32 lower-case hexadecimal digits, and a hyphen before each of
-/// these positions.
+/// A UUID as API servers write it: 32 lower-case hexadecimal digits, with hyphens at these positions.
 const LENGTH: usize = 36;
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// The identity of one life of an object: the same key with another uid is another object.
 ///
-/// A UUID as API servers write it takes 24 bytes and no allocation; any other text is allocated once, and shared by clones.
-/// Read it with `to_string`, `Display`, or by comparing it with a text.
+/// A UUID as API servers write it takes 24 bytes and no allocation; any other text is allocated once, and
+/// shared by clones. Read it with `to_string`, `Display`, or by comparing it with a text.
 ///
 /// ```
 /// # use informer_core::face as actix_informer;
@@ -38,7 +32,6 @@ const _: () =
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Form {
     Uuid([u8; 16]),
-    /// A text that is not such a UUID.
     Text(Arc<str>),
 }
 
@@ -50,7 +43,6 @@ impl Uid {
     }
 }
 
-/// The number that such a text is, if it is one.
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     if text.len() != LENGTH || HYPHENS.iter().any(|at| text[*at] != b'-') {
         return None;
@@ -68,7 +60,6 @@ fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     Some(bytes)
 }
 
-/// The text of such a number.
 fn text_of(bytes: [u8; 16]) -> [u8; LENGTH] {
     let mut text = [b'-'; LENGTH];
     let places = text.iter_mut().enumerate().filter(|(at, _)| !HYPHENS.contains(at));

@@ -1,71 +1,71 @@
-//! Every number of a reflector, with its default and its reason.
-//!
-//! Answers "how long, how many, how often?" for `ListWatchMachine`; this file decides nothing. Invariants:
-//! 1. Contract tests hold every default: changing one changes behaviour, and a test shows it.
-//! 2. Every number of the protocol that a user can set is in this file.
+//! The numbers of a reflector that a user can set, with their defaults and reasons. Contract tests hold every
+//! default.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backoff::{BackoffPolicy, LEAST_WAIT};
 
-/// The smallest watch timeout that is asked for, whatever the configuration says: below it, watches of one cluster
-/// would end so often that reconnecting becomes the load.
+/// The smallest watch timeout that is requested, whatever the configuration says: below it, watches of one
+/// cluster would end so often that reconnecting becomes the load.
 pub const LEAST_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The shortest deadline and the shortest silence before a renewal, whatever the configuration says: with zero, no
-/// request would ever be in time.
+/// The shortest deadline and the shortest silence before a renewal, whatever the configuration says: with
+/// zero, no request would ever be in time.
 pub const LEAST_DEADLINE: Duration = Duration::from_secs(1);
 
 /// How one source is listed and watched.
 ///
-/// Every duration is valid. `Duration::MAX` means never: such a deadline does not expire, such a wait does not end.
+/// Every duration is valid. `Duration::MAX` means never: such a deadline does not expire, such a wait does
+/// not end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReflectorConfig {
     /// Names the resource in error texts, such as `pods` or `widgets.example.org`.
     pub resource: Arc<str>,
-    /// Objects per page of a list. `None`: `default_page_size` where a page costs nothing extra (version `""` or
-    /// `"0"`), and no limit at a live version, which the server's cache answers whole.
+    /// Objects per page of a list. `None`: `default_page_size` where a page costs nothing extra (version `""`
+    /// or `"0"`), and no limit at a live version, which the server's cache answers whole.
     pub page_size: Option<u32>,
     /// The page size at `""` and `"0"` when `page_size` is unset. 500.
     pub default_page_size: u32,
-    /// Whether to ask for initial events on a watch (watch-list) first, and to list only where that is refused. True.
+    /// Whether to request initial events on a watch (watch-list) first, and to list only where that is
+    /// refused. True.
     pub watch_list: bool,
-    /// Each watch asks the server to end it after a random time between this and twice this, so that watches which
-    /// began together do not end together. Less than [`LEAST_WATCH_TIMEOUT`] is taken as that. 300 s.
+    /// Each watch asks the server to end it after a random time between this and twice this, so that watches
+    /// which began together do not end together. Less than [`LEAST_WATCH_TIMEOUT`] is taken as that. 300 s.
     pub min_watch_timeout: Duration,
     /// The waits after failures.
     pub backoff: BackoffPolicy,
-    /// A watch-list fails if for so long, before its end bookmark, it brings no object that is new in it. Changes of
-    /// objects that it has already brought do not extend this deadline. Less than a second is taken as a second. 90 s.
+    /// A watch-list fails if, before its end bookmark, it brings no new object for this long. Changes of
+    /// objects that it has already brought do not extend this deadline. Less than a second is taken as a
+    /// second. 90 s.
     pub initial_events_deadline: Duration,
-    /// A list fails if it brings neither an object nor the end of a page for so long. 90 s.
+    /// A list fails if it brings neither an object nor the end of a page for this long. 90 s.
     pub list_deadline: Duration,
     /// A watch without a frame that ends sooner than this (and than the last wait) is a failure. 10 s.
     pub short_watch: Duration,
-    /// The least time between two connects after watches that ended without a failure; such a watch is otherwise opened
-    /// again without a wait. Less than a millisecond is taken as a millisecond. 1 s.
+    /// The least time between two connects after watches that ended without a failure; such a watch is
+    /// otherwise opened again without a wait. Less than a millisecond is taken as a millisecond. 1 s.
     pub reconnect_interval: Duration,
-    /// A watch that was silent for so long is renewed. Less than a second is taken as a second. 30 s.
+    /// A watch that was silent for this long is renewed. Less than a second is taken as a second. 30 s.
     pub renew_after: Duration,
-    /// Renewals that find nothing new double the silence they wait for, up to this. Less than a second is taken as a
-    /// second. 90 s.
+    /// Renewals that find nothing new double the silence before the next one, up to this. Less than a second
+    /// is taken as a second. 90 s.
     pub renew_at_most: Duration,
-    /// The limit for the response head of a watch, and for the answer to a rewind question; later means failed. Less
-    /// than a second is taken as a second. 30 s.
+    /// The limit for the response head of a watch, and for the answer to a rewind question; later means
+    /// failed. Less than a second is taken as a second. 30 s.
     pub answer_deadline: Duration,
-    /// A source that rejects the selector is asked again after once to twice this. So is a kind that has been missing
-    /// (404), or one that has refused us (401, 403), for longer than `early_for`. Less than a millisecond is taken as
-    /// a millisecond. 30 s.
+    /// A source that rejects the selector is asked again after a wait between this and twice this. So is a
+    /// kind that has been missing (404), or one that has refused us (401, 403), for longer than `early_for`.
+    /// Less than a millisecond is taken as a millisecond. 30 s.
     pub refused_wait: Duration,
-    /// The waits while a kind is missing (404) or refuses us (401, 403), for the first `early_for`: 1 to 2 s, then twice
-    /// as long each time, up to 15 to 30 s. None is longer than twice `refused_wait`.
+    /// The waits while a kind is missing (404) or refuses us (401, 403), for the first `early_for`: 1 to 2 s,
+    /// then twice as long each time, up to 15 to 30 s. None is longer than twice `refused_wait`.
     pub early_backoff: BackoffPolicy,
-    /// How long a kind that is missing or refuses us is asked for again soon: an operator is often installed before its
-    /// CRD or its role binding, and a new token may be there a moment later. Zero: never. 600 s.
+    /// How long a kind that is missing or refuses us is requested again soon: an operator is often installed
+    /// before its CRD or its role binding, and a new token may arrive a moment later. Zero: never. 600 s.
     pub early_for: Duration,
-    /// Whether its lists take a permit of the list budget. True. False for a source that costs no memory to list, and may
-    /// have to wait for another source that needs a permit.
+    /// Whether its lists take a permit of the list budget. True. False for a source that costs no memory to
+    /// list, and may have to wait for another source that needs a permit.
     pub list_permit: bool,
     /// The name that the rewind question asks for: a valid name that no object has.
     pub absent_name: Arc<str>,
@@ -77,7 +77,7 @@ impl ReflectorConfig {
         Self { resource: resource.into(), ..Self::default() }
     }
 
-    /// The same configuration, with every duration that is too short raised to its least.
+    /// Raises every duration that is too short to its least.
     pub(super) fn raised(self) -> Self {
         Self {
             initial_events_deadline: self.initial_events_deadline.max(LEAST_DEADLINE),

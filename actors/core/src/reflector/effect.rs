@@ -1,9 +1,5 @@
-//! The effects of the machine: the requests to send, the streams to drop, the parts to deliver.
-//!
-//! Answers "what does the session have to do?". The machine decides; the session carries out, in the order given.
-//! Invariants:
-//! 1. Effects are carried out in order; a `Deliver` is in the queue before anything after it is done.
-//! 2. At most one list, one question and one watch are open, plus a second watch during a renewal.
+//! The effects of the machine: the requests to send, the streams to drop, the parts to deliver. The session
+//! carries them out in order; a `Deliver` is in the queue before anything after it is done.
 
 use std::fmt;
 
@@ -24,14 +20,16 @@ impl fmt::Display for StreamId {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Effect<S> {
-    /// Wait for a permit of the list budget, unless the session still holds one, and call `handle_list_permit`.
+    /// Wait for a permit of the list budget, unless the session still holds one, and call
+    /// `handle_list_permit`.
     AcquireListPermit,
-    /// Send a list request and feed its parts to `handle_list_part`, its end to `handle_list_end`. One at a time.
+    /// Send a list request and feed its parts to `handle_list_part`, its end to `handle_list_end`. One at a
+    /// time.
     List {
-        /// The page to ask for.
+        /// The page to request.
         request: ListRequest,
-        /// Decode every object, also those already published. Set after a rewind: an equal version may then belong to
-        /// another object.
+        /// Decode every object, also those already published. Set after a rewind: an equal version may then
+        /// belong to another object.
         everything: bool,
     },
     /// Open a watch and feed it to `handle_watch_parts` and `handle_watch_end`.
@@ -47,7 +45,8 @@ pub enum Effect<S> {
     Close(StreamId),
     /// Drop the list under way.
     CloseList,
-    /// Ask for the server's version and feed the answer to `handle_version`. Replaces a question that is still open.
+    /// Ask for the server's version and feed the answer to `handle_version`. Replaces a question that is
+    /// still open.
     AskVersion(ListRequest),
     /// One slice of work is done and more follow: let other actors run before the next `poll_effect`.
     Yield,

@@ -1,9 +1,7 @@
 //! The stages of a list, and how one that is not needed any more is freed.
 //!
-//! Answers "what is the net result of a watch-list's initial events so far, and what happens to the objects of a list that
-//! fails, or when the machine is dropped in the middle of a list?". Every stage is kept in an `OffArbiter`: dropping it
-//! costs the same for any number of objects. Read next: `off_arbiter.rs`; then `list.rs` and `watch_list.rs`, which keep
-//! the stages.
+//! Every stage is in an `OffArbiter`: when a list fails, or the machine is dropped during a list, dropping it
+//! costs the same for any number of objects.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -15,23 +13,22 @@ use crate::delta::{Undecodable, WatchPart};
 use crate::meta::{Object, ObjectKey, ResourceVersion};
 use crate::off_arbiter::{Freeing, Release};
 
-/// The part of a net result that has not been moved yet.
+/// The part of a net result that was not moved yet.
 pub(super) struct Rest<S> {
     pub(super) objects: btree_set::IntoIter<ByKey<S>>,
     pub(super) undecodable: btree_map::IntoValues<ObjectKey, Undecodable>,
 }
 
-/// The net result so far.
+/// The net result of a watch-list's initial events so far.
 pub(super) struct Content<S> {
     pub(super) objects: BTreeSet<ByKey<S>>,
     pub(super) undecodable: BTreeMap<ObjectKey, Undecodable>,
 }
 
-/// An object that is found and ordered by its key.
 pub(super) struct ByKey<S>(pub(super) Object<S>);
 
 impl<S> Content<S> {
-    /// Applies one part. Gives the version of the end bookmark, if the part was that.
+    /// Applies one part; returns the version of an end bookmark.
     pub(super) fn absorb(&mut self, part: WatchPart<S>) -> Option<ResourceVersion> {
         match part {
             WatchPart::Applied(object) | WatchPart::Fetched(object) => {
@@ -61,7 +58,6 @@ impl<S> Content<S> {
     }
 }
 
-/// How each stage of a list is freed.
 pub(super) struct ListFreeing<S> {
     pub(super) objects: Freeing<Chunks<Object<S>>>,
     pub(super) undecodable: Freeing<Chunks<Undecodable>>,
@@ -70,7 +66,6 @@ pub(super) struct ListFreeing<S> {
 }
 
 impl<S> ListFreeing<S> {
-    /// Every stage is freed where it is dropped.
     pub(super) const fn in_place() -> Self {
         Self {
             objects: Freeing::in_place(),
@@ -82,7 +77,6 @@ impl<S> ListFreeing<S> {
 }
 
 impl<S: Send + Sync + 'static> ListFreeing<S> {
-    /// Every stage is freed by `release`.
     pub(super) fn by(release: &Arc<dyn Release>) -> Self {
         let by = || Arc::clone(release);
         Self {

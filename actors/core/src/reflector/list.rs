@@ -1,19 +1,11 @@
-//! Lists: the version and the pages to ask for, and when a list is whole.
+//! Lists: which version and pages to request, and when a list is whole. Invariants:
+//! 1. A list requests `"0"` only while nothing was ever delivered; `""` only for a rewind, or right after a
+//!    list or watch-list was expired or too large; otherwise the newest version delivered, by this source or
+//!    by those from which it takes over.
+//! 2. Pages of two versions are never joined: after an expired token the list starts over, in one page.
 //!
-//! Answers "what does the next list ask for, and what follows from its end?". Watch-lists are in `watch_list.rs`, the
-//! waits after failures in `retry.rs`. Invariants:
-//! 1. A list asks for `"0"` only while nothing was ever delivered; for `""` only right after a list or watch-list was
-//!    expired or too large, or for a rewind; otherwise for the newest version delivered. A source that takes over from
-//!    others asks for what is not older than what they have delivered.
-//! 2. No part of a list is delivered before its last page is whole; then the list is delivered as one Replace.
-//! 3. Pages of two versions are never joined: when a token has expired, the list starts over, in one page.
-//! 4. A list older than what was delivered, or than what a source delivered from which this one takes over, is a rewind of
-//!    the server: it is dropped, and the next list decodes every object.
-//! 5. A list that brings neither an object nor the end of a page for `list_deadline` has failed.
-//!
-//! Bounds: the machine holds every object received until the list is whole. Nothing else holds them until then, so a
-//! list that fails is freed by another thread (`freeing.rs`), not here.
-
+//! The machine alone holds the objects until the list is whole. Another thread frees a failed list
+//! (`freeing.rs`).
 use std::mem;
 use std::time::Duration;
 
@@ -27,7 +19,6 @@ use crate::off_arbiter::OffArbiter;
 use crate::request::AskedVersion;
 
 impl<S> ListWatchMachine<S> {
-    /// Starts a list or watch-list by asking for a permit of the list budget.
     pub(super) fn begin_listing(&mut self) {
         if matches!(self.state, SourceState::Listing { .. } | SourceState::Streaming) {
             self.state = SourceState::Listing { received: 0 };
@@ -36,7 +27,6 @@ impl<S> ListWatchMachine<S> {
         self.effects.push_back(Effect::AcquireListPermit);
     }
 
-    /// Opens the list or watch-list: the permit is there.
     pub(super) fn open_listing(&mut self, at: Moment) {
         if self.newest.is_some() {
             self.counters.relists += 1;
@@ -123,7 +113,6 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// Delivers the whole content of the source, from a list or a watch-list.
     pub(super) fn deliver_replace(
         &mut self,
         version: ResourceVersion,
@@ -148,7 +137,6 @@ impl<S> ListWatchMachine<S> {
         self.effects.push_back(Effect::Deliver(Delivery::Replace(replacement)));
     }
 
-    /// The deadline of the list has passed without anything new.
     pub(super) fn list_timed_out(&mut self, at: Moment) {
         self.effects.push_back(Effect::CloseList);
         let error = self.timed_out("the next object of a list", self.config.list_deadline);
@@ -183,8 +171,9 @@ impl<S> ListWatchMachine<S> {
         self.phase = Phase::Listing(listing);
     }
 
-    /// A list at a live version is answered from the server's watch cache, where a limit saves nothing. So it has a
-    /// limit only if the user sets a page size, or if the server has no watch cache: then it pages a list at "0".
+    /// The server's watch cache answers a list at a live version, and a limit saves nothing there. So such a
+    /// list has a limit only if the user sets a page size, or if the server has no watch cache: then it pages
+    /// a list at "0".
     fn page_limit(&mut self, asked: &AskedVersion) -> Option<u32> {
         if mem::take(&mut self.hints.without_limit) {
             return None;

@@ -1,15 +1,11 @@
-//! The log lines of a source: which events are logged, at which level, and in which words.
-//!
-//! Answers "is this logged now, and what does the line say?". The time comes with each call; the session writes the
-//! lines. Invariants:
-//! 1. A failure of a class (denied, unauthorized, gone, selector, all others) that was not logged in the last [`LOG_EVERY`] is a warning. So is
-//!    a class that is new in this outage, once the outage has lasted [`LASTING`]. Every other failure is a debug line.
-//!    So a long outage logs at most one warning of a class in ten minutes, and many short outages do not log one each.
-//! 2. An outage ends when the source is followed again. That is logged as information if a failure of the outage was
-//!    a warning, else as a debug line.
+//! The log lines of a source: which events are logged, at which level, and in which words. Invariants:
+//! 1. A failure is a warning if none of its class (denied, unauthorized, gone, selector, all others) was
+//!    logged in the last [`LOG_EVERY`], or if its class is new in an outage that has lasted [`LASTING`].
+//!    Every other failure is a debug line. So one outage logs at most one warning per class in ten minutes,
+//!    and many short ones do not log one each.
+//! 2. An outage ends when the source is followed again. That is logged as information if the outage had a
+//!    warning, else as a debug line.
 //! 3. A line has at most [`LONGEST`] characters of an error, which may quote a server, and no line end.
-//!
-//! Bounds: at most [`WAITING`] lines wait to be written; beyond that the oldest is dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -21,16 +17,13 @@ use super::{ListWatchMachine, Moment};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 use crate::words::{Brief, one_line};
 
-/// At most one warning of a class in this time, within one outage.
 const LOG_EVERY: Duration = Duration::from_secs(600);
 
-/// An outage that lasts so long is logged, also if the outage before was logged a short time ago.
 const LASTING: Duration = Duration::from_secs(30);
 
-/// The longest text of an error: the server's words, of which sources keep some 300 characters, and what to do.
+/// For the server's words, of which sources keep about 300 characters, and what to do.
 const LONGEST: usize = 900;
 
-/// Lines that wait to be written.
 const WAITING: usize = 32;
 
 /// How much a line matters.
@@ -51,20 +44,18 @@ pub enum LogLevel {
 pub struct LogLine {
     /// How much it matters.
     pub level: LogLevel,
-    /// One word to filter by: why the source failed (`denied`, `unauthorized`, `gone`,
-    /// `selector`, `failed`) or why it is listed again (`expired`,
-    /// `rewind`, ...).
+    /// One word to filter by: why the source failed (`denied`, `unauthorized`, `gone`, `selector`, `failed`)
+    /// or why it is listed again (`expired`, `rewind`, ...).
     pub reason: Option<&'static str>,
-    /// What happened, why, and what follows. It names the resource; the caller adds the informer and the source.
+    /// What happened, why, and what follows. It names the resource; the caller adds the informer and the
+    /// source.
     pub text: String,
 }
 
-/// The failures of one source, as they are logged.
 #[derive(Debug)]
 pub(super) struct SourceLog {
     resource: Arc<str>,
     outage: Option<Outage>,
-    /// When each class was last logged as a warning.
     warned: BTreeMap<&'static str, Duration>,
     /// Failures since the last warning.
     unlogged: u32,
@@ -76,9 +67,7 @@ pub(super) struct SourceLog {
 struct Outage {
     since: Duration,
     failures: u32,
-    /// When a failure of it was last logged as a warning.
     warned_at: Option<Duration>,
-    /// The classes that were logged as warnings in this outage.
     warned: Vec<&'static str>,
 }
 
@@ -87,12 +76,10 @@ impl SourceLog {
         Self { resource, outage: None, warned: BTreeMap::new(), unlogged: 0, waiting: VecDeque::new() }
     }
 
-    /// A list, a watch-list or a watch begins or ends.
     pub(super) fn debug(&mut self, words: fmt::Arguments<'_>) {
         self.push(LogLevel::Debug, None, words.to_string());
     }
 
-    /// A request failed; the source is asked again at `until`.
     pub(super) fn failed(&mut self, error: &ListWatchError, until: Duration, at: Moment) {
         let class = class_word(error);
         let again = Brief(until.saturating_sub(at.now));
@@ -139,7 +126,6 @@ impl SourceLog {
         }
     }
 
-    /// The source is followed: an outage ends.
     pub(super) fn followed(&mut self, at: Moment) {
         let Some(outage) = self.outage.take() else { return };
         let level = if outage.warned_at.is_some() { LogLevel::Info } else { LogLevel::Debug };
@@ -152,9 +138,8 @@ impl SourceLog {
         self.push(level, Some("recovered"), text);
     }
 
-    /// A list or watch-list begins after something had been delivered.
     pub(super) fn relists(&mut self, reason: RelistReason) {
-        // The line about the failure already says that the source is listed again, and its rate is limited.
+        // The line of the failure, whose rate is limited, already says that the source is listed again.
         let level = if self.outage.is_some() { LogLevel::Debug } else { LogLevel::Info };
         let (word, why) = reason.words();
         let text = format!("lists {} again: {why}", self.resource);
@@ -176,8 +161,8 @@ impl Outage {
 }
 
 impl<S> ListWatchMachine<S> {
-    /// The next line for the log. Call it until it gives `None` after each call of a `handle_*` method. Only the time
-    /// of the events decides what is a warning, not how often this is called.
+    /// The next line for the log. Call it until it returns `None` after each call of a `handle_*` method.
+    /// Only the time of the events decides what is a warning, not how often this is called.
     pub fn poll_log(&mut self) -> Option<LogLine> {
         self.log.waiting.pop_front()
     }

@@ -1,14 +1,14 @@
-//! Renewals: a silent watch is replaced by a new one after a while.
+//! Renewals: after a silence, a second watch at the last version replaces the first.
 //!
-//! Answers "is nothing happening, or is the connection dead?". A relay or load balancer may acknowledge bytes and
-//! forward none, so the machine opens a second watch at the last version to find out. Invariants:
-//! 1. The first stream stays open until the head of the second has arrived; then it is dropped. No version is lost
-//!    between them: a frame of the first stream in the meantime cancels the renewal.
-//! 2. The silence before a renewal doubles with each renewal, up to `renew_at_most`. An object or bookmark resets it.
-//! 3. A renewal that fails counts as a failure and leaves the first stream open, unless the answer says that the
-//!    version is expired, or that we may not watch or the kind is missing. Credentials that are refused (401) leave it
-//!    open: they may be renewed before it ends. The next renewal waits as after every failure, and the rewind question
-//!    follows its head.
+//! A relay or load balancer may acknowledge bytes and forward none, so a silent connection may be dead.
+//! Invariants:
+//! 1. The first stream stays open until the head of the second arrives. No version is lost in between: a
+//!    frame of the first stream cancels the renewal.
+//! 2. The silence before a renewal doubles with each renewal, up to `renew_at_most`. An object or bookmark
+//!    resets it.
+//! 3. A renewal that fails is a failure. It closes the first stream only if the version is expired, the watch
+//!    is denied (403) or the kind is missing. A 401 does not: the credentials may be renewed in time. The
+//!    rewind question follows the head of the next renewal.
 
 use std::mem;
 
@@ -16,7 +16,6 @@ use super::{Effect, ListWatchMachine, Moment, Phase};
 use crate::list_watch_error::{ErrorClass, ListWatchError};
 
 impl<S> ListWatchMachine<S> {
-    /// Opens the second watch.
     pub(super) fn renew(&mut self, at: Moment) {
         let (resource, version) = (&self.config.resource, self.newest_version());
         self.log
@@ -26,7 +25,6 @@ impl<S> ListWatchMachine<S> {
         watching.renewal = Some(stream);
     }
 
-    /// The head of the second watch has arrived: it replaces the first.
     pub(super) fn take_over(&mut self, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         let Some(mut renewal) = watching.renewal.take() else { return };
@@ -42,7 +40,6 @@ impl<S> ListWatchMachine<S> {
         self.head_arrived(at);
     }
 
-    /// The head of the second watch did not come in time.
     pub(super) fn renewal_timed_out(&mut self, at: Moment) {
         let Phase::Watching(watching) = &self.phase else { return };
         let Some(renewal) = &watching.renewal else { return };
@@ -51,7 +48,6 @@ impl<S> ListWatchMachine<S> {
         self.renewal_failed(Err(error), at);
     }
 
-    /// The second watch ended before its head arrived.
     pub(super) fn renewal_failed(&mut self, result: Result<(), ListWatchError>, at: Moment) {
         let error = match result {
             Ok(()) => self.unexpected("a watch ended before it began"),

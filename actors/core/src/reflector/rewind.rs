@@ -1,14 +1,14 @@
 //! Rewinds: how the machine detects a server that was restored from a backup.
 //!
-//! Answers "does this server still know the versions we have?" with one cheap request after a reconnect: a list of
-//! a name that does not exist, version unset. A restored server answers a watch from a version of its future with 200
-//! and then stays silent for ever, so the watch itself cannot show the rewind. Invariants:
-//! 1. The question follows the head of a watch if, since the last list or answer, anything failed or a stream ended
-//!    sooner than it had asked for. Frames are held until the answer.
-//! 2. An answer below the newest version delivered is a rewind: the source is listed at `""`, every object is decoded,
-//!    and that Replace has cause `Rewind`. A list or watch-list older than what was delivered is a rewind, too, and so is
-//!    one older than what a source delivered from which this one takes over: it may never notice it.
-//! 3. If the question fails, the watch has failed.
+//! A restored server answers a watch from a future version with 200 and then stays silent for ever. So after
+//! a reconnect the machine asks the rewind question: a cheap list of a name that does not exist, version
+//! unset. Invariants:
+//! 1. The question follows the head of a watch if, since the last list or answer, anything failed or a stream
+//!    ended sooner than requested. Frames are held until the answer. If the question fails, the watch has
+//!    failed.
+//! 2. An answer below the newest version delivered is a rewind. So is a list older than what was delivered,
+//!    by this source or by one from which it takes over: that one may never notice the rewind. The list is
+//!    dropped.
 //!
 //! Not detected: a server that has already passed our version again when it is asked.
 
@@ -21,7 +21,6 @@ use crate::meta::ResourceVersion;
 use crate::request::{AskedVersion, ListRequest};
 
 impl<S> ListWatchMachine<S> {
-    /// Asks the rewind question, and holds the frames of the stream until the answer.
     pub(super) fn ask_version(&mut self, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.question_until = Some(at.now.saturating_add(self.config.answer_deadline));
@@ -61,12 +60,11 @@ impl<S> ListWatchMachine<S> {
         self.fail(error, next, at);
     }
 
-    /// Whether the server has issued a newer version than this one: to this source, or to one from which it takes over.
+    /// Whether the server has issued a newer version, to this source or to one from which it takes over.
     pub(super) fn is_below(&self, version: &ResourceVersion) -> bool {
         [&self.newest, &self.floor].into_iter().flatten().any(|known| version < known)
     }
 
-    /// The server has gone back, and was at this version: the objects we have belong to another history.
     pub(super) fn rewind(&mut self, to: ResourceVersion, at: Moment) {
         self.counters.rewinds += 1;
         self.hints.rewinding = Some(to);
@@ -74,12 +72,12 @@ impl<S> ListWatchMachine<S> {
         self.relist_unless_repeated(RelistReason::Rewind, error, at);
     }
 
-    /// The version that showed that the server went back, if the next list is asked for because of that.
+    /// The version that showed that the server went back, if that is why the next list is requested.
     pub const fn rewinding_to(&self) -> Option<&ResourceVersion> {
         self.hints.rewinding.as_ref()
     }
 
-    /// Whether objects that are already published must be decoded again. That ends with the second list after a
+    /// Whether objects already published must be decoded again. That ends with the second list after a
     /// rewind: until the first is published, an equal version may name an object of the old history.
     pub(super) fn decodes_everything(&self) -> bool {
         self.hints.rewinding.is_some() || self.hints.after_rewind

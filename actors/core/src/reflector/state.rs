@@ -1,8 +1,6 @@
-//! The state and the counters of a source.
-//!
-//! Answers "how is this source doing, and how did it get there?" as plain data for status, metrics and tests. The
-//! machine decides nothing from it. Invariants:
-//! 1. `Backoff`, `Denied`, `Gone` and `SelectorRejected` last until the source delivers something again, also while it is being asked.
+//! The state and the counters of a source, for status, metrics and tests. Invariants:
+//! 1. `Backoff`, `Denied`, `Gone` and `SelectorRejected` last until the source delivers something again, also
+//!    while it is being asked.
 //! 2. Counters only grow, within the life of one machine.
 
 use std::fmt;
@@ -15,15 +13,15 @@ use crate::list_watch_error::ListWatchError;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SourceState {
-    /// Its informer is declared and was not started: nothing is asked for before that.
+    /// Its informer is declared and was not started: nothing is requested before that.
     Declared,
     /// No request was sent yet: the start is spread over time, or waits for the list budget.
     Starting,
-    /// A list, or a watch-list before its end bookmark, is under way. A relist is also in this state while it waits
-    /// for the list budget.
+    /// A list, or a watch-list before its end bookmark, is under way. A relist is also in this state while it
+    /// waits for the list budget.
     Listing {
-        /// Objects received in this list or watch-list so far, all pages together, including those that could not be
-        /// decoded. An object that a watch-list sends twice counts twice.
+        /// Objects received in this list or watch-list so far, all pages together, including those that could
+        /// not be decoded. An object that a watch-list sends twice counts twice.
         received: u64,
     },
     /// A list is delivered, and the watch from its version is open or is being opened.
@@ -37,8 +35,9 @@ pub enum SourceState {
         /// When the source is asked again, since the start of the runtime.
         until: Duration,
     },
-    /// The server refuses us: it does not accept the credentials (401), or we may not do this (403). It is asked again
-    /// after 1 s, then after longer and longer waits up to 30 s, and after ten minutes each 30 to 60 s.
+    /// The server refuses us: it does not accept the credentials (401), or we may not do this (403). It is
+    /// asked again after 1 s, then after longer and longer waits up to 30 s, and after ten minutes every 30
+    /// to 60 s.
     Denied {
         /// Failures since a stream last ended without one, this one included.
         attempts: u32,
@@ -47,8 +46,8 @@ pub enum SourceState {
         /// When the source is asked again, since the start of the runtime.
         until: Duration,
     },
-    /// The kind does not exist on the server. It is asked for again after 1 s, then after longer and longer waits up to
-    /// 30 s, and after ten minutes each 30 to 60 s.
+    /// The kind does not exist on the server. The server is asked again after 1 s, then after longer and
+    /// longer waits up to 30 s, and after ten minutes every 30 to 60 s.
     Gone {
         /// Failures since a stream last ended without one, this one included.
         attempts: u32,
@@ -57,8 +56,8 @@ pub enum SourceState {
         /// When the source is asked again, since the start of the runtime.
         until: Duration,
     },
-    /// The server rejects the label or field selector, which the error quotes. It is asked again each 30 to 60 s: the
-    /// server may learn it, for example by a new version of a CRD with `selectableFields`.
+    /// The server rejects the label or field selector, which the error quotes. It is asked again every 30 to
+    /// 60 s: the server may learn it, for example by a new version of a CRD with `selectableFields`.
     SelectorRejected {
         /// Failures since a stream last ended without one, this one included.
         attempts: u32,
@@ -67,7 +66,8 @@ pub enum SourceState {
         /// When the source is asked again, since the start of the runtime.
         until: Duration,
     },
-    /// Its reflector failed too often and is not restarted any more. The informer goes on with the objects it has.
+    /// Its reflector failed too often and is not restarted any more. The informer goes on with the objects it
+    /// has.
     GivenUp {
         /// How the reflector ended, and how often it was restarted.
         reason: Arc<str>,
@@ -82,8 +82,8 @@ impl SourceState {
         self.failure().map(|failure| failure.error)
     }
 
-    /// When the source is asked again, since the start of the runtime, if this is the state of a failure. In the past
-    /// while it is being asked.
+    /// When the source is asked again, since the start of the runtime, if this is the state of a failure. In
+    /// the past while it is being asked.
     pub fn next_try(&self) -> Option<Duration> {
         self.failure().map(|failure| failure.until)
     }
@@ -111,14 +111,13 @@ impl SourceState {
     }
 }
 
-/// What the states of a failure have in common.
 struct Failure<'a> {
     attempts: u32,
     error: &'a ListWatchError,
     until: Duration,
 }
 
-/// An informer does not say how it was made: each way to start is named.
+/// An informer does not know how it was made, so each way to start is named.
 const DECLARED: &str = "declared, not started (`begin`, its factory's `start` or an operator starts it)";
 
 /// The state as a sentence, with the error and its causes if there is one.

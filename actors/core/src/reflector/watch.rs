@@ -1,14 +1,11 @@
-//! Watches: how the machine opens one, follows it, and goes on after its end.
-//!
-//! Answers "what did the watch bring, how did it end, and what is asked next?". Silent watches are in `renewal.rs`, the
-//! question after a reconnect in `rewind.rs`, the wait after a failure in `retry.rs`. What follows a 410 is decided in
-//! `watch_failed`. Invariants:
-//! 1. A watch asks for everything after the newest version delivered, so a cut stream loses and repeats nothing.
-//! 2. Versions only move forward on a live stream. A frame below the version reached is not delivered: it is
-//!    counted, the stream is dropped and the source is listed again.
-//! 3. A stream that ended without an ERROR is not a failure if it brought a frame, or was open for longer than the
-//!    short-watch bound and the last wait. Its end resets the backoff, and the watch is opened again without a wait,
-//!    but not within `reconnect_interval` of the last connect.
+//! Watches: how the machine opens one, follows it, and continues after its end. Invariants:
+//! 1. A watch requests everything after the newest version delivered, so a cut stream loses and repeats
+//!    nothing.
+//! 2. Versions only grow on a live stream. A frame below the version reached is not delivered: it is counted,
+//!    the stream is dropped and the source is listed again.
+//! 3. A stream that ended without an ERROR is not a failure if it brought a frame, or was open for longer
+//!    than the short-watch bound and the last wait. Its end resets the backoff. The watch is opened again
+//!    without a wait, but not within `reconnect_interval` of the last connect.
 
 use std::mem;
 use std::time::Duration;
@@ -21,24 +18,19 @@ use crate::list_watch_error::ListWatchError;
 use crate::request::{AskedVersion, WatchRequest};
 use crate::words::{Brief, QUOTED, one_line};
 
-/// An end so close to the timeout asked for counts as that timeout: the server's clock differs a little from ours.
+/// An end this close to the requested timeout counts as that timeout: the server's clock differs a little.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(250);
 
 /// What a watch waits for, besides frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WatchTimer {
-    /// Its response head.
     Head,
-    /// The answer to the rewind question.
     Question,
-    /// The response head of a renewal.
     RenewalHead,
-    /// The idle timeout, after which the watch is renewed.
     Silence,
 }
 
 impl<S> ListWatchMachine<S> {
-    /// Counts and sends one watch request.
     pub(super) fn connect(&mut self, version: AskedVersion, initial_events: bool, at: Moment) -> Stream {
         let least = self.config.min_watch_timeout.max(LEAST_WATCH_TIMEOUT);
         let timeout = spread(least, least, at.chance);
@@ -52,7 +44,6 @@ impl<S> ListWatchMachine<S> {
         Stream { id, opened_at: at.now, head_at: None, timeout }
     }
 
-    /// Opens a plain watch at the newest version.
     pub(super) fn open_watch(&mut self, at: Moment) {
         let version = self.newest_version();
         self.log.debug(format_args!("watches {} from version {version}", self.config.resource));
@@ -60,19 +51,17 @@ impl<S> ListWatchMachine<S> {
         self.phase = Phase::Watching(Watching::new(stream, Duration::MAX));
     }
 
-    /// Goes on with a stream whose initial events are over.
     pub(super) fn follow(&mut self, stream: Stream, at: Moment) {
         let renew_at = at.now.saturating_add(self.renew_interval);
         self.phase = Phase::Watching(Watching { had_frames: true, ..Watching::new(stream, renew_at) });
         self.is_followed(at);
     }
 
-    /// The version that a plain watch asks for; there always is one after a list.
+    /// There always is a newest version after a list.
     pub(super) fn newest_version(&self) -> AskedVersion {
         self.newest.clone().map_or(AskedVersion::Latest, AskedVersion::From)
     }
 
-    /// Parts of the live stream, in order.
     pub(super) fn live_parts(&mut self, parts: Vec<WatchPart<S>>, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         if watching.stream.head_at.is_none() {
@@ -87,12 +76,11 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// The server accepted the live stream: the machine confirms it, or asks the rewind question first.
     pub(super) fn head_arrived(&mut self, at: Moment) {
         if self.hints.version_unproven { self.ask_version(at) } else { self.confirm_stream(at) }
     }
 
-    /// The live stream is confirmed to continue what was delivered.
+    /// The live stream continues what was delivered.
     pub(super) fn confirm_stream(&mut self, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         watching.renew_at = at.now.saturating_add(self.renew_interval);
@@ -105,7 +93,6 @@ impl<S> ListWatchMachine<S> {
         self.log.followed(at);
     }
 
-    /// Delivers live parts, up to the first one below the version reached: that one leads to a relist.
     pub(super) fn absorb(&mut self, mut parts: Vec<WatchPart<S>>, at: Moment) {
         self.last_frame_at = Some(at.now);
         let mut reached = self.newest.as_ref();
@@ -133,7 +120,6 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// The live stream has ended.
     pub(super) fn watch_ended(&mut self, result: Result<(), ListWatchError>, at: Moment) {
         let Phase::Watching(watching) = mem::replace(&mut self.phase, Phase::Idle) else { return };
         self.log_end(&watching, &result, at);
@@ -153,7 +139,7 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// A watch was refused, or its stream brought an ERROR: decides whether to list or to watch next, and when.
+    /// Decides whether to list or to watch next.
     pub(super) fn watch_failed(&mut self, accepted: bool, error: ListWatchError, at: Moment) {
         let asks_again = match &error {
             ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_) => {
@@ -180,13 +166,11 @@ impl<S> ListWatchMachine<S> {
         self.fail(error, if asks_again { Next::Watch } else { Next::Listing }, at);
     }
 
-    /// Whether a stream was open for so long that its end is not a failure even if it brought no frame.
     pub(super) fn has_outlived(&self, stream: &Stream, at: Moment) -> bool {
         let bound = self.config.short_watch.max(self.backoff.last_wait().unwrap_or_default());
         stream.head_at.is_some_and(|head| at.now.saturating_sub(head) >= bound)
     }
 
-    /// Which of its timers a watch waits for, and until when.
     pub(super) fn watch_timer(&self, watching: &Watching<S>) -> (WatchTimer, Duration) {
         let answer_by = |opened_at: Duration| opened_at.saturating_add(self.config.answer_deadline);
         if watching.stream.head_at.is_none() {
@@ -199,7 +183,6 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// The timer of the live stream has come.
     pub(super) fn watch_timeout(&mut self, timer: WatchTimer, at: Moment) {
         let bound = self.config.answer_deadline;
         match timer {
@@ -213,7 +196,6 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// Drops the live stream, and that of a renewal.
     pub(super) fn close_watch(&mut self) {
         let Phase::Watching(watching) = mem::replace(&mut self.phase, Phase::Idle) else { return };
         self.effects.push_back(Effect::Close(watching.stream.id));
@@ -222,7 +204,6 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// An object or bookmark came: resets the relist reasons and the renewal interval, and cancels an open renewal.
     fn frames_came(&mut self, at: Moment) {
         self.hints.relisted_for.clear();
         self.renew_interval = self.config.renew_after;

@@ -1,18 +1,12 @@
-//! Watch-lists: the initial events of a stream, until the bookmark that ends them.
-//!
-//! Answers "which objects did the initial events bring, and what follows if they do not end?". `watch.rs` follows the
-//! same stream after the end bookmark. Invariants:
-//! 1. Nothing is delivered before the end bookmark. Then the net result is delivered as one Replace: the last state of
-//!    each key, without the objects that were deleted again.
-//! 2. A source that does not know watch-lists is not asked for one again by this machine. After any other failure one
-//!    list is made instead, and the next relist is a watch-list again.
-//! 3. A stream is cut if the number of objects does not grow for `initial_events_deadline` before the end bookmark.
-//!    Only new objects count: live changes could otherwise keep a stream open for ever whose initial events never end.
-//! 4. The net result is moved [`SLICE`] objects at a time, with `Effect::Yield` between them. If the stream goes on
-//!    meanwhile, the rest is moved in one step. A net result that is not needed any more is freed by another thread
-//!    (`freeing.rs`).
-//!
-//! Bounds: the machine holds one pointer for each object received, in key order.
+//! Watch-lists: the initial events of a stream, until the bookmark that ends them. Invariants:
+//! 1. Nothing is delivered before the end bookmark. Then the net result, without deleted objects, is one
+//!    Replace.
+//! 2. A source that does not know watch-lists gets no more requests for one. After other failures one list is
+//!    made instead, except after an overload, a refusal, a missing kind or an expired version. The next
+//!    relist is a watch-list again.
+//! 3. Only new objects extend `initial_events_deadline`: live changes could keep a stream open for ever whose
+//!    initial events never end.
+//! 4. The net result is moved [`SLICE`] objects at a time, with `Effect::Yield` in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -26,7 +20,6 @@ use crate::list_watch_error::{ErrorClass, ListWatchError};
 use crate::meta::ResourceVersion;
 use crate::request::AskedVersion;
 
-/// Objects moved at once when a net result becomes a Replace.
 const SLICE: usize = 250;
 
 impl<S> ListWatchMachine<S> {
@@ -82,7 +75,8 @@ impl<S> ListWatchMachine<S> {
         if let Some(version) = end {
             self.initial_events_ended(version, parts.collect(), at);
         } else if late {
-            // The session does not look at the timer while the stream is ready, so the deadline is checked here, too.
+            // The session does not look at the timer while the stream is ready, so the deadline is checked
+            // here too.
             self.initial_events_timed_out(at);
         }
     }
@@ -151,7 +145,7 @@ impl<S> ListWatchMachine<S> {
         self.gather(SLICE);
     }
 
-    /// Moves so many objects of the net result, and delivers it when all are moved.
+    /// Moves at most `slice` objects; delivers the net result when all are moved.
     fn gather(&mut self, slice: usize) {
         let Phase::Gathering(gathering) = &mut self.phase else { return };
         let rest = &mut *gathering.rest;
@@ -171,12 +165,11 @@ impl<S> ListWatchMachine<S> {
         self.live_parts(whole.live, whole.at);
     }
 
-    /// Moves one slice of the net result, if one is being gathered.
     pub(super) fn gather_slice(&mut self) {
         self.gather(SLICE);
     }
 
-    /// Moves all that is left of the net result, since the stream has already brought something else.
+    /// Moves the rest at once, because the stream has already brought something else.
     pub(super) fn gather_rest(&mut self) {
         self.gather(usize::MAX);
     }

@@ -1,14 +1,6 @@
-//! The differences between two snapshots, all in one call or a chunk at a time.
-//!
-//! Answers "which changes turn this state into that one?" for a late join (from the empty state), a list, a restart of
-//! the group and a restatement. The causes are not known here. Invariants:
-//! 1. Applying `diff(older, newer)` to `older` gives `newer`. Equal life and version is not a difference, unless the
-//!    source was rewound in between.
-//! 2. Differences come in key order; a new life of a key is a deletion, then an addition.
-//! 3. A [`DiffCursor`] run to its end has given exactly what [`super::Snapshot::diff`] gives, whatever the chunks.
-//!
-//! Bounds: a chunk makes at most the given number of visits. A part of the map that both snapshots share, from 32
-//! objects to many namespaces, is one visit.
+//! The differences between two snapshots, all in one call or a chunk at a time. Applying `diff(older, newer)`
+//! to `older` results in `newer`. A part of the map that both share, from 32 objects to many namespaces, is
+//! one visit.
 
 use std::iter::from_fn;
 
@@ -18,7 +10,7 @@ use super::objects::NameTree;
 use crate::meta::{Object, ObjectKey};
 use crate::tree::walk::{Pair, Pairs};
 
-/// How many visits a lazy diff makes at a time.
+/// Visits of a lazy diff at a time.
 const LAZY: usize = 64;
 
 /// One difference between two snapshots.
@@ -33,7 +25,8 @@ pub enum Difference<S> {
         old: Object<S>,
         /// In the newer snapshot.
         new: Object<S>,
-        /// Whether its source was rewound in between: then the version may be lower, or equal with another state.
+        /// Whether its source was rewound in between: then the version may be lower, or equal with another
+        /// state.
         is_rewound: bool,
     },
     /// The key, or this life of it, is only in the older one.
@@ -61,7 +54,6 @@ impl<S> Clone for Difference<S> {
     }
 }
 
-/// The differences of one key: none, one, or a deletion and an addition.
 fn compare<S>(old: Option<&Held<S>>, new: Option<&Held<S>>) -> impl Iterator<Item = Difference<S>> + use<S> {
     let deleted = |old: &Held<S>| Difference::Deleted(old.object().clone());
     let added = |new: &Held<S>| Difference::Added(new.object().clone());
@@ -80,7 +72,6 @@ fn compare<S>(old: Option<&Held<S>>, new: Option<&Held<S>>) -> impl Iterator<Ite
     first.into_iter().chain(second)
 }
 
-/// All differences, lazily, skipping what both share.
 pub(super) fn differences<'a, S>(
     older: &'a Snapshot<S>,
     newer: &'a Snapshot<S>,
@@ -96,7 +87,7 @@ pub(super) fn differences<'a, S>(
     chunks.flatten()
 }
 
-/// Gives all differences in one go; allocates nothing.
+/// Allocates nothing.
 pub(super) fn for_each<S>(older: &Snapshot<S>, newer: &Snapshot<S>, mut give: impl FnMut(Difference<S>)) {
     let cursor = DiffCursor::new(older.clone(), newer.clone());
     if !cursor.is_finished() {
@@ -106,8 +97,8 @@ pub(super) fn for_each<S>(older: &Snapshot<S>, newer: &Snapshot<S>, mut give: im
 
 /// A diff that can be interrupted and resumed: differences in key order, a chunk at a time.
 ///
-/// Its position is a key, so the newer snapshot can be exchanged between chunks ([`Self::lead_to`]). It keeps both
-/// snapshots in memory until it is dropped.
+/// Its position is a key, so the newer snapshot can be exchanged between chunks ([`Self::lead_to`]). It keeps
+/// both snapshots in memory until it is dropped.
 pub struct DiffCursor<S> {
     older: Snapshot<S>,
     newer: Snapshot<S>,
@@ -135,15 +126,16 @@ impl<S> DiffCursor<S> {
         Self { older, newer, place: after, until, is_finished }
     }
 
-    /// Exchanges the newer snapshot and keeps the position. The differences given so far lead to the snapshot before;
-    /// those still to come lead to this one. Gives back the snapshot before. O(1); a finished cursor stays finished.
+    /// Exchanges the newer snapshot and keeps the position. The differences returned so far lead to the
+    /// snapshot before; those still to come lead to this one. Returns the snapshot before. O(1); a finished
+    /// cursor stays finished.
     pub fn lead_to(&mut self, newer: Snapshot<S>) -> Snapshot<S> {
         std::mem::replace(&mut self.newer, newer)
     }
 
-    /// Makes at most this many visits and appends the differences. Gives false when nothing is left to visit; the
-    /// cursor knows that only if it had a visit left. A visit is a key, or a part of the map that both snapshots
-    /// share.
+    /// Makes at most this many visits and appends the differences. Returns false when nothing is left to
+    /// visit; the cursor knows that only if it had a visit left. A visit is a key, or a part of the map that
+    /// both snapshots share.
     ///
     /// Both differences of a new life come in one chunk, so up to twice `max_visits` are appended.
     pub fn next_chunk(&mut self, max_visits: usize, out: &mut Vec<Difference<S>>) -> bool {
@@ -168,7 +160,8 @@ impl<S> DiffCursor<S> {
         self.is_finished || self.place.as_ref().is_some_and(|place| key <= place)
     }
 
-    /// Whether this key is after the position and within the range: its difference is still to come, if there is one.
+    /// Whether this key is after the position and within the range: its difference is still to come, if there
+    /// is one.
     pub fn covers(&self, key: &ObjectKey) -> bool {
         !self.has_passed(key) && self.until.as_ref().is_none_or(|until| key <= until)
     }
@@ -194,13 +187,11 @@ impl<S> DiffCursor<S> {
         &self.newer
     }
 
-    /// Whether this key is the end of the range, or after it.
     fn ends_with(&self, key: &ObjectKey) -> bool {
         self.until.as_ref().is_some_and(|until| key >= until)
     }
 }
 
-/// A chunk in progress: the visits that are left, and the key visited last.
 struct Visits<'a, 'o, S> {
     cursor: &'a DiffCursor<S>,
     left: usize,
@@ -209,7 +200,6 @@ struct Visits<'a, 'o, S> {
 }
 
 impl<'a, S> Visits<'a, '_, S> {
-    /// Visits keys from the position on; true if all are visited.
     fn visit(&mut self) -> bool {
         let cursor = self.cursor;
         let (old, new) = (cursor.older.frame().objects(), cursor.newer.frame().objects());
@@ -241,7 +231,6 @@ impl<'a, S> Visits<'a, '_, S> {
         }
     }
 
-    /// Visits the objects of a scope after a name; true if all are visited.
     fn visit_names(
         &mut self,
         old: Option<&'a NameTree<S>>,
@@ -272,7 +261,6 @@ impl<'a, S> Visits<'a, '_, S> {
         }
     }
 
-    /// Moves the position to this object.
     fn pass(&mut self, last: Option<&'a Held<S>>) -> bool {
         self.left = self.left.saturating_sub(1);
         self.last = last.map(|held| held.object().key()).or(self.last);

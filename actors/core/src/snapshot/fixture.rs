@@ -1,6 +1,4 @@
-//! Objects for tests: short to write, with a body of words to index by.
-//!
-//! Answers "how does a test name an object?": by key, version and, where it matters, uid and body.
+//! Objects for tests, made by key, version and, where it matters, uid and body.
 
 use crate::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 

@@ -1,11 +1,6 @@
-//! The content of a snapshot: objects, versions of the sources, indices and undecodable objects.
-//!
-//! Answers "which version has each source reached, which indices are there, which objects could not be decoded?". The
-//! objects themselves are in `objects.rs`; `indexer.rs` decides what a frame contains. Cloning a frame is
-//! O(indices). Invariants:
-//! 1. Each undecodable entry is stored under its own key, and under each of its sources in `undecodable_by_source`. It has
-//!    at least one.
-//! 2. `ahead` has a source only at a version above that in `versions`.
+//! The content of a snapshot: objects, versions of the sources, indices and undecodable objects. Cloning a
+//! frame is O(indices). Each undecodable entry has at least one source, and is under each of them in
+//! `undecodable_by_source`.
 
 use super::behind::Behind;
 use super::objects::{Objects, Put};
@@ -17,24 +12,22 @@ use crate::tree::{Key, SortedMap, SortedSet};
 pub(crate) struct Frame<S> {
     objects: Objects<S>,
     versions: SourceVersions,
-    /// The newest version of which any part is applied, for sources of which not all parts up to it are applied.
+    /// The newest version of which any part is applied, where it is above that in `versions`.
     ahead: SourceVersions,
     indices: Vec<NamedTable>,
     undecodable: SortedMap<ObjectKey, UndecodableEntry>,
     undecodable_by_source: SortedSet<(SourceId, ObjectKey)>,
     replaces: u64,
-    /// What sources have yet to bring that others have told.
     behind: SortedMap<SourceId, Behind<S>>,
-    /// Sources that have yet to notice that their server went back, as another one that follows the same objects has.
+    /// Sources that have yet to notice a rewind that another one has noticed.
     outdated: SortedSet<SourceId>,
 }
 
-/// An undecodable entry, the sources that hold it, and the number of the frame's Replaces when it became undecodable.
 #[derive(Clone)]
 pub(crate) struct UndecodableEntry {
     sources: Vec<SourceId>,
-    /// The source that has brought this state.
     by: SourceId,
+    /// How many Replaces the frame had when the key became undecodable.
     pub(crate) round: u64,
     pub(crate) object: Undecodable,
 }
@@ -52,7 +45,7 @@ impl UndecodableEntry {
         self.sources.contains(source)
     }
 
-    /// Whether what this source tells as deleted at this version is no older state of what it has brought itself.
+    /// Whether a deletion by this source is not older than a state that the source itself brought.
     pub(crate) fn ends_with(&self, source: &SourceId, version: &ResourceVersion) -> bool {
         self.object.version <= *version || self.by != *source
     }
@@ -95,12 +88,11 @@ impl<S> Frame<S> {
         Some(self.objects.held(key)?.object())
     }
 
-    /// The objects alone, without versions, indices and undecodable entries. O(1).
+    /// Without versions, indices and undecodable entries. O(1).
     pub(crate) fn objects_only(&self) -> Self {
         Self { objects: self.objects.clone(), ..Self::default() }
     }
 
-    /// Stores an object that its own source brings, and gives back the one before.
     pub(crate) fn insert(&mut self, object: Object<S>) -> Option<Object<S>> {
         match self.objects.put(object.source(), &object, |_| true) {
             Put::Replaced(old) => Some(old),
@@ -118,7 +110,6 @@ impl<S> Frame<S> {
         self.objects.put_rewound(object.source(), &object);
     }
 
-    /// Removes the object of a key, whichever sources hold it.
     pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Object<S>> {
         self.objects.remove(key)
     }
@@ -131,7 +122,7 @@ impl<S> Frame<S> {
         &self.versions
     }
 
-    /// Moves a source forward; a version below the one reached changes nothing.
+    /// A version below the one reached changes nothing.
     pub(crate) fn reach(&mut self, source: &SourceId, version: &ResourceVersion) {
         if self.versions.get(source).is_none_or(|reached| reached < version) {
             self.versions.set(source, version);
@@ -149,18 +140,16 @@ impl<S> Frame<S> {
         self.ahead.set(source, version);
     }
 
-    /// The newest version of which any part is applied.
     pub(crate) fn newest(&self, source: &SourceId) -> Option<&ResourceVersion> {
         self.ahead.get(source).or_else(|| self.version(source))
     }
 
-    /// Sets a source's version, forward or back.
+    /// Forward or back.
     pub(crate) fn set_version(&mut self, source: &SourceId, version: &ResourceVersion) {
         self.ahead.remove(source);
         self.versions.set(source, version);
     }
 
-    /// Removes the versions of a source, and what it had yet to bring.
     pub(crate) fn forget_source(&mut self, source: &SourceId) {
         self.versions.remove(source);
         self.ahead.remove(source);
@@ -194,7 +183,6 @@ impl<S> Frame<S> {
         &self.undecodable
     }
 
-    /// The undecodable keys of a source, after this one or all of them.
     pub(crate) fn undecodable_by(
         &self,
         source: &SourceId,
@@ -206,7 +194,7 @@ impl<S> Frame<S> {
         keys.take_while(move |(of, _)| of == source).map(|(_, key)| key)
     }
 
-    /// A source brings an undecodable object; those that hold the one before hold this one, too.
+    /// Sources that hold the entry before hold this one too.
     pub(crate) fn insert_undecodable(&mut self, source: &SourceId, round: u64, object: Undecodable) {
         let known = self.undecodable.get(&object.key);
         let by =
@@ -217,7 +205,6 @@ impl<S> Frame<S> {
         self.hold_undecodable(&key, source);
     }
 
-    /// A source holds the undecodable entry of this key, if there is one.
     pub(crate) fn hold_undecodable(&mut self, key: &ObjectKey, source: &SourceId) {
         let Some(entry) = self.undecodable.get(key).filter(|entry| !entry.is_held_by(source)) else { return };
         let mut entry = entry.clone();
@@ -226,7 +213,7 @@ impl<S> Frame<S> {
         self.undecodable.insert(key.clone(), entry);
     }
 
-    /// A source does not hold the undecodable entry of this key any more. The entry goes with its last source.
+    /// The entry goes with its last source.
     pub(crate) fn release_undecodable(&mut self, key: &ObjectKey, source: &SourceId) {
         let Some(mut entry) = self.undecodable.get(key).cloned() else { return };
         self.undecodable_by_source.remove(&(source.clone(), key.clone()));
@@ -238,15 +225,12 @@ impl<S> Frame<S> {
         }
     }
 
-    /// The undecodable entry of this key is over for all sources.
     pub(crate) fn remove_undecodable(&mut self, key: &ObjectKey) {
         for source in self.undecodable.remove(key).into_iter().flat_map(|entry| entry.sources) {
             self.undecodable_by_source.remove(&(source, key.clone()));
         }
     }
 
-    /// How many Replaces were applied to this frame. It separates the undecodable entries of the newest one from
-    /// others.
     pub(crate) fn replaces(&self) -> u64 {
         self.replaces
     }
@@ -256,7 +240,6 @@ impl<S> Frame<S> {
     }
 }
 
-/// What sources have yet to bring.
 impl<S> Frame<S> {
     pub(crate) fn behind(&self) -> &SortedMap<SourceId, Behind<S>> {
         &self.behind
@@ -266,13 +249,12 @@ impl<S> Frame<S> {
         self.behind.get_mut(source)
     }
 
-    /// The version at which another source told this key before this source.
     pub(crate) fn told(&self, source: &SourceId, key: &ObjectKey) -> Option<&ResourceVersion> {
         self.behind.get(source)?.version(key)
     }
 
-    /// Keeps for this source what another one told. What was kept for it in an earlier round is forgotten; a hand-over that
-    /// begins later counts its rounds from zero, and forgets nothing.
+    /// Keeps for this source what another one told, and drops what was kept in an earlier round. A hand-over
+    /// that begins later counts its rounds from zero, and drops nothing.
     pub(crate) fn tell(&mut self, source: &SourceId, round: u64, key: &ObjectKey, version: &ResourceVersion) {
         if self.behind.get(source).is_none_or(|behind| behind.round < round) {
             self.behind.insert(source.clone(), Behind::new(round, version.clone()));
@@ -282,7 +264,6 @@ impl<S> Frame<S> {
         }
     }
 
-    /// The source has brought what was told of this key.
     pub(crate) fn confirm(&mut self, source: &SourceId, key: &ObjectKey) {
         let Some(behind) = self.behind.get_mut(source) else { return };
         behind.confirm(key);
@@ -291,14 +272,12 @@ impl<S> Frame<S> {
         }
     }
 
-    /// The source lists anew what it brought.
     pub(crate) fn drop_brought(&mut self, source: &SourceId) {
         if let Some(behind) = self.behind.get_mut(source) {
             behind.brought = SortedMap::new();
         }
     }
 
-    /// The source has listed at this version: nothing is left of what was told up to it.
     pub(crate) fn list_behind(&mut self, source: &SourceId, version: &ResourceVersion) {
         if self.behind.get(source).is_some_and(|behind| behind.until <= *version) {
             self.behind.remove(source);
@@ -314,17 +293,14 @@ impl<S> Frame<S> {
         !self.outdated.is_empty()
     }
 
-    /// What this source has brought is of a former history.
     pub(crate) fn outdate(&mut self, source: &SourceId) {
         self.outdated.insert(source.clone(), ());
     }
 
-    /// The source lists anew; whether it was outdated.
     pub(crate) fn end_outdated(&mut self, source: &SourceId) -> bool {
         self.outdated.remove(source).is_some()
     }
 
-    /// Nothing of what was told counts any more.
     pub(crate) fn forget_behind(&mut self, source: &SourceId) {
         self.behind.remove(source);
     }

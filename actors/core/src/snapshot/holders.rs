@@ -1,11 +1,5 @@
-//! Which sources hold an object, and how often it was rewound.
-//!
-//! Answers "does any source still hold this object, and is it still the same state?". An object that is held only by
-//! the source that brought it, and was never rewound, needs no memory beyond its pointer. Invariants:
-//! 1. An object in the map is held by at least one source.
-//! 2. Two objects of a key are equal if life, version and count of rewinds are equal. Their addresses do not matter.
-//!
-//! Read next: `objects.rs`, which keeps them.
+//! Which sources hold an object, and how often it was rewound. Two objects of a key are equal if life,
+//! version and count of rewinds are equal, whatever their addresses.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,33 +7,30 @@ use std::sync::Arc;
 use crate::meta::{Object, SourceId};
 use crate::tree::{Item, Sources};
 
-/// An object as the map stores it.
 pub(crate) struct Held<S> {
     object: Object<S>,
-    /// `None`: never rewound, and held by the source that brought it. Many objects share one.
+    /// `None`: never rewound, and held only by the source that brought it. Many objects share one.
     more: Option<Arc<More>>,
 }
 
-/// The holders and rewinds of an object, where they are not the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct More {
     /// The map's count of rewinds when a source of the object was last rewound, or when this life came in.
     rewinds: u32,
-    /// The sources that hold it; none: only the one that brought it.
+    /// Empty: only the source that brought it.
     holders: Vec<SourceId>,
 }
 
-/// The last [`More`] that was made, to be used again.
+/// The last [`More`] that was made, for reuse.
 pub(super) type Recent = Option<Arc<More>>;
 
 impl<S> Held<S> {
-    /// An object that one source brings.
     pub(super) fn new(object: Object<S>, source: &SourceId, rewinds: u32, recent: &mut Recent) -> Self {
         let holders = if object.source() == source { Vec::new() } else { vec![source.clone()] };
         Self::with(object, rewinds, holders, recent)
     }
 
-    /// Another state of it that a source brings; its holders stay.
+    /// Another state of it; the holders stay.
     pub(super) fn followed_by(
         &self,
         object: Object<S>,
@@ -57,7 +48,7 @@ impl<S> Held<S> {
         Self::with(object, rewinds, holders, recent)
     }
 
-    /// The same object without one of its holders; `None` if there is no other holder.
+    /// `None` if there is no other holder.
     pub(super) fn without(&self, source: &SourceId, recent: &mut Recent) -> Option<Self> {
         let others = self.holders().iter().filter(|holder| *holder != source);
         let others: Vec<SourceId> = others.cloned().collect();
@@ -90,7 +81,6 @@ impl<S> Held<S> {
         self.more.as_ref().map_or(0, |more| more.rewinds)
     }
 
-    /// The sources that hold it.
     pub(crate) fn holders(&self) -> &[SourceId] {
         match &self.more {
             Some(more) if !more.holders.is_empty() => &more.holders,
@@ -102,7 +92,6 @@ impl<S> Held<S> {
         self.holders().contains(source)
     }
 
-    /// Whether both show the same state, with no rewind in between.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         self.rewinds() == other.rewinds()
             && (self.object.ptr_eq(&other.object) || self.object.is_same_as(&other.object))

@@ -1,9 +1,5 @@
-//! Several index look-ups at once.
-//!
-//! Answers "which objects have this value of one index and that value of another?" Invariants:
-//! 1. Each object comes once, in key order.
-//! 2. The smallest set of an intersection is walked, and each of its keys is searched in the other sets: the cost is
-//!    its size times O(log n), whatever the other sizes are.
+//! Look-ups in indices of a snapshot, one or several at once. In an intersection the smallest set is walked,
+//! and each of its keys is searched in the others: the cost is its size times O(log n).
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -37,7 +33,6 @@ enum Node<S> {
     Any(Vec<Self>),
 }
 
-/// Finds the members of one value of one index.
 type Find<S> = Arc<
     dyn for<'a> Fn(&'a Snapshot<S>) -> Result<Option<&'a SortedSet<ObjectKey>>, UnknownIndex> + Send + Sync,
 >;
@@ -110,7 +105,6 @@ impl<S> Node<S> {
     }
 }
 
-/// What a look-up has found in one snapshot.
 enum Found<'a> {
     Set(Option<&'a SortedSet<ObjectKey>>),
     All(Vec<Self>),
@@ -118,7 +112,7 @@ enum Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// At most so many keys.
+    /// The most keys that it may have.
     fn bound(&self) -> usize {
         match self {
             Self::Set(set) => set.map_or(0, SortedSet::len),
@@ -167,18 +161,12 @@ impl<S> Clone for Node<S> {
 
 crate::debug_as!([S] Lookup<S>, self);
 
-// Reading an index of a snapshot by its handle.
-//
-// Invariants:
-// 1. A handle reads only the index that it describes: of this name, and with values of its type.
-// 2. What a snapshot gives agrees with its objects, whatever is published meanwhile.
-
 impl<S, V: Ord + Send + Sync + 'static> Index<S, V> {
     /// The objects with this value, each once, in key order. O(log n) each; allocates nothing.
     ///
     /// # Errors
-    /// [`UnknownIndex`] if the snapshot has no such index: its informer does not know this handle, or has not finished
-    /// to build it.
+    /// [`UnknownIndex`] if the snapshot has no such index: its informer does not know this handle, or has not
+    /// finished to build it.
     pub fn get<'a, Q: ?Sized + Ord>(
         &self,
         snapshot: &'a Snapshot<S>,
@@ -231,8 +219,8 @@ impl<S, V: Ord + Send + Sync + 'static> Index<S, V> {
         Ok(self.table(snapshot)?.distinct_values())
     }
 
-    /// The values in a range and the keys of the objects that have them, in the order of the values. A key with several
-    /// values in the range comes with each.
+    /// The values in a range and the keys of the objects that have them, in the order of the values. A key
+    /// with several values in the range comes with each.
     ///
     /// # Errors
     /// As [`Self::get`].

@@ -1,12 +1,6 @@
-//! All objects of a frame: the scopes (clusters and their namespaces), and in each its objects by name.
-//!
-//! Answers "which object has this key, and which sources hold it?"; `indexer.rs` decides what is stored. Cloning copies
-//! two pointers. Invariants:
-//! 1. `len` is the number of objects. A scope without objects is removed. Each object is stored under its own key.
-//! 2. An object stays as long as a source holds it.
-//! 3. An object of the same life keeps its count of rewinds until its source is rewound.
-//!
-//! Read next: `tree.rs`, the map below.
+//! All objects of a frame, by scope (cluster and namespace) and by name. Invariants:
+//! 1. A scope without objects is removed. An object stays as long as a source holds it.
+//! 2. An object of the same life keeps its count of rewinds until its source is rewound.
 
 use std::cmp::Ordering;
 use std::mem;
@@ -15,19 +9,16 @@ use super::holders::{Held, Recent};
 use crate::meta::{ClusterName, Object, ObjectKey, SourceId};
 use crate::tree::{Item, Sources, Tree};
 
-/// The objects of one scope, by name.
 pub(crate) type NameTree<S> = Tree<Held<S>>;
 
 pub(crate) struct Objects<S> {
     scopes: Tree<ScopeTree<S>>,
     len: usize,
-    /// What the objects were on the wire, in bytes.
     wire_bytes: usize,
     rewinds: u32,
     recent: Recent,
 }
 
-/// The objects of a namespace of a cluster, or of a cluster without a namespace.
 pub(crate) struct ScopeTree<S> {
     /// Any key in this scope.
     key: ObjectKey,
@@ -35,19 +26,15 @@ pub(crate) struct ScopeTree<S> {
 }
 
 impl<S> ScopeTree<S> {
-    /// Any key in this scope.
     pub(crate) fn key(&self) -> &ObjectKey {
         &self.key
     }
 }
 
-/// The result of storing an object.
 pub(crate) enum Put<S> {
-    /// The key was not stored before.
     New,
-    /// It replaced this object.
     Replaced(Object<S>),
-    /// It was not stored: this object stays.
+    /// This object stays.
     Kept(Object<S>),
 }
 
@@ -68,7 +55,7 @@ impl<S> Objects<S> {
         self.scopes.iter().flat_map(|scope| scope.names.iter()).map(Held::object)
     }
 
-    /// The objects after this key, or all of them. Skips parts of the map that have no object of these sources.
+    /// Skips parts of the map that have none of these sources.
     pub(crate) fn after<'a>(
         &'a self,
         key: Option<&ObjectKey>,
@@ -79,7 +66,6 @@ impl<S> Objects<S> {
         rest.into_iter().flatten().chain(scopes.flat_map(move |scope| scope.names.after(None, of)))
     }
 
-    /// The object of this name in this scope.
     pub(crate) fn named(
         &self,
         scope: (Option<&ClusterName>, Option<&str>),
@@ -88,24 +74,22 @@ impl<S> Objects<S> {
         Some(self.names_in(scope)?.get(name)?.object())
     }
 
-    /// The objects in this scope.
     pub(crate) fn names_in(&self, scope: (Option<&ClusterName>, Option<&str>)) -> Option<&NameTree<S>> {
         Some(&self.scopes.get(scope)?.names)
     }
 
-    /// The objects in the scope of this key.
     pub(crate) fn names(&self, key: &ObjectKey) -> Option<&NameTree<S>> {
         self.names_in(key.scope())
     }
 
-    /// The objects of a namespace, in every cluster.
+    /// In every cluster.
     pub(crate) fn namespace<'a>(
         &'a self,
         namespace: &str,
     ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
         let here = self.scopes.get((None, Some(namespace))).map(|scope| &scope.names);
         let mut found: Vec<&NameTree<S>> = here.into_iter().collect();
-        // Scopes in clusters come last, and an informer of one cluster has none.
+        // Scopes in clusters come last; an informer of one cluster has none.
         if self.scopes.last().is_some_and(|scope| scope.key.cluster_name().is_some()) {
             let in_clusters = self.scopes.iter().filter(|scope| scope.key.cluster_name().is_some());
             let of_it = in_clusters.filter(|scope| scope.key.namespace() == Some(namespace));
@@ -114,7 +98,6 @@ impl<S> Objects<S> {
         found.into_iter().flat_map(Tree::iter).map(Held::object)
     }
 
-    /// The objects of a cluster; visits no other.
     pub(crate) fn in_cluster<'a>(
         &'a self,
         cluster: &ClusterName,
@@ -129,7 +112,8 @@ impl<S> Objects<S> {
         &self.scopes
     }
 
-    /// Stores an object of a source if `wins` gives true for the stored one. In both cases the source becomes a holder.
+    /// Stores the object if `wins` returns true for the stored one. In both cases the source becomes a
+    /// holder.
     pub(crate) fn put(
         &mut self,
         source: &SourceId,
@@ -143,13 +127,13 @@ impl<S> Objects<S> {
         })
     }
 
-    /// Stores an object that was listed after its source was rewound: it counts as another state in any case.
+    /// As [`Self::put`], in a rewind: the object counts as another state in any case.
     pub(crate) fn put_rewound(&mut self, source: &SourceId, object: &Object<S>) -> Put<S> {
         let rewinds = self.rewinds;
         self.put_counted(source, object, |_| Some(rewinds))
     }
 
-    /// A source is being rewound: its list is stored by [`Self::put_rewound`].
+    /// Call it before [`Self::put_rewound`].
     pub(crate) fn count_rewind(&mut self) {
         self.rewinds += 1;
     }
@@ -196,7 +180,7 @@ impl<S> Objects<S> {
         }
     }
 
-    /// A source does not hold this key any more. If it was the last holder, the object is removed and returned.
+    /// Returns the object if this source was its last holder.
     pub(crate) fn release(&mut self, key: &ObjectKey, source: &SourceId) -> Option<Object<S>> {
         let mut recent = self.recent.take();
         let held = self.held(key).filter(|held| held.is_held_by(source))?;
@@ -213,7 +197,6 @@ impl<S> Objects<S> {
         None
     }
 
-    /// Removes the object of a key, whichever sources hold it.
     pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Object<S>> {
         let scope = self.scopes.find(key.scope());
         let names = &self.scopes.item(&scope)?.names;
@@ -231,7 +214,7 @@ impl<S> Objects<S> {
     }
 }
 
-/// The objects in a key's scope, to be changed by an object of these sources. Creates the scope if there is none.
+/// Creates the scope if there is none.
 fn names_mut<'a, S>(
     scopes: &'a mut Tree<ScopeTree<S>>,
     key: &ObjectKey,
@@ -279,7 +262,6 @@ impl<S> Default for Objects<S> {
     }
 }
 
-/// What visits all objects.
 #[cfg(test)]
 mod whole {
     use super::{Held, Objects};

@@ -1,9 +1,5 @@
-//! The versions of the sources: how far each has come.
-//!
-//! Answers "which version has this source reached?" for any number of sources, in a value that is copied with every
-//! publish. Cloning copies a pointer; a change of one of many copies the nodes on its path. Invariants:
-//! 1. Each source has one version, in the order of their names.
-//! 2. The version of one source alone needs no map: most informers have one source.
+//! The version that each source has reached. It is cloned with every publish, which copies a pointer. One
+//! source needs no map, because most informers have one.
 
 use std::fmt;
 
@@ -64,7 +60,7 @@ impl SourceVersions {
         self.iter().next().map(|(_, version)| version)
     }
 
-    /// Sets a version, forward or back.
+    /// Forward or back.
     pub(super) fn set(&mut self, source: &SourceId, version: &ResourceVersion) {
         match &mut self.0 {
             Kept::None => self.0 = Kept::One(source.clone(), version.clone()),
@@ -110,7 +106,7 @@ impl fmt::Debug for SourceVersions {
     }
 }
 
-/// How many versions were looked at by walks over all of them: a test counts them.
+/// Counts the versions that walks have looked at.
 #[cfg(test)]
 pub(crate) mod looked_at {
     use std::cell::Cell;
@@ -123,7 +119,7 @@ pub(crate) mod looked_at {
         LOOKED_AT.set(LOOKED_AT.get() + 1);
     }
 
-    /// How many on this thread since the last call.
+    /// On this thread, since the last call.
     pub(crate) fn take() -> usize {
         LOOKED_AT.take()
     }

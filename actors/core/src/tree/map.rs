@@ -1,26 +1,18 @@
-//! Persistent sorted maps and sets, of which a clone is one pointer.
-//!
-//! Answers "what is stored under this key?" for indices and undecodable objects, whose content a snapshot keeps while
-//! the store changes it. It is a [`Tree`] of keys and values; what the tree promises holds here. Invariants:
-//! 1. Each key has one value.
-//!
-//! Read next: `index.rs`, the largest user.
+//! Persistent sorted maps and sets, as a [`Tree`] of keys and values. Each key has one value; a clone copies
+//! one pointer.
 
 use std::cmp::Ordering;
 
 use super::{Item, Sources, Tree};
 
-/// A key, and what it is searched by.
 pub(crate) trait Key: Clone {
     type Query: Ord + ?Sized + 'static;
 
     fn query(&self) -> &Self::Query;
 }
 
-/// A map in the order of its keys.
 pub(crate) struct SortedMap<K: Key, V: Clone>(Tree<Entry<K, V>>);
 
-/// A set in order.
 pub(crate) type SortedSet<K> = SortedMap<K, ()>;
 
 #[derive(Clone)]
@@ -67,7 +59,7 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
         Some(self.entry(key)?.1)
     }
 
-    /// The value of the key that this order says is equal to what is searched. It orders keys as the map does.
+    /// The value of the key for which `order` returns `Equal`. It must order keys as the map does.
     pub(crate) fn get_by(&self, order: impl Fn(&K) -> Ordering) -> Option<&V> {
         let path = self.0.find_by(order);
         self.0.item(&path).map(|entry| &entry.value)
@@ -77,12 +69,11 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
         self.get(key).is_some()
     }
 
-    /// The stored key and its value.
     pub(crate) fn entry(&self, key: &K::Query) -> Option<(&K, &V)> {
         self.0.get(key).map(|entry| (&entry.key, &entry.value))
     }
 
-    /// The value, to be changed: what other maps share on the way to it is copied first.
+    /// Copies first what other maps share on the way to the value.
     pub(crate) fn get_mut(&mut self, key: &K::Query) -> Option<&mut V> {
         let path = self.0.find(key);
         self.0.item_mut(&path, Sources::ALL).map(|entry| &mut entry.value)
@@ -101,12 +92,11 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
         self.0.remove_at(&path).map(|entry| entry.value)
     }
 
-    /// All keys in order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
         self.0.iter().map(|entry| &entry.key)
     }
 
-    /// The keys after this one, or all of them, with their values, in order.
+    /// The entries after this key (`None`: all), in order.
     pub(crate) fn entries_after<'a>(
         &'a self,
         key: Option<&K::Query>,
@@ -114,12 +104,10 @@ impl<K: Key, V: Clone> SortedMap<K, V> {
         self.0.after(key, Sources::ALL).map(|entry| (&entry.key, &entry.value))
     }
 
-    /// The keys after this one, in order.
     pub(crate) fn keys_after<'a>(&'a self, key: &K::Query) -> impl Iterator<Item = &'a K> + use<'a, K, V> {
         self.0.after(Some(key), Sources::ALL).map(|entry| &entry.key)
     }
 
-    /// All values in the order of their keys.
     pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.0.iter().map(|entry| &entry.value)
     }

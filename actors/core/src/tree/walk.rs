@@ -1,24 +1,20 @@
-//! Walks through trees: one tree in the order of its names, or two side by side.
+//! Walks through trees in the order of names: one tree, or two side by side.
 //!
-//! Answers "which item comes next?" from any name on; it changes nothing. A walk is a path of nodes: starting costs
-//! O(log n), each further item O(1) on average, and nothing is allocated. Invariants:
-//! 1. A walk for some sources skips every node without them, with all nodes below it.
-//! 2. Two walks in the same node are at the same item, since both have passed the same names. So the rest of the node
-//!    is skipped in one step, as one [`Pair::Shared`].
-//!
-//! Read next: `diff.rs`, which makes differences of pairs.
+//! A walk allocates nothing. Its start costs O(log n), each further item O(1) on average. Invariants:
+//! 1. A walk for some sources skips every node without them.
+//! 2. Two walks in the same node are at the same item, because both have passed the same names. So the rest
+//!    of the node is skipped in one step, as one [`Pair::Shared`].
 
 use std::cmp::Ordering;
 
 use super::{Item, Kind, LEVELS, Node, Sources, Tree, branch_of};
 
-/// A path from the root to the next item; empty after the last one.
+/// From the root to the next item; empty after the last one.
 struct Walk<'a, T: Item> {
     path: Path<'a, T>,
     of: Sources,
 }
 
-/// The nodes from the root on, and the place in each.
 struct Path<'a, T: Item> {
     steps: [Option<(&'a Node<T>, usize)>; LEVELS],
     len: usize,
@@ -34,7 +30,6 @@ impl<'a, T: Item> Path<'a, T> {
         self.len += 1;
     }
 
-    /// Drops all steps from this one on.
     fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -48,7 +43,6 @@ impl<'a, T: Item> Path<'a, T> {
         *self.steps[..self.len].last()?
     }
 
-    /// Goes on to the next entry of the last node.
     fn advance(&mut self) {
         if let Some(Some((_, at))) = self.steps[..self.len].last_mut() {
             *at += 1;
@@ -81,7 +75,7 @@ impl<'a, T: Item> Walk<'a, T> {
         walk
     }
 
-    /// Moves the path to the next item, from a position that may be after the last entry of a node or above a leaf.
+    /// Moves on to the next item, also from after the last entry of a node or above a leaf.
     fn settle(&mut self) {
         while let Some((node, at)) = self.path.last() {
             match &node.kind {
@@ -127,7 +121,7 @@ impl<'a, T: Item> Walk<'a, T> {
         (0..self.path.len.min(other.path.len)).rev().find(is_one)
     }
 
-    /// Skips the rest of the node at this height and gives its last item.
+    /// Skips the rest of the node at this height; returns its last item.
     fn leave(&mut self, height: usize) -> Option<&'a T> {
         let level = self.path.len.checked_sub(height + 1)?;
         let node = self.path.node(level)?;
@@ -147,10 +141,8 @@ fn last_of<T: Item>(mut node: &Node<T>) -> Option<&T> {
     }
 }
 
-/// The items of a tree, in order.
 pub(crate) struct Iter<'a, T: Item> {
     walk: Walk<'a, T>,
-    /// How many are left, if that is known.
     left: Option<usize>,
 }
 
@@ -173,7 +165,7 @@ impl<T: Item> Tree<T> {
         Iter { walk: Walk::new(self, None, Sources::ALL), left: Some(self.len()) }
     }
 
-    /// The items after a name, or all of them, without nodes that have none of these sources.
+    /// Skips nodes that have none of these sources.
     pub(crate) fn after(&self, name: Option<T::Query<'_>>, of: Sources) -> Iter<'_, T> {
         Iter { walk: Walk::new(self, name, of), left: None }
     }
@@ -183,11 +175,10 @@ impl<T: Item> Tree<T> {
     }
 }
 
-/// One step through two trees side by side.
 pub(crate) enum Pair<'a, T> {
-    /// Both share all items up to this one, included.
+    /// Both trees share all items up to this one, included.
     Shared(&'a T),
-    /// The items of both trees under the next name: at least one of them.
+    /// The items under the next name, of the old and the new tree: at least one.
     Items(Option<&'a T>, Option<&'a T>),
 }
 
@@ -197,7 +188,7 @@ pub(crate) struct Pairs<'a, T: Item> {
 }
 
 impl<'a, T: Item> Pairs<'a, T> {
-    /// All items after a name; `None` stands for an empty tree.
+    /// `None` stands for an empty tree.
     pub(crate) fn after(
         old: Option<&'a Tree<T>>,
         new: Option<&'a Tree<T>>,

@@ -1,7 +1,5 @@
-//! A controller without the type of its objects, so that controllers of many kinds fit into one list.
-//!
-//! Answers "how are they all, and how are they stopped?". It is a handle like the others: the last one dropped stops the
-//! controller. Read next: `../controller.rs`, whose methods these are.
+//! A controller without the type of its objects, so that controllers of many kinds fit into one list. The
+//! last handle dropped stops it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,12 +111,11 @@ impl AnyController {
         self.0.end()
     }
 
-    /// How long its reconciles may go on after a shutdown.
     pub(crate) fn stop_grace(&self) -> Duration {
         self.0.stop_grace()
     }
 
-    /// Waits until it does not follow one of its informers any more, since a Listener of it was given up.
+    /// Ready when a Listener to one of its informers was given up.
     pub(crate) async fn lost(&self) {
         self.0.lost().cancelled().await;
     }

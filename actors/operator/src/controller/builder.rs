@@ -1,6 +1,4 @@
-//! How a controller is made: what it watches, how it works, and what reconciles.
-//!
-//! Answers "what can be chosen?". Every default stands at its setter. Read next: `../controller.rs`, what is started.
+//! The settings of a controller, and its start.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,14 +30,15 @@ use informer_actors::subscription::{SubscribeError, SubscribeOptions};
 
 type MakeFeed<S> = Box<dyn FnOnce(&Arc<Shared<S>>) -> Result<Box<dyn Follows>, SubscribeError> + Send>;
 
-/// The settings of a controller; [`Self::reconcile`], [`Self::reconcile_local`] or [`Self::reconcile_by`] says what reconciles.
+/// The settings of a controller. [`Self::reconcile`], [`Self::reconcile_local`] or [`Self::reconcile_by`]
+/// sets what reconciles.
 #[must_use = "a builder does nothing until a controller is started"]
 pub struct ControllerBuilder<S: Body> {
     primary: Informer<S>,
     name: Arc<str>,
     options: SubscribeOptions<S>,
     watched: Vec<Box<dyn Watched>>,
-    /// The numbers of those of which objects are owned.
+    /// The numbers of the informers whose objects are owned.
     owned: Vec<usize>,
     feeds: Vec<MakeFeed<S>>,
     streams: Vec<BoxStream<'static, ObjectKey>>,
@@ -68,9 +67,10 @@ pub struct StartControllerError {
 }
 
 impl<S: Body> Controller<S> {
-    /// The builder of a controller for the objects of this informer, with its runtime and its name. One worker. After a
-    /// failure a key waits for 5 ms, doubled with each further failure of it, at most 1,000 s, each wait shortened by up to
-    /// a half at random; it does not wait for the failures of others.
+    /// The builder of a controller for the objects of this informer, with its runtime and its name. The
+    /// defaults: one worker. After a failure a key waits 5 ms, doubled with each further failure of the key,
+    /// at most 1,000 s; each wait is shortened by up to a half at random. Failures of other keys do not delay
+    /// it.
     pub fn builder(primary: &Informer<S>) -> ControllerBuilder<S> {
         ControllerBuilder {
             primary: primary.clone(),
@@ -96,7 +96,8 @@ impl<S: Body> Controller<S> {
 }
 
 impl<S: Body> ControllerBuilder<S> {
-    /// Its name in its status, in logs and spans, and that of its queue. That of the primary informer unless set.
+    /// Its name in its status, in logs and spans, and the name of its queue. The name of the primary informer
+    /// unless set.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
         self
@@ -107,12 +108,13 @@ impl<S: Body> ControllerBuilder<S> {
         &self.primary
     }
 
-    /// A change of an object of this other informer leads to a reconcile of the keys that the function gives. It is asked
-    /// about the state before the change and the state after it. It runs on the informer's thread and must not block. A
-    /// panic of it is counted, and leads to no key. Such a change also ends the rest of a key after a terminal error.
+    /// A change of an object of this other informer leads to a reconcile of the keys that the function
+    /// returns. The function is called with the state before the change and the state after it. It runs on
+    /// the informer's thread and must not block. If it panics, the panic is counted and that state leads to
+    /// no key. Such a change also ends the rest of a key after a terminal error.
     ///
-    /// The workers begin when this informer is synced, too; and what [`Request::written_as`] is told of its objects is
-    /// waited for.
+    /// The workers begin only when this informer is synced, too. Its cache must also show the writes that
+    /// [`Request::written_as`] reports.
     #[doc(alias = "watches")]
     pub fn maps<T: Body, I>(
         self,
@@ -125,7 +127,7 @@ impl<S: Body> ControllerBuilder<S> {
         self.maps_with(informer, SubscribeOptions::new(), map)
     }
 
-    /// As [`Self::maps`], with a filter; the name in the options is not used.
+    /// As [`Self::maps`], with a filter; the name in the options is ignored.
     pub fn maps_with<T: Body, I>(
         self,
         informer: &Informer<T>,
@@ -138,8 +140,8 @@ impl<S: Body> ControllerBuilder<S> {
         self.watch(informer, options, map, false)
     }
 
-    /// As [`Self::maps_with`], for objects that the reconcile itself makes: a change of such an object does not end the
-    /// rest of a key after a terminal error. The front door's `owns` reads owner references.
+    /// As [`Self::maps_with`], for objects that the reconcile itself makes: a change of such an object does
+    /// not end the rest of a key after a terminal error. The front door's `owns` uses owner references.
     pub fn owns_with<T: Body, I>(
         self,
         informer: &Informer<T>,
@@ -177,55 +179,58 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
-    /// Reconciles also the keys that come from this stream. It is polled on our callbacks' arbiter until it ends, or until
-    /// the controller takes nothing new. It is read as fast as it gives keys, since a key that waits already takes no room.
+    /// Also reconciles the keys of this stream. It is polled on the arbiter for callbacks until it ends, or
+    /// until the controller takes nothing new. It is read as fast as it yields keys, since a key that waits
+    /// already takes no more room.
     #[doc(alias = "reconcile_on")]
     pub fn stream(mut self, keys: impl Stream<Item = ObjectKey> + Send + 'static) -> Self {
         self.streams.push(keys.boxed());
         self
     }
 
-    /// Reconciles each object of the primary cache again once in each such period, with low priority, whatever the filters
-    /// say. A period of less than a second is taken as a second. Never unless set.
+    /// Reconciles each object of the primary cache again once in each period, with low priority, regardless
+    /// of filters. A period of less than a second becomes a second. Never unless set.
     #[doc(alias("requeue", "resync"))]
     pub fn every(mut self, period: Duration) -> Self {
         self.every = Some(period.max(Duration::from_secs(1)));
         self
     }
 
-    /// An update of a primary object leads to a reconcile only if it passes this filter, and each other filter that was
-    /// set. An addition or a deletion always leads to one. A filter that panics lets the update pass. Every update leads to
-    /// a reconcile unless a filter is set.
+    /// An update of a primary object leads to a reconcile only if it passes this filter, and each other
+    /// filter that was set. An addition or a deletion always leads to a reconcile. If a filter panics, the
+    /// update passes. Without a filter every update leads to a reconcile.
     #[doc(alias = "predicate")]
     pub fn filter(mut self, changes: ChangeFilter<S>) -> Self {
         self.options = self.options.changes(changes);
         self
     }
 
-    /// A primary object leads to a reconcile only if this holds for it before or after the change. A panic counts as yes.
+    /// A primary object leads to a reconcile only if this returns true for it before or after the change. A
+    /// panic counts as true.
     #[doc(alias = "predicate")]
     pub fn only(mut self, passes: impl Fn(&Object<S>) -> bool + Send + Sync + 'static) -> Self {
         self.options = self.options.filter(passes);
         self
     }
 
-    /// An event of an owned object leads to no reconcile if it shows what the last reconcile of the key was answered for a
-    /// write, as [`Request::written_as`] was told: the function has seen this state already. Any other state of the
-    /// object does lead to one, and so does its deletion. Of one reconcile the events of 1,024 objects wait for its answers,
-    /// if they come before it ends; further ones lead to another reconcile.
+    /// An event of an owned object leads to no reconcile if it shows exactly the state that the server
+    /// returned for a write of the key's last reconcile, as reported by [`Request::written_as`]: the function
+    /// has seen this state already. Any other state of the object leads to a reconcile, and so does its
+    /// deletion. Events that come before the reconcile ends wait for its answers, for at most 1,024 objects;
+    /// further events lead to another reconcile.
     ///
-    /// For a function that goes on from the answers of its writes. One that makes an object, ends, and waits for the event
-    /// of it must not set this. Without it, what controller-runtime and kube-rs do is done: each change that writes children
-    /// is followed by one more reconcile, which finds everything in order.
+    /// Set this for a function that continues from the answers of its writes, not for one that makes an
+    /// object, ends, and waits for its event. Without it, as in controller-runtime and kube-rs, each change
+    /// that writes children is followed by one more reconcile, which finds everything in order.
     pub fn ignore_own_writes(mut self) -> Self {
         self.limits.ignores_own_writes = true;
         self
     }
 
-    /// A key is reconciled when no event has come for it in this time: each further one puts that off again, for
-    /// [`MOST_PERIODS`](crate::queue::MOST_PERIODS) such times at most. So many changes of an object, and of what
-    /// belongs to it, are one reconcile. First lists, resyncs, triggers, streams and the period of the controller are not put
-    /// off. Nothing is put off unless set.
+    /// A key is reconciled when no event has come for it in this time. Each further event restarts the time,
+    /// for at most [`MOST_PERIODS`](crate::queue::MOST_PERIODS) such times. So many changes of an object, and
+    /// of what belongs to it, lead to one reconcile. First lists, resyncs, triggers, streams and the period
+    /// of the controller are not delayed. No delay unless set.
     pub fn debounce(mut self, quiet: Duration) -> Self {
         self.limits.quiet = quiet;
         self
@@ -238,16 +243,16 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
-    /// How long one reconcile may take. At the limit its future is dropped, which counts as a failure. An actor cannot be
-    /// stopped: at the limit its request's [`stopping`](Request::stopping) is ready, and its answer is waited for. No
-    /// limit unless set.
+    /// How long one reconcile may take. At the limit its future is dropped, which counts as a failure. An
+    /// actor cannot be stopped: at the limit its request's [`stopping`](Request::stopping) becomes ready, and
+    /// its answer is still awaited. No limit unless set.
     #[doc(alias("ReconciliationTimeout", "timeout"))]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.limits.time_limit = Some(limit);
         self
     }
 
-    /// How long a key waits for the caches to see what its reconcile has written. 5 s unless set.
+    /// How long a key waits until the caches show what its reconcile has written. 5 s unless set.
     pub fn write_wait(mut self, limit: Duration) -> Self {
         self.limits.write_wait = limit;
         self
@@ -259,25 +264,27 @@ impl<S: Body> ControllerBuilder<S> {
         self
     }
 
-    /// How long keys wait after failures. It is asked while the queue is locked, and must not use the queue or the controller.
+    /// How long keys wait after failures. It is called while the queue is locked, and must not use the queue
+    /// or the controller.
     #[doc(alias = "backoff")]
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectKey> + Send + 'static) -> Self {
         self.limiter = Box::new(limiter);
         self
     }
 
-    /// Each request carries the number that this function gives. While it gives none, this program is not the leader, and
-    /// no reconcile begins. It is asked before each reconcile, and once a second while a key waits for a number. It must
-    /// not block. If it panics, there is no number.
+    /// Each request carries the number that this function returns. While it returns none, this program is not
+    /// the leader, and no reconcile begins. It is called before each reconcile, and once a second while a key
+    /// waits for a number. It must not block. A panic counts as none.
     #[doc(alias = "NeedLeaderElection")]
     pub fn fenced_by(mut self, fence: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
         self.fence = Some(Box::new(fence));
         self
     }
 
-    /// Reconciles with this async function. It runs on the tokio runtime in which [`ReadyController::start`] is called,
-    /// which needs its timer enabled. If there is none, it runs on our callbacks' arbiter, where it must not block. When
-    /// that runtime ends, the keys under way wait again, and the status shows that no worker is left.
+    /// Reconciles with this async function. It runs on the tokio runtime in which [`ReadyController::start`]
+    /// is called, which needs its timer enabled. Without one, it runs on the arbiter for callbacks, where it
+    /// must not block. When that runtime ends, the keys in progress wait again, and the status shows that no
+    /// worker is left.
     pub fn reconcile<F>(
         self,
         function: impl Fn(Request<S>) -> F + Send + Sync + 'static,
@@ -288,7 +295,8 @@ impl<S: Body> ControllerBuilder<S> {
         ReadyController { builder: self, starter: anywhere(function, true) }
     }
 
-    /// Reconciles with an async function whose futures need not be `Send`, on our callbacks' arbiter. It must not block.
+    /// Reconciles with an async function whose futures need not be `Send`, on the arbiter for callbacks. It
+    /// must not block.
     pub fn reconcile_local<F>(self, function: impl Fn(Request<S>) -> F + Send + 'static) -> ReadyController<S>
     where
         F: Future<Output = Answer> + 'static,
@@ -296,8 +304,8 @@ impl<S: Body> ControllerBuilder<S> {
         ReadyController { builder: self, starter: locally(function) }
     }
 
-    /// Reconciles with an actor. It is sent [`Reconcile`] for as many keys at the same time as there are workers. Once it
-    /// has stopped, each try is a failure.
+    /// Reconciles with an actor. It receives [`Reconcile`] for as many keys at the same time as there are
+    /// workers. Once it has stopped, each attempt fails.
     pub fn reconcile_by(self, actor: impl Into<Recipient<Reconcile<S>>>) -> ReadyController<S> {
         let (actor, runtime) = (actor.into(), self.primary.runtime().clone());
         let function = move |request| Asked::new(&actor, request, &runtime);
@@ -311,7 +319,8 @@ impl<S: Body> ReadyController<S> {
         &self.builder.name
     }
 
-    /// Subscribes to its informers and starts its workers, which begin when all of these are synced. Returns at once.
+    /// Subscribes to its informers and starts its workers, which begin when all informers are synced. Returns
+    /// at once.
     ///
     /// # Errors
     /// When one of the informers has stopped, or its options cannot be met.

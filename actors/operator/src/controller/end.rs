@@ -1,25 +1,18 @@
-//! The end of a controller: the moment from which nothing of it runs any more.
-//!
-//! Answers "does a reconcile still work, wherever it runs, also when every handle of its controller is gone?". Whatever
-//! works for a controller holds a [`Task`]: each worker, each request, each wait for a write, each stream. Invariants:
-//! 1. A controller has ended when its last `Task` is dropped, whatever dropped it: also a tokio runtime that has ended.
-//! 2. A request is part of its controller until it is dropped. What an actor does with it counts until its answer.
-//!
-//! Read next: `start.rs` and `worker.rs`, which hold them.
+//! The end of a controller. Each worker, request, wait for a write and stream holds a [`Task`]; the last drop
+//! is the end, also when a tokio runtime ends. With an actor a request counts until the answer.
 
 use std::sync::Arc;
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Something that works for a controller. Cloning copies a pointer.
 #[derive(Clone)]
 pub(super) struct Task {
-    /// Its last drop says that the controller has ended.
+    /// Its last drop marks the controller as ended.
     _end: Arc<DropGuard>,
 }
 
-/// Says when nothing of a controller runs any more. It does not keep the controller running, so it can be asked after
-/// the last handle is dropped. Cloning copies a pointer.
+/// Reports when nothing of a controller runs any more. It does not keep the controller running, so it can be
+/// used after the last handle is dropped. Cloning copies a pointer.
 ///
 /// ```
 /// # #[cfg(feature = "testing")] {
@@ -45,7 +38,7 @@ pub struct ControllerEnd {
 }
 
 impl ControllerEnd {
-    /// That of a controller which is about to start, and the first of its tasks.
+    /// Also returns the first task.
     pub(super) fn new(name: &Arc<str>) -> (Self, Task) {
         let over = CancellationToken::new();
         let task = Task { _end: Arc::new(over.clone().drop_guard()) };

@@ -1,15 +1,10 @@
-//! How changes of objects become keys that wait.
+//! Turns changes of objects into keys that wait. Listeners call the functions here on the informer's arbiter,
+//! so no object waits.
 //!
-//! Answers "which keys does this change concern?": for the primary informer that of the object, for others those that a
-//! function says. Each informer has a Listener for the controller, which calls a function here with each change, on the
-//! informer's own arbiter; so no object waits. Invariants:
-//! 1. A function that maps objects to keys is asked about the state before and the state after, so that the key which
-//!    loses an object is reconciled, too.
-//! 2. A panic of such a function is counted and logged. The state that it panicked over leads to no key; the other state
-//!    does.
-//! 3. Keys of first lists and of resyncs have low priority. Only live events are put off by a debounce.
-//!
-//! Read next: `following.rs`, which subscribes; `shared.rs`, which adds.
+//! 1. A mapping function is called with the states before and after: a key that loses an object is
+//!    reconciled, too.
+//! 2. A panic of a mapping function is counted and logged: that state leads to no key, the other one does.
+//! 3. Keys of first lists and resyncs have low priority. Only live events are debounced.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,10 +25,8 @@ use informer_actors::inner::{Feed, Followed, drop_payload};
 use informer_actors::subscription::{SubscribeError, SubscribeOptions};
 use informer_core::words::panic_text;
 
-/// The keys that an object belongs to.
 pub(super) type MapFn<T> = Box<dyn Fn(&Object<T>) -> Vec<ObjectKey> + Send + Sync>;
 
-/// Adds the key of each object of the primary informer to which something happens.
 pub(super) fn primary<S: Body>(
     shared: &Arc<Shared<S>>,
     options: SubscribeOptions<S>,
@@ -45,9 +38,9 @@ pub(super) fn primary<S: Body>(
             Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
                 Arrival::Present { meta: object.cached_meta(), is_rewound: *cause == Cause::Rewind }
             }
-            // The object is still there, in a state that the filter drops.
+            // The object still exists, in a state that the filter drops.
             Change::Deleted { cause: Cause::LeftFilter, .. } => Arrival::Input,
-            // A server tells of an object that leaves a selector as of one that is deleted.
+            // A server reports an object that leaves a selector as deleted.
             Change::Deleted { last, .. } if to.primary.would_hold(last.key()) => Arrival::Gone(last),
             Change::Deleted { last, .. } => Arrival::Left(last),
         };
@@ -56,8 +49,7 @@ pub(super) fn primary<S: Body>(
     follow(shared, &shared.primary, options, feed)
 }
 
-/// Adds the keys that this function says for each object of this informer to which something happens. An owned object
-/// does not end the rest of its owner.
+/// An owned object does not end the rest of its owner.
 pub(super) fn mapped<S: Body, T: Body>(
     shared: &Arc<Shared<S>>,
     informer: &Informer<T>,
@@ -94,7 +86,6 @@ pub(super) fn mapped<S: Body, T: Body>(
     follow(shared, informer, options, feed)
 }
 
-/// What happened to an owned object of this informer.
 fn made<S, T>(informer: usize, change: &Change<T>) -> Arrival<'_, S> {
     match change {
         Change::Added { object, cause } | Change::Updated { object, cause, .. } => {
@@ -118,8 +109,7 @@ fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Ob
     })
 }
 
-/// The reason, how urgent it is, and for how long nothing more has to come for the key. A list is not put off: it tells each
-/// object once.
+/// A list is not debounced: it reports each object once.
 fn why<T>(informer: &Arc<str>, change: &Change<T>, quiet: Duration) -> (Reason, Priority, Duration) {
     let (kind, cause) = match change {
         Change::Added { cause, .. } => (EventKind::Added, *cause),

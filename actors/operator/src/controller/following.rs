@@ -1,13 +1,10 @@
-//! The subscription of a controller to one informer, and a new one when its Listener has failed.
+//! The subscription of a controller to one informer, made again when its Listener has failed.
 //!
-//! Answers "what if the Listener that feeds the queue dies?". Its function stays, and knows the state up to which it has
-//! taken all changes. Invariants:
-//! 1. The next Listener delivers what leads from there to the present state, deletions too: no key is lost.
-//! 2. Failures are followed by growing waits, and after five within ten minutes by none: then the informer is not
-//!    followed any more, which the status shows with the reason, and [`Shared::lost`] says so.
-//! 3. The drop of the following unsubscribes at once.
-//!
-//! Read next: `feed.rs`, the functions that the Listener calls.
+//! 1. The function stays and knows what it has taken. The next Listener delivers all changes from there,
+//!    deletions too.
+//! 2. Waits grow. After five failures within ten minutes the informer is not followed any more: the status
+//!    shows why, and [`Shared::lost`] is cancelled.
+//! 3. The drop unsubscribes at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +21,6 @@ use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::{Feed, Followed, sleep};
 use informer_actors::subscription::{EndReason, SubscribeError, SubscribeOptions, Subscription};
 
-/// An informer that is followed, until it is dropped.
 struct Following<T: Body> {
     inner: Arc<Inner<T>>,
     _stop: DropGuard,
@@ -35,11 +31,9 @@ struct Inner<T: Body> {
     options: SubscribeOptions<T>,
     feed: Arc<Feed<T>>,
     subscription: SubscriptionCell<T>,
-    /// Its Listener has failed too often.
     is_given_up: AtomicBool,
 }
 
-/// Calls this function with each change of an informer, for the controller of `shared`.
 pub(super) fn follow<S: Body, T: Body>(
     shared: &Arc<Shared<S>>,
     informer: &Informer<T>,
@@ -68,7 +62,6 @@ impl<T: Body> Inner<T> {
         Ok(())
     }
 
-    /// Subscribes anew each time the Listener has failed.
     async fn keep<S: Body>(&self, shared: &Shared<S>) {
         let mut history = RestartHistory::new(RestartPolicy::default());
         let mut chance = shared.runtime.chance();

@@ -1,15 +1,9 @@
-//! What a controller of Kubernetes objects knows besides: who owns an object, and what the API server answered to a write.
+//! Owners and own writes for controllers of Kubernetes objects.
 //!
-//! Answers "which key does this child belong to, and what must the cache show first?". Invariants:
-//! 1. An owner is found by group, kind, name and uid: one of another group, or an earlier life of the same name, is
-//!    another object.
-//! 2. An owner that the cache does not have is not reconciled for an object of it. When the owner comes, it is reconciled
-//!    for its own event.
-//! 3. The key, the uid and the version of an own write are those of the answer. An answer without a name or a version is
-//!    not waited for.
-//! 4. What no informer of the controller follows is not waited for.
-//!
-//! Read next: `controller/builder.rs`; `controller/request.rs`.
+//! 1. An owner is found by group, kind, name and uid.
+//! 2. An owner that the cache does not have is not reconciled for its child, but later for its own event.
+//! 3. Key, uid and version of an own write are those of the answer; without a name or a version nothing is
+//!    awaited.
 
 use std::any::TypeId;
 
@@ -27,8 +21,9 @@ use informer_client::representation::{Controlled, ControllerOf, ControllerRef};
 
 /// Objects that belong to primary objects by owner references. It is in the prelude.
 pub trait Owns: Sized {
-    /// When something happens to an object of this informer, the primary object that controls it is reconciled: the one
-    /// that its owner reference with `controller: true` names, if group, kind and uid fit.
+    /// When something happens to an object of this informer, the primary object that controls it is
+    /// reconciled: the one that its owner reference with `controller: true` names, if group, kind and uid
+    /// match.
     #[must_use]
     fn owns<T: Body + Controlled>(self, children: &Informer<T>) -> Self {
         self.owns_if(children, SubscribeOptions::new())
@@ -39,9 +34,10 @@ pub trait Owns: Sized {
     #[must_use]
     fn owns_if<T: Body + Controlled>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self;
 
-    /// When something happens to an object of `children`, the primary object is reconciled that controls the object of
-    /// `middle` which controls it: pods of a deployment through its replica sets. While the cache does not have the
-    /// object between them, nobody is reconciled; [`Self::owns`] of `middle` hears of that one itself.
+    /// When something happens to an object of `children`, the primary object is reconciled that controls its
+    /// controller, an object of `middle`: for example pods of a deployment through its replica sets. While
+    /// the cache does not have the object in the middle, nothing is reconciled; [`Self::owns`] of `middle`
+    /// reports that object itself.
     #[must_use]
     fn owns_through<M: Body + Controlled, T: Body + Controlled>(
         self,
@@ -72,9 +68,10 @@ impl<S: Body + Resource<DynamicType = ()>> Owns for ControllerBuilder<S> {
     }
 }
 
-/// The key of the object of this group and kind that controls `child`, if the cache has it with the uid that the owner
-/// reference names. For kinds that are known only at run time, in
-/// [`ControllerBuilder::owns_with`](crate::controller::ControllerBuilder::owns_with).
+/// The key of the object of this group and kind that controls `child`, if the cache has it with the uid of
+/// the owner reference. Use it in
+/// [`ControllerBuilder::owns_with`](crate::controller::ControllerBuilder::owns_with) for kinds that are known
+/// only at run time.
 ///
 /// ```no_run
 /// use actix_informer::controller::{Controller, owner};
@@ -98,7 +95,7 @@ pub fn owner<S: Body, T: Controlled>(
     is_kind.then(|| found(primary, child.key(), reference)).flatten().map(|owner| owner.key().clone())
 }
 
-/// The object that an owner reference of an object of this key names: in the namespace of that object, or in none.
+/// The owner is in the namespace of the child, or in none.
 fn found<S: Body>(cache: &Lister<S>, child: &ObjectKey, reference: ControllerRef<'_>) -> Option<Object<S>> {
     let beside = child.sibling(reference.name);
     let above = ObjectKey::cluster(reference.name);
@@ -116,22 +113,23 @@ fn group_of(api_version: &str) -> &str {
 
 /// Own writes of a reconcile: its key waits until the caches have seen them. It is in the prelude.
 ///
-/// Each method gives how many informers of the controller are waited for: those of typed objects of this type, of their
-/// metadata alone, or of their controllers alone, that follow the object. Of dynamic objects all that follow its name are taken; say which one with
-/// [`Request::written_to`].
+/// Each method returns how many informers of the controller are awaited: those that follow the object with
+/// typed bodies of this type, its metadata alone, or its controller alone. For dynamic objects every informer
+/// that follows the name counts; [`Request::written_to`] names one.
 ///
-/// An informer whose label selector leaves out what was written is not waited for. Of a field selector only
-/// `metadata.name` and `metadata.namespace` are known: a write that other fields leave out is waited for until a later event or
-/// a bookmark shows that the cache has passed it, at most for the bound of the controller.
+/// An informer whose label selector does not match the written object is not awaited. Of a field selector
+/// only `metadata.name` and `metadata.namespace` are known. A write that other fields leave out is awaited
+/// until a later event or a bookmark shows that the cache has passed it, at most for the limit of the
+/// controller.
 pub trait OwnWrites {
-    /// A create, a replace, a patch or an apply has returned this.
+    /// Reports what a create, a replace, a patch or an apply has returned.
     fn written<K: Resource + 'static>(&self, answer: &K) -> usize;
 
-    /// This object was removed: the caches must not have this life of it any more. An object with finalizers is not
-    /// removed by its deletion; [`Self::deletion_answered`] knows.
+    /// Reports that this object was removed: the caches must not show this uid of it any more. A deletion
+    /// does not remove an object with finalizers; [`Self::deletion_answered`] handles that.
     fn removed<K: Resource + 'static>(&self, object: &K) -> usize;
 
-    /// A deletion of this object was answered so: it was removed, or has begun to end.
+    /// Reports the answer to a deletion of this object: it was removed, or its deletion has begun.
     fn deletion_answered<K: Resource + 'static>(&self, object: &K, answer: &Deleted<K>) -> usize {
         match answer {
             Deleted::Object(ending) if remains(ending) => self.written(ending),
@@ -152,7 +150,6 @@ impl<S: Body> OwnWrites for Request<S> {
     }
 }
 
-/// Waits in the informers of each form in which the kind may be kept.
 fn wait_in_each<S: Body, K: Resource + 'static>(
     request: &Request<S>,
     (body, meta): (&K, &Meta),
@@ -163,7 +160,7 @@ fn wait_in_each<S: Body, K: Resource + 'static>(
     forms.iter().map(|form| request.wait_for_write(*form, meta, Some(&labels), is_removed)).sum()
 }
 
-/// The key, uid and version, in the cluster of the request.
+/// In the cluster of the request.
 fn meta_here<S: Body, K: Resource>(request: &Request<S>, body: &K) -> Option<Meta> {
     let mut meta = meta_of(body).ok()?;
     if let Some(cluster) = request.key().cluster_name() {

@@ -1,15 +1,6 @@
-//! The decisions of a controller: what is known of a key between two of its reconciles.
-//!
-//! Answers "is this key to be reconciled, why, and what follows from the result?". It runs no code of a user and reads no
-//! clock. Parts:
-//! - `book.rs`: the queue, whose slots carry what is known of a key; `kept.rs`: what that is: the last state of its object if
-//!   that is gone, whether it rests after a terminal error, what comes during its reconcile.
-//! - `causes.rs`: why a key is reconciled; a bounded number is kept.
-//! - here: which failures are warnings, and which are repeats.
-//! - here: what becomes of a key after each result.
-//! - `writes.rs`: what the cache has to show before the key may be reconciled again.
-//!
-//! Read next: `book.rs`. The actors and tasks are in `controller.rs`.
+//! The decisions of a controller about each key. It runs no user code and reads no clock. `book.rs` is the
+//! queue, `kept.rs` what its slots carry, `causes.rs` why a key is reconciled, `writes.rs` what the caches
+//! have to show first. Here: what follows from each result, and which failures are warnings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,17 +17,16 @@ mod book;
 mod causes;
 mod kept;
 
-// What becomes of a key when its reconcile has ended, however it ended.
-
-/// What a reconcile says when it has done its work.
+/// What a successful reconcile returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The key is in order. It is reconciled again when something happens to it.
     #[default]
     Done,
-    /// The key is in order for now. It is reconciled again after this time, or earlier when something happens to it. A
-    /// time of zero is [`Self::Done`], as in controller-runtime: a reconcile that always asks for it does not spin.
+    /// The key is in order for now. It is reconciled again after this time, or earlier when something happens
+    /// to it. Zero is [`Self::Done`], as in controller-runtime: a reconcile that always returns it does not
+    /// spin.
     #[doc(alias = "requeue")]
     RequeueAfter(Duration),
 }
@@ -49,7 +39,7 @@ pub enum Ended {
     With(Outcome),
     /// With an error.
     Failed,
-    /// With an error that another try would not mend.
+    /// With an error that another attempt would not fix.
     Terminal,
     /// With a panic.
     Panicked,
@@ -59,7 +49,7 @@ pub enum Ended {
     Cancelled,
 }
 
-/// What becomes of the key.
+/// What happens to the key next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "what carries it out must know all of them")]
 pub enum Next {
@@ -74,7 +64,7 @@ pub enum Next {
 }
 
 impl Ended {
-    /// What becomes of the key.
+    /// What happens to the key next.
     ///
     /// ```
     /// # use informer_operator::controller::machine::{Ended, Next, Outcome};
@@ -106,28 +96,26 @@ pub struct Failure {
     pub why: Arc<str>,
 }
 
-// Which failures of reconciles are logged as warnings.
-//
-// Invariants:
-// 1. The first failure of a key is a warning, and so is each one with another cause than the one before. Repeats are not.
-// 2. A key is remembered until it is in order, and at most [`MOST_FAILING`] keys are. A failure of a further key is a
-// warning at most once in [`WARN_EVERY`], which says how many there were.
+// The first failure of a key is a warning, and each with another cause than the last. Of at most
+// [`MOST_FAILING`] keys the cause is remembered; failures of further keys are one warning in [`WARN_EVERY`],
+// with their number.
 
-/// Of how many keys that fail it is remembered what was said.
+/// How many failing keys are remembered with their last reason.
 pub const MOST_FAILING: usize = 4_096;
 
-/// How often a warning of one cause is logged at most, where it concerns no single key.
+/// The shortest time between two warnings of one cause that concerns no single key.
 pub const WARN_EVERY: Duration = Duration::from_secs(600);
 
-/// How a failure is told.
+/// How a failure is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Telling {
     /// As a warning: it is new.
     Warning,
-    /// As a warning that stands for so many failures, this one included, of keys of which nothing is remembered.
+    /// As a warning that stands for this number of failures, this one included, of keys that are not
+    /// remembered.
     WarningOfMany(u64),
-    /// For debugging only: it was told before.
+    /// As a debug line: it was logged before.
     Repeat,
 }
 
@@ -170,7 +158,7 @@ impl Failing {
     }
 }
 
-/// A warning that is logged at most once in [`WARN_EVERY`], and says then how often it was due.
+/// A warning that is logged at most once in [`WARN_EVERY`], with the number of times it was due.
 ///
 /// ```
 /// # use informer_operator::controller::machine::{Repeated, WARN_EVERY};
@@ -187,7 +175,7 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// It is due once more. Returns for how many times it is to be logged now, if it is.
+    /// Counts one more. Returns the number to log now, if it is due.
     pub fn count(&mut self, now: Duration) -> Option<u64> {
         self.count += 1;
         if self.quiet_until.is_some_and(|until| now < until) {

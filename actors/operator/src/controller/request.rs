@@ -1,10 +1,5 @@
-//! One reconcile, as the function that carries it out sees it.
-//!
-//! Answers "which key, why, what was there, and what did I write?". Invariants:
-//! 1. What a request shows was read from the cache when its key was handed out.
-//! 2. What it was told of writes stays in it: the key is not handed out again before the caches have seen them.
-//!
-//! Read next: `worker.rs`, which makes requests; `controller/machine.rs`, what follows from an outcome.
+//! One reconcile, as its function sees it. It shows what the cache had when the key was handed out. The key
+//! is not handed out again before the caches show the writes that were reported here.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -26,12 +21,11 @@ use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::Selected;
 use informer_actors::runtime::Runtime;
 
-/// What a reconcile function gives.
 pub(super) type Answer = Result<Outcome, ReconcileError>;
 
 /// Why a reconcile failed. `?` makes one of any error.
 ///
-/// It is a failure that is tried again with the delays of the rate limiter, unless it is [`Self::terminal`].
+/// The rate limiter delays the next attempt, unless it is [`Self::terminal`].
 ///
 /// ```
 /// use actix_informer::controller::ReconcileError;
@@ -49,16 +43,16 @@ pub struct ReconcileError {
 }
 
 impl ReconcileError {
-    /// An error that another try would not mend: the key is reconciled again when its object has changed, when an object
-    /// that is mapped to it changes, or when it is triggered.
+    /// An error that another attempt would not fix. The key is reconciled again when its object changes, when
+    /// a mapped object changes, or when it is triggered.
     ///
-    /// This is stronger than `TerminalError` of controller-runtime, which only takes the retry away: there a resync, or a change
-    /// of a child, leads to the next reconcile. Here the key rests also from these.
+    /// This is stronger than `TerminalError` of controller-runtime, which only omits the retry: there a
+    /// resync, or a change of a child, leads to the next reconcile. Here these do not.
     pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { source: error.into(), is_terminal: true }
     }
 
-    /// Whether it is not tried again by itself.
+    /// Whether it is terminal: not tried again by itself.
     pub const fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -76,7 +70,6 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for ReconcileErr
 }
 
 impl fmt::Display for ReconcileError {
-    /// The error and its causes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.source)?;
         let mut cause = self.source.source();
@@ -93,7 +86,8 @@ informer_core::debug_as!(ReconcileError, self, error = self.source, is_terminal 
 /// A request to reconcile one key.
 ///
 /// No other reconcile of the key runs before this one has ended, and before the caches have seen what
-/// [`Self::written_as`] and [`Self::removed_as`] were told. Its controller has not ended as long as it exists.
+/// [`Self::written_as`] and [`Self::removed_as`] reported. Its controller has not ended while the request
+/// exists.
 pub struct Request<S: Body> {
     pub(super) controller: Arc<str>,
     pub(super) key: ObjectKey,
@@ -127,24 +121,26 @@ impl<S: Body> Request<S> {
         self.object.as_ref()
     }
 
-    /// The last known state of an object of this key that is gone, until a reconcile that was given it is done. Another
-    /// object may have the key by now. `None` also if the controller has not seen the object, as before its start, or
-    /// more than [`MOST_DELETED`](crate::controller::machine::MOST_DELETED) such states were waiting.
+    /// The last known state of a deleted object of this key, until a reconcile that was given it is done.
+    /// Another object may have the key by now. Also `None` if the controller has not seen the object, as
+    /// before its start, or if more than [`MOST_DELETED`](crate::controller::machine::MOST_DELETED) such
+    /// states were waiting.
     ///
-    /// An object that may live on is not given here: see [`Self::left`].
+    /// An object that may live on is not returned here: see [`Self::left`].
     pub const fn deleted(&self) -> Option<&Object<S>> {
         self.deleted.as_ref()
     }
 
-    /// The last known state of an object that the informer does not follow any more and that may live on, until a reconcile that
-    /// was given it is done: its labels or fields have changed, so that the selectors of the informer leave it out, or its
-    /// namespace is not followed any more.
+    /// The last known state of an object that the informer does not follow any more and that may live on,
+    /// until a reconcile that was given it is done: its labels or fields do not match the selectors of the
+    /// informer any more, or its namespace is not followed any more.
     ///
-    /// It may also have been deleted. A server tells a watch with selectors of both by the same event, `DELETED` with the
-    /// state before, and a list shows of both that the object is not there. So where an informer has selectors that an object
-    /// can leave, each object that it has no more is given here, and [`Self::deleted`] is `None`. Who has to know asks the server,
-    /// as `finalizer` of the front door does. `None` when the object is back, or another one has its name (then it is given as
-    /// deleted), and where [`Self::deleted`] knows no state.
+    /// It may also have been deleted. A server reports both to a watch with selectors by the same event,
+    /// `DELETED` with the state before, and a list shows neither object. So if an informer has selectors that
+    /// an object can leave, each object that it has lost is returned here, and [`Self::deleted`] is `None`.
+    /// To find out, read the object from the server, as `finalizer` of the front door does. `None` if the
+    /// object is back, if another one has its name (then it is returned as deleted), and where
+    /// [`Self::deleted`] has no state.
     ///
     /// ```
     /// use actix_informer::controller::Request;
@@ -162,47 +158,47 @@ impl<S: Body> Request<S> {
         self.left.as_ref()
     }
 
-    /// Whether the informer follows the object of this key, given its labels as the server has them now. It says whether an
-    /// object that [has left](Self::left) is back. Asks no server.
+    /// Whether the informer follows the object of this key, given the labels that the server has now. It
+    /// shows whether an object that [has left](Self::left) is back. Sends no request.
     pub fn selected(&self, labels: &BTreeMap<String, String>) -> Selected {
         self.watched.first().map_or(Selected::NotFollowed, |primary| primary.selected(&self.key, labels))
     }
 
-    /// Which events of which objects led here, as far as they are kept.
+    /// The events that led here, as far as they are kept.
     pub const fn causes(&self) -> &Causes {
         &self.causes
     }
 
-    /// How often in a row this key has failed, as the rate limiter counts: zero with one that does not count by key, such as a
-    /// [`Bucket`](crate::queue::Bucket) alone.
+    /// How often in a row this key has failed, as the rate limiter counts. Zero with a limiter that does not
+    /// count by key, such as a [`Bucket`](crate::queue::Bucket) alone.
     pub const fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// The number that [`fenced_by`](super::ControllerBuilder::fenced_by) gave for this request.
+    /// The number that [`fenced_by`](super::ControllerBuilder::fenced_by) returned for this request.
     pub const fn fence(&self) -> Option<u64> {
         self.fence
     }
 
-    /// The number of this reconcile within its controller; it is in the span of its logs.
+    /// The number of this reconcile within its controller; the span of its logs has it.
     pub const fn id(&self) -> u64 {
         self.id
     }
 
-    /// A number that no other reconcile of this process has, of whichever controller; a reconcile that began later has a
+    /// A number that no other reconcile of this process has, in any controller. A later reconcile has a
     /// greater one.
     pub const fn serial(&self) -> u64 {
         self.serial
     }
 
-    /// Whether the state of the object may be an old one, because a source that may bring it is not followed at this moment:
-    /// its watch is broken, or a list of it is under way. False does not mean that the state is the newest one.
+    /// Whether the object may be an old state, because a source that may bring it is not followed now: its
+    /// watch is broken, or a list is in progress. False does not mean that the state is the newest one.
     pub fn may_be_behind(&self) -> bool {
         self.watched.first().is_some_and(|primary| primary.may_be_behind(&self.key))
     }
 
-    /// Ready when the controller is being stopped: what still runs after its grace is cancelled. For an actor also when
-    /// the time limit of this request has passed.
+    /// Ready when the controller is being stopped: what still runs after its grace is cancelled. For an actor
+    /// also ready when the time limit of this request has passed.
     pub fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {
         self.stopping.clone().cancelled_owned()
     }
@@ -212,21 +208,22 @@ impl<S: Body> Request<S> {
         self.stopping.is_cancelled()
     }
 
-    /// An object was written, and the server returned this of it: the key waits until each informer of this controller
-    /// that has bodies of this type and follows the object has seen it. Gives how many informers that are. The front
-    /// door's `written` needs no type.
+    /// Reports that an object was written, with the server's answer: the key waits until each informer of
+    /// this controller that has bodies of this type and follows the object has seen it. Returns the number of
+    /// these informers. The front door's `written` needs no type.
     pub fn written_as<T: 'static>(&self, meta: &Meta) -> usize {
         self.wait_for(TypeId::of::<T>(), &meta.key, None, &Awaited::written(meta))
     }
 
-    /// An object was removed, of which this is known: as [`Self::written_as`], until the informers do not have this life
-    /// of it any more. An object that has finalizers is not removed by its deletion: it is written.
+    /// Reports that an object was removed, with what is known of it: as [`Self::written_as`], until the
+    /// informers do not show this uid any more. A deletion does not remove an object that has finalizers:
+    /// report a write.
     pub fn removed_as<T: 'static>(&self, meta: &Meta) -> usize {
         self.wait_for(TypeId::of::<T>(), &meta.key, None, &Awaited::removed(meta))
     }
 
-    /// As [`Self::written_as`], for one informer: where several have bodies of one type, such as dynamic objects. False
-    /// if the controller does not watch it, or it does not follow the object.
+    /// As [`Self::written_as`], for one informer, if several have bodies of one type, such as dynamic
+    /// objects. False if the controller does not watch it, or it does not follow the object.
     pub fn written_to<T: Body>(&self, informer: &Informer<T>, meta: &Meta) -> bool {
         self.wait_in(informer, &meta.key, Awaited::written(meta))
     }
@@ -236,8 +233,8 @@ impl<S: Body> Request<S> {
         self.wait_in(informer, &meta.key, Awaited::removed(meta))
     }
 
-    /// As [`Self::written_as`] and [`Self::removed_as`], for bodies of a type that is known only at run time. With the labels
-    /// that were written, an informer whose selectors leave the object out is not waited for.
+    /// As [`Self::written_as`] and [`Self::removed_as`], for a body type that is known only at run time. With
+    /// the written labels, an informer whose selectors do not match is not awaited.
     pub fn wait_for_write(
         &self,
         body: TypeId,
@@ -291,19 +288,13 @@ impl<S: Body> Message for Reconcile<S> {
     type Result = Result<Outcome, ReconcileError>;
 }
 
-// The answer of an actor that reconciles.
-//
-// An actor has ended its work on a request when it has answered. Invariants:
-// 1. If the wait is dropped, since what ran the worker has ended, the answer is waited for with us: until then the
-// controller has not ended.
-// 2. An actor that has stopped, or whose handler has panicked, is a failure.
+// An actor's work on a request ends with its answer. If this wait is dropped, the runtime awaits the answer,
+// and until then the controller has not ended. A stopped actor or a panicked handler is a failure.
 
-/// The answer on its way.
 type Waiting<S> = Pin<Box<RecipientRequest<Reconcile<S>>>>;
 
-/// The wait for the answer to one request.
 pub(super) struct Asked<S: Body> {
-    /// None when it has come.
+    /// `None` after the answer.
     waits: Option<(Waiting<S>, Task)>,
     runtime: Runtime,
 }

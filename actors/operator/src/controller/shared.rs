@@ -1,18 +1,13 @@
 //! What the feeds, the workers and the handles of a controller share.
 //!
-//! Answers "how does an event become a key that waits, and when may a worker begin?". Invariants:
-//! 1. What is known of the keys is in the queue, beside the actors and tasks and behind its short lock: events of several
-//!    arbiters change it at once, so that nothing is in a mailbox that a panic could take it from. Each arrival, begin and end
-//!    is one call: one reconcile for one cause. A last state is freed when the lock is released, and a panic of its drop is
-//!    caught.
-//! 2. No worker takes a key before every informer of the controller is synced. No reconcile begins while the controller
-//!    is not the leader: a worker that has taken a key puts it back, and waits.
+//! 1. What is known of keys is in the queue, behind its short lock: several arbiters change it, and in a
+//!    mailbox a panic could lose it. Each arrival, begin and end is one call: one cause leads to one
+//!    reconcile. Last states are freed without the lock; a panic of their drop is caught.
+//! 2. No worker takes a key before every informer is synced. While this program is not the leader, a worker
+//!    puts its key back, and waits.
 //! 3. After the shutdown nothing is added and no reconcile begins.
-//! 4. While it is not the leader, the keys of objects that are gone are forgotten: what waits is bounded by the objects. Keys
-//!    of objects that have left what is followed wait as long as their last state is kept: if nobody led when they left, only
-//!    the next leader can do what is to be done for them.
-//!
-//! Read next: `feed.rs`, `worker.rs`.
+//! 4. A standby forgets keys of objects that are gone, so the objects bound what waits. Keys of objects that
+//!    have left what is followed wait with their last state: only the next leader can act on it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -36,54 +31,47 @@ use informer_actors::informer::{Body, Informer, InformerSync};
 use informer_actors::inner::{Followed, drop_payload, within};
 use informer_actors::runtime::Runtime;
 
-/// How often a worker that waits for that asks whether its controller is the leader by now.
 const LEADER_POLL: Duration = Duration::from_secs(1);
 
-/// Gives the fencing number, or none while the controller is not the leader.
+/// `None` while not the leader.
 pub(super) type Fence = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
-/// No reconcile may begin: this program is not the leader.
 pub(super) struct NotLeading;
 
-/// The settings of the workers.
 pub(super) struct Limits {
     pub(super) workers: usize,
     pub(super) time_limit: Option<Duration>,
     pub(super) write_wait: Duration,
     pub(super) stop_grace: Duration,
     pub(super) ignores_own_writes: bool,
-    /// For how long nothing more has to come for a key before it waits.
+    /// The debounce time.
     pub(super) quiet: Duration,
 }
 
-/// What all parts of a controller share.
 pub(super) struct Shared<S: Body> {
     pub(super) name: Arc<str>,
     pub(super) runtime: Runtime,
     pub(super) primary: Informer<S>,
-    /// The informers whose caches show what was written; the primary one is the first.
+    /// The primary one is the first.
     pub(super) watched: Arc<[Box<dyn Watched>]>,
-    /// The numbers of those of which objects are owned.
+    /// The numbers of informers whose objects are owned.
     pub(super) owned: Vec<usize>,
-    /// The book: the keys, and what is known of them.
     pub(super) queue: WorkQueue<ObjectKey, Kept<S>>,
-    /// How last states are freed.
     pub(super) freeing: Freeing<Object<S>>,
     pub(super) counters: Counters,
     pub(super) fence: Option<Fence>,
     pub(super) limits: Limits,
-    /// A Listener of it was given up: it does not follow one of its informers any more.
+    /// A Listener was given up.
     pub(super) lost: CancellationToken,
     /// Nothing new is taken.
     pub(super) no_intake: CancellationToken,
     /// Reconciles are told to end.
     pub(super) stop: CancellationToken,
-    /// Says when nothing runs any more.
     pub(super) end: ControllerEnd,
     pub(super) has_begun: AtomicBool,
 }
 
-/// The number of a fence; none if it panics.
+/// A panic counts as none.
 fn leads(fence: &Fence) -> Option<u64> {
     catch_unwind(AssertUnwindSafe(fence)).unwrap_or_else(|panic| {
         drop_payload(panic);
@@ -92,7 +80,6 @@ fn leads(fence: &Fence) -> Option<u64> {
 }
 
 impl<S: Body> Shared<S> {
-    /// An event leads to this key: when nothing more has come for it in this time.
     pub(super) fn arrive(
         &self,
         key: &ObjectKey,
@@ -101,12 +88,12 @@ impl<S: Body> Shared<S> {
     ) -> Added {
         let is_unled = self.is_unled(key, &arrival);
         let Arrived { added, released, .. } = self.queue.with(|book, limiter, moment| {
-            // What is to be done for an object that has left may be up to the next leader.
+            // The next leader may have work for an object that has left.
             let is_over = is_unled && (matches!(arrival, Arrival::Gone(_)) || !book.keeps_left(key));
             let forgotten = is_over.then(|| book.handle_forgotten(key, limiter)).flatten();
             forgotten.unwrap_or_else(|| book.handle_arrival(key, arrival, why, moment.now))
         });
-        // Most of what a reconcile makes leads to nothing, and wakes nobody.
+        // Most of what a reconcile makes leads to nothing: wake nobody.
         if added.is_some() {
             self.queue.tell();
         }
@@ -119,12 +106,11 @@ impl<S: Body> Shared<S> {
         added.unwrap_or(Added::Merged)
     }
 
-    /// Frees a last state that is not kept any more. Called when the lock is released.
+    /// Call it without the lock.
     pub(super) fn free(&self, released: Option<Object<S>>) {
         drop(released.map(|released| self.freeing.keep(released)));
     }
 
-    /// The reconcile of this key was answered this, and writes nothing more.
     pub(super) fn answered(&self, key: &ObjectKey, writes: &Writes) {
         if self.limits.ignores_own_writes {
             let is_owned = |informer| self.owned.contains(&informer);
@@ -132,20 +118,20 @@ impl<S: Body> Shared<S> {
         }
     }
 
-    /// Waits until every informer is synced; false if the controller is stopped before.
+    /// False if the controller is stopped before.
     pub(super) async fn synced(&self) -> bool {
         let all = join_all(self.watched.iter().map(|watched| watched.synced()));
         self.stop.run_until_cancelled(all).await.is_some()
     }
 
-    /// The fencing number of the next request. An error if no request may begin now.
+    /// Fails if no request may begin now.
     pub(super) fn number(&self) -> Result<Option<u64>, NotLeading> {
         let Some(fence) = &self.fence else { return Ok(None) };
         leads(fence).map(Some).ok_or(NotLeading)
     }
 
-    /// Waits until this program may be the leader, or the controller takes nothing new. What was said of failures is forgotten:
-    /// meanwhile another program reconciles.
+    /// Waits until this program leads, or takes nothing new. Another one reconciles now: forget which
+    /// failures were logged.
     pub(super) async fn leading(&self) {
         drop(self.queue.with(|book, _, _| std::mem::take(&mut book.tally.failing)));
         while self.number().is_err() && !self.is_draining() {
@@ -156,8 +142,8 @@ impl<S: Body> Shared<S> {
         }
     }
 
-    /// Whether a standby may forget the key of this event: one whose object is gone, or belonged to an object that is gone. The
-    /// leader reconciles that. A program that leads from now on knows as much as one that starts now.
+    /// Whether a standby may forget the key of an object that is gone, or of what belonged to it. The leader
+    /// reconciles it; a new leader knows as much as a program that starts.
     fn is_unled(&self, key: &ObjectKey, arrival: &Arrival<'_, S>) -> bool {
         let concerns_what_is_gone = match arrival {
             Arrival::Gone(_) => true,
@@ -175,18 +161,17 @@ impl<S: Body> Shared<S> {
         self.primary.cached(key).is_some()
     }
 
-    /// Refuses keys, finishes what waits, and then the workers end.
     pub(super) async fn drain(&self, feeds: &Feeds, limit: Duration) -> Result<(), NotDrained> {
         self.refuse(feeds);
         if !self.has_begun.load(Ordering::Acquire) {
-            // Its informers are not synced: nothing can be reconciled, and no worker has to wait for that.
+            // Its informers are not synced: nothing can be reconciled.
             self.stop.cancel();
             self.queue.force_shut_down();
         }
         self.queue.drain(limit).await
     }
 
-    /// Refuses keys, discards what waits, and tells what runs to end.
+    /// Discards what waits, and tells what runs to end.
     pub(super) fn shut_down(&self, feeds: &Feeds) {
         self.refuse(feeds);
         self.stop.cancel();
@@ -198,7 +183,6 @@ impl<S: Body> Shared<S> {
         feeds.end();
     }
 
-    /// Whether it takes nothing new.
     pub(super) fn is_draining(&self) -> bool {
         self.no_intake.is_cancelled()
     }
@@ -247,22 +231,17 @@ impl<S: Body> Shared<S> {
 }
 
 impl<S: Body> Drop for Shared<S> {
-    /// The queue may go last in its actor, where no code of a user runs.
+    /// The queue may be dropped last in its actor, where no user code runs.
     fn drop(&mut self) {
         let lasts = self.queue.with(|book, _, _| book.handle_over());
         lasts.into_iter().for_each(|last| self.free(Some(last)));
     }
 }
 
-// Waiting until the caches have seen what a reconcile has written.
-//
-// After its reconcile a key is held back until each object that it wrote or removed is seen by the cache that has it,
-// for at most the bound. Meanwhile the key counts as being processed, and no worker waits. Invariants:
-// 1. A write that is not seen in time is counted and logged, and the key goes on: as a warning at most once in ten minutes
-// for each informer.
-// 2. The wait ends when the controller stops.
+// Waits for own writes. After its reconcile a key is held back, as if processed, until the caches show them.
+// At the limit a missing write is counted and logged, as a warning at most once in ten minutes for each
+// informer. A stop ends the wait.
 
-/// What of these is not seen yet.
 pub(super) fn unseen<S: Body>(shared: &Shared<S>, mut writes: Writes) -> Writes {
     let left_out = writes.left_out();
     if left_out > 0 {
@@ -272,7 +251,6 @@ pub(super) fn unseen<S: Body>(shared: &Shared<S>, mut writes: Writes) -> Writes 
     writes
 }
 
-/// Waits until these are seen, or the bound has passed.
 pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mut writes: Writes) {
     shared.counters.writes_waited.add(writes.len() as u64);
     let limit = shared.limits.write_wait;
@@ -298,7 +276,7 @@ pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mu
     }
 }
 
-/// Waits for one after the other, the newest first: when that one is seen, mostly all are.
+/// The newest first: when it is seen, mostly all are.
 async fn seen<S: Body>(shared: &Shared<S>, writes: &Writes) {
     for (informer, object, awaited) in writes.newest_first() {
         let watched = &shared.watched[informer];

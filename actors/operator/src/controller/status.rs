@@ -1,7 +1,4 @@
-//! How a controller is doing.
-//!
-//! Answers "does it work, on what, what fails, and what does it wait for?" with plain numbers and texts. Counters only
-//! grow. Read next: `shared.rs`, which counts.
+//! The status of a controller, with counters that only grow.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,19 +20,19 @@ pub struct ControllerStatus {
     pub name: Arc<str>,
     /// What it is doing.
     pub state: ControllerState,
-    /// The informers that are not synced, each with its state and its last error. While there is one, no key is
-    /// reconciled for the first time.
+    /// The informers that are not synced, each with its state and its last error. While there is one, no
+    /// first reconcile begins.
     pub not_synced: Vec<InformerSync>,
-    /// What the controller does not follow any more: informers that have stopped, by name, and subscriptions that have
-    /// ended, with the reason. A change of their objects leads to no reconcile.
+    /// What the controller does not follow any more: informers that have stopped, by name, and subscriptions
+    /// that have ended, with the reason. A change of their objects leads to no reconcile.
     pub not_followed: Vec<String>,
-    /// How many workers there are. Fewer than were asked for once it has begun: what ran them has ended.
+    /// The number of workers. If it is lower than requested after the start, what ran the others has ended.
     pub workers: usize,
     /// How long one reconcile may take, if there is a limit.
     pub time_limit: Option<Duration>,
-    /// What was counted.
+    /// The counters.
     pub counts: Counts,
-    /// The failure that came last.
+    /// The last failure.
     pub last_failure: Option<Failure>,
     /// The key that has been reconciled for the longest time, and for how long.
     pub longest_running: Option<(ObjectKey, Duration)>,
@@ -85,30 +82,29 @@ pub struct Counts {
     pub timeouts: u64,
     /// Were cancelled by the stop, or by the end of what ran them.
     pub cancelled: u64,
-    /// Own writes, and removals, that a cache had not seen when the reconcile had ended: the key has waited.
+    /// Own writes and removals that a cache had not shown when the reconcile ended: the key has waited.
     pub writes_waited: u64,
     /// Of these: not seen in time.
     pub writes_not_seen: u64,
-    /// Writes of one reconcile beyond the bound of
-    /// [`MOST_WRITES`](crate::controller::machine::MOST_WRITES): not waited for.
+    /// Writes of one reconcile beyond [`MOST_WRITES`](crate::controller::machine::MOST_WRITES): not awaited.
     pub writes_left_out: u64,
     /// Panics of functions that map objects to keys. The state that a function panicked over led to no key.
     pub map_panics: u64,
     /// Streams of keys that have ended.
     pub streams_ended: u64,
-    /// How often a Listener that feeds the queue has failed and was started again. No key was lost by it.
+    /// How often a Listener that feeds the queue has failed and was started again. No key was lost.
     pub listeners_restarted: u64,
 }
 
-/// How much longer than its time limit a reconcile may be under way: the caches have to see what it wrote.
+/// Time for the caches to show the writes.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// A reconcile that has run for longer than this hangs, unless its controller has a longer time limit.
 pub const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 impl ControllerStatus {
-    /// What hangs: a reconcile that has run for more than ten minutes, and for longer than the time limit of its controller
-    /// allows. Its key waits for it.
+    /// Describes a reconcile that hangs: it has run for more than ten minutes, and longer than the time limit
+    /// of its controller allows. Its key waits for it.
     ///
     /// A restart of the process ends it, and so does [`time_limit`](super::ControllerBuilder::time_limit).
     pub fn hangs(&self) -> Option<String> {
@@ -136,7 +132,6 @@ impl fmt::Display for ControllerState {
 }
 
 impl fmt::Display for ControllerStatus {
-    /// One line: the state, what it waits for, and what fails.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Counts { reconciles, errors, panics, timeouts, .. } = self.counts;
         let waiting: usize = self.queue.depth.iter().sum();
@@ -157,7 +152,6 @@ impl fmt::Display for ControllerStatus {
     }
 }
 
-/// The counters while it runs.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) reconciles: Counter,
@@ -177,12 +171,11 @@ pub(super) struct Counters {
     pub(super) workers: AtomicUsize,
 }
 
-/// One counter.
 #[derive(Debug, Default)]
 pub(super) struct Counter(AtomicU64);
 
 impl Counter {
-    /// Counts so many more, and gives how many there were before.
+    /// Returns the former count.
     pub(super) fn add(&self, more: u64) -> u64 {
         self.0.fetch_add(more, Ordering::Relaxed)
     }

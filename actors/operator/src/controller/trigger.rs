@@ -1,10 +1,5 @@
-//! Keys that come from elsewhere: triggers, streams and the period of the controller.
-//!
-//! Answers "how does a program say that a key is to be reconciled?". Invariants:
-//! 1. Nothing here waits for room: a key that waits already is the same key, so what waits is bounded by the keys.
-//! 2. A stream that panics or ends is counted; the controller goes on.
-//!
-//! Read next: `shared.rs`, which adds.
+//! Keys from triggers, streams and the period of the controller. Nothing waits for room: a key that waits
+//! already takes none. A stream that panics or ends is counted; the controller goes on.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -25,10 +20,11 @@ use informer_actors::informer::Body;
 use informer_actors::inner::{drop_payload, sleep};
 use informer_core::words::panic_text;
 
-/// How many keys are added before others of the thread have their turn.
+/// How many keys are added before the thread runs others.
 const KEYS_A_TURN: usize = 250;
 
-/// Asks for reconciles, from any thread. Cloning copies a pointer. It keeps neither the controller nor its informers.
+/// Requests reconciles, from any thread. Cloning copies a pointer. It keeps neither the controller nor its
+/// informers alive.
 #[derive(Clone)]
 pub struct Trigger(Arc<dyn Fn(ObjectKey) -> Added + Send + Sync>);
 
@@ -42,7 +38,8 @@ impl Trigger {
         Self(Arc::new(arrive))
     }
 
-    /// This key is to be reconciled, also if it rests after a terminal error. Returns at once; refused after the stop.
+    /// Requests a reconcile of this key, even if it rests after a terminal error. Returns at once; refused
+    /// after the stop.
     pub fn trigger(&self, key: ObjectKey) -> Added {
         (self.0)(key)
     }
@@ -54,7 +51,6 @@ impl fmt::Debug for Trigger {
     }
 }
 
-/// Triggers each key of a stream until the stream or the controller ends.
 pub(super) async fn follow<S: Body>(
     (shared, _task): (Arc<Shared<S>>, Task),
     stream: BoxStream<'static, ObjectKey>,
@@ -79,7 +75,6 @@ pub(super) async fn follow<S: Body>(
     }
 }
 
-/// Adds every key of the primary cache once in each such period, with low priority.
 pub(super) async fn repeat<S: Body>((shared, _task): (Arc<Shared<S>>, Task), period: Duration) {
     loop {
         if shared.no_intake.run_until_cancelled(sleep(period)).await.is_none() {

@@ -1,7 +1,4 @@
-//! The informers that a controller watches, whatever their bodies are.
-//!
-//! Answers "is it synced, does it follow this object, now as well, and has its cache seen this write?". Read next: `shared.rs`,
-//! which waits; `following.rs`, which subscribes.
+//! The informers that a controller watches, without their body types.
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -14,25 +11,21 @@ use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
 use informer_actors::informer::{AnyInformer, Body, Informer};
 use informer_actors::inner::{Followed, Selected};
 
-/// An informer that a controller watches.
 pub(super) trait Watched: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn any_informer(&self) -> AnyInformer;
-    /// The type of its bodies.
     fn body(&self) -> TypeId;
-    /// Waits until it is synced, also while a source is given up, which may be revived. It waits for ever if it stops before.
+    /// Waits also while a source is given up, which may be revived. Never ready if the informer stops.
     fn synced(&self) -> BoxFuture<'static, ()>;
-    /// Whether one of its sources may bring the object of this key.
+    /// Whether a source may bring the object.
     fn follows(&self, key: &ObjectKey) -> bool;
-    /// Whether its selectors leave out an object with these labels, of which its cache has nothing.
+    /// Whether its selectors leave out these labels, and its cache has no such object.
     fn leaves_out(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool;
-    /// Whether it follows an object with these labels.
     fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected;
-    /// Whether one of the sources that may bring the object is not followed at present.
+    /// Whether a source that may bring the object is not followed at present.
     fn may_be_behind(&self, key: &ObjectKey) -> bool;
-    /// Whether its cache has seen this of the object.
     fn is_seen(&self, key: &ObjectKey, awaited: &Awaited) -> bool;
-    /// Waits for that, or until it cannot come any more.
+    /// Ready when it is seen, or cannot come any more.
     fn seen(&self, key: ObjectKey, awaited: Awaited) -> BoxFuture<'static, ()>;
 }
 
@@ -58,7 +51,7 @@ impl<T: Body> Watched for Informer<T> {
     }
 
     fn leaves_out(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
-        // One that was in the cache leaves it by an event of this version.
+        // A cached object leaves by an event of this version.
         !self.lister().selects(key, labels) && self.snapshot().get(key).is_none()
     }
 
@@ -95,13 +88,10 @@ impl<T: Body> Watched for Informer<T> {
     }
 }
 
-/// An informer of any kind that a controller follows.
 pub(super) trait Follows: Send + Sync {
-    /// Why it is not followed any more, if that is so.
     fn ended(&self) -> Option<String>;
 }
 
-/// The number of this informer among these.
 pub(super) fn number_in<T: Body>(informer: &Informer<T>, watched: &[Box<dyn Watched>]) -> Option<usize> {
     let is_this = |watched: &dyn Watched| {
         watched.as_any().downcast_ref::<Informer<T>>().is_some_and(|watched| watched.is_same(informer))

@@ -1,17 +1,11 @@
-//! A worker: it takes one key after the other and runs the reconcile function on it.
+//! A worker: takes one key after the other and runs the reconcile function on it.
 //!
-//! Answers "what happens to a key between the queue and the reconcile function, and what if that panics, hangs or is
-//! cancelled?". Invariants:
-//! 1. A key that was taken comes back, whatever ends its reconcile: by its result, or when the worker's future is
-//!    dropped, as a failure.
-//! 2. A panic of the function, of its future or of that future's drop is a failure of this key alone.
-//! 3. At the time limit, and at the end of the grace after a stop, the future is dropped. What an actor does cannot be
-//!    dropped: its answer is waited for, and the key stays with it.
-//! 4. A panic of the worker itself is a failure of the key, and the worker goes on. If the fence panics, there is no
-//!    fencing number (`shared.rs`).
-//! 5. A key whose writes are not seen yet comes back when they are (`shared.rs`); the worker goes on with others.
-//!
-//! Read next: `shared.rs`; `request.rs`, what the function is given; `controller/machine.rs`, what follows.
+//! 1. A taken key always comes back: with its result or, if the worker's future is dropped, as a failure.
+//! 2. A panic of the function, of its future or of that future's drop is a failure of this key alone. So is a
+//!    panic of the worker, which goes on.
+//! 3. At the time limit, and after the grace of a stop, the future is dropped. An actor cannot be dropped:
+//!    its answer is awaited, and the key stays with it.
+//! 4. A key whose writes are not seen yet comes back later; the worker goes on.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,18 +33,15 @@ use telling::Then;
 
 mod telling;
 
-/// The serial of the next reconcile of this process. It is global, since what a reconcile leaves behind may outlive its controller
-/// and its runtime.
+/// Global: what a reconcile leaves behind may outlive its runtime.
 static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
 
-/// How a worker runs the function.
 pub(super) struct Call<C> {
     pub(super) function: C,
     /// Whether dropping its future ends it.
     pub(super) is_cancelled_by_drop: bool,
 }
 
-/// Counts a worker as long as it lives.
 pub(super) struct Present<S: Body> {
     shared: Arc<Shared<S>>,
     task: Task,
@@ -73,7 +64,6 @@ impl<S: Body> Drop for Present<S> {
     }
 }
 
-/// Works until the queue is over.
 pub(super) async fn work<S: Body, C, F>(present: Present<S>, call: Arc<Call<C>>)
 where
     C: Fn(Request<S>) -> F,
@@ -87,7 +77,7 @@ where
     while let Some(item) = shared.queue.next().await {
         let key = item.key().clone();
         if let Err(panic) = AssertUnwindSafe(work_on(&present, &call, item)).catch_unwind().await {
-            // Not the function's panic, which is caught where it is called: the item has come back by its drop.
+            // Not the function's panic, which is caught at its call. The item came back by its drop.
             let (controller, panicked) = (&shared.name, one_line(panic_text(&*panic), QUOTED).to_string());
             tracing::error!(target: "actix_informer::controller", %controller, %key, "controller {controller}: a worker has panicked over {key}, which is tried again: {panicked}");
             shared.counters.panics.add(1);
@@ -104,7 +94,7 @@ where
     let shared = &present.shared;
     let Ok(fence) = shared.number() else {
         if shared.is_draining() {
-            // Not the leader, and it ends: nobody reconciles this key here.
+            // Not the leader, and draining: nobody reconciles this key here.
             item.done();
         } else {
             item.unused();
@@ -113,7 +103,7 @@ where
         return;
     };
     if shared.stop.is_cancelled() {
-        // It was on its way here when the controller was shut down.
+        // The controller was shut down after the key was taken.
         item.done();
         return;
     }
@@ -123,10 +113,10 @@ where
     }
 }
 
-/// A key that is being reconciled. If it is dropped, the reconcile was cancelled.
+/// A drop cancels the reconcile.
 struct Run<S: Body> {
     shared: Arc<Shared<S>>,
-    /// None when it has come back.
+    /// `None` when it is back.
     item: Option<WorkItem<ObjectKey, Kept<S>>>,
     key: ObjectKey,
     begun: Begun<S>,
@@ -135,22 +125,20 @@ struct Run<S: Body> {
     span: tracing::Span,
     attempt: u32,
     began: Duration,
-    /// How long the function has run, when it has ended.
     took: OnceLock<Duration>,
-    /// Why it has failed, if it has.
     why: OnceLock<Arc<str>>,
     _task: Task,
 }
 
 impl<S: Body> Run<S> {
-    /// Begins with what the cache has now; `None` if the key rests.
+    /// `None` if the key rests.
     fn begin(
         Present { shared, task }: &Present<S>,
         mut item: WorkItem<ObjectKey, Kept<S>>,
         fence: Option<u64>,
     ) -> Option<(Self, Request<S>)> {
         let key = item.key().clone();
-        // Before the cache is read: what came until now is shown by it, and is part of this reconcile.
+        // This comes before the cache is read, which then shows what came until now.
         let mut begun = item.begin(|book, key, noted| book.handle_begin(key, noted));
         let object = shared.primary.cached(&key);
         begun.look(object.as_ref().map(Object::cached_meta));
@@ -189,7 +177,6 @@ impl<S: Body> Run<S> {
         Some((run, request))
     }
 
-    /// Runs the function, and gives how that ended.
     async fn reconcile<C, F>(&self, call: &Call<C>, request: Request<S>) -> Ended
     where
         C: Fn(Request<S>) -> F,
@@ -221,14 +208,14 @@ impl<S: Body> Run<S> {
             }
         };
         self.count_end(ended);
-        // The drop of a future is the user's code, too.
+        // The drop of a future is user code, too.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| running.set(None))) {
             return self.panicked(panic);
         }
         ended
     }
 
-    /// Ready when the time limit has passed, or the grace after a stop.
+    /// Ready at the time limit, or after the grace of a stop.
     async fn overdue(&self) -> Ended {
         let limits = &self.shared.limits;
         let stopped = async {
@@ -261,7 +248,7 @@ impl<S: Body> Run<S> {
         Ended::Panicked
     }
 
-    /// Notes why it has failed. The first reason counts; it is logged when the key is back.
+    /// The first reason counts.
     fn failed(&self, why: &str) {
         let why: Arc<str> = one_line(why, QUOTED).to_string().into();
         let failure = Failure { key: self.key.clone(), at: self.shared.runtime.now(), why: Arc::clone(&why) };
@@ -269,7 +256,7 @@ impl<S: Body> Run<S> {
         let _ = self.why.set(why);
     }
 
-    /// Counts what is not counted where it was found.
+    /// Counts what is not counted elsewhere.
     fn count_end(&self, ended: Ended) {
         let counters = &self.shared.counters;
         match ended {
@@ -288,7 +275,7 @@ impl<S: Body> Run<S> {
         }
     }
 
-    /// Gives the key back, as soon as its writes are seen.
+    /// Gives the key back when its writes are seen.
     fn finish(self, ended: Ended) {
         let _ = self.took.set(self.shared.runtime.now().saturating_sub(self.began));
         let writes = self.writes.take();

@@ -1,13 +1,9 @@
-//! The actor of an election: it sends the requests that the machine decides on, and writes what follows into the cell.
+//! The actor of an election: it sends the requests of the machine, and writes the results into the cell.
 //!
-//! Answers "when is the next request sent?". Invariants:
-//! 1. One request is under way at most, for at most half the renew deadline.
-//! 2. The time of a request is read before it is sent: a term that follows counts from there.
-//! 3. A death ends the term; the next actor begins without one, with a lock of its own. If a shutdown has begun, it gives
-//!    back what its predecessor may have left.
-//!
-//! Mailbox: `Begin` once, and `ShutDown`. It is restarted alone; if it is given up, the election is over and this process does not
-//! lead. Read next: `cell.rs`; `election/machine.rs`, which decides.
+//! At most one request is under way, for at most half the renew deadline. Its time is read before it is sent:
+//! the term counts from there. A death ends the term; the next actor begins without one, with a new lock, and
+//! during a shutdown gives back what its predecessor may have left. When it is given up, the election is
+//! over.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -24,15 +20,14 @@ use super::cell::{Cell, News};
 use super::term::{LeaseAnswer, LeaseLock, LockError, MakeLock};
 use informer_actors::inner::{Alarm, Child, Faults, Site, sleep, within};
 
-/// How often the log tells of one cause of failures at most.
+/// The log reports each cause of failures at most this often.
 const TELL_EACH: Duration = Duration::from_secs(600);
 
-/// The places of the causes of failures.
+/// By cause of failure.
 const READ: usize = 0;
 const WRITE: usize = 1;
 const REGISTRATION: usize = 2;
 
-/// What the actor is built from.
 #[derive(Clone)]
 pub(super) struct ElectionSpec {
     pub(super) cell: Arc<Cell>,
@@ -45,14 +40,12 @@ pub(super) struct ElectionActor {
     machine: ElectionMachine,
     lock: Option<Box<dyn LeaseLock>>,
     alarm: Alarm,
-    /// The log says that work of a former term keeps it from leading. Said once between two terms.
+    /// Logged once between two terms: former work keeps it from leading.
     is_kept: bool,
-    /// What fails at present: a read of the lease, a write of it, a request for the registration. A read that succeeds does not
-    /// mend a write.
+    /// By cause. A read that succeeds does not clear a failed write.
     errors: [Option<Arc<str>>; 3],
-    /// When the log has told of each of them last, and whether it has told of the end since then.
+    /// By cause: when it was logged last, and whether its end was.
     told: [Option<(Duration, bool)>; 3],
-    /// Since when one of them fails.
     failing_since: Option<Duration>,
 }
 
@@ -121,15 +114,14 @@ impl ElectionActor {
     fn moment(&self) -> Moment {
         let cell = &self.spec.cell;
         let wall = cell.clock().wall_time().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        // A lease holds microseconds: what is written is what is read back.
+        // A lease holds microseconds: what is written must equal what is read back.
         let wall = Duration::from_micros(u64::try_from(wall.as_micros()).unwrap_or(u64::MAX));
         Moment { now: cell.now(), wall, chance: cell.chance() }
     }
 
-    /// Sends what is due, shows what is known, and sets the alarm for what comes next.
     fn drive(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
-        // A term that is over is shown as such before work is looked for: from then on no work of it begins.
+        // First of all an ended term is shown: after that none of its work can begin.
         self.machine.handle_time(moment.now);
         self.publish(moment.now);
         self.machine.handle_work(self.spec.cell.has_work());
@@ -178,7 +170,7 @@ impl ElectionActor {
             Err(LockError::Conflict) => LeaseWritten::Conflict,
             Err(LockError::Failed(_)) => LeaseWritten::Failed,
         };
-        // After a conflict it is not known yet whether this process may write: the next read says who has written.
+        // After a conflict only the next read shows whether this process may write.
         if of != WRITE || written != LeaseWritten::Conflict {
             self.note(of, error);
         }
@@ -190,7 +182,7 @@ impl ElectionActor {
                 self.machine.handle_candidate_written(written, moment);
             }
         }
-        // A read of a lease that nobody holds says nothing: whether this process may take it is known when it has tried.
+        // After a read of a free lease, only a write shows whether this process may take it.
         let is_others = of == READ && waits_for_others(self.machine.why_not());
         if is_done && (is_others || of == WRITE) {
             self.note(WRITE, None);
@@ -198,7 +190,7 @@ impl ElectionActor {
         }
     }
 
-    /// Remembers a failure, or that there is none; logs each cause once in ten minutes, and its end.
+    /// Logs each cause once in ten minutes, and its end.
     fn note(&mut self, of: usize, error: Option<Arc<str>>) {
         let (lease, now) = (&self.spec.cell.lease, self.spec.cell.now());
         let is_told = self.told[of].is_some_and(|(at, _)| now < at.saturating_add(TELL_EACH));
@@ -248,10 +240,10 @@ impl ElectionActor {
         }
     }
 
-    /// Wakes when the next request is due, or the term ends.
     fn set_alarm(&mut self, ctx: &mut Context<Self>) {
         let (due, now) = (self.machine.poll_timeout(), self.spec.cell.now());
-        // After a suspension the timer is late by it. Nothing may begin meanwhile, since that asks the clock.
+        // After a suspension the timer is late. Nothing begins during that, because each begin reads the
+        // clock.
         let wait = |due: Duration| sleep(due.saturating_sub(now));
         self.alarm.set(due, wait, ctx, |actor, ctx| {
             actor.alarm.rang();
@@ -260,7 +252,6 @@ impl ElectionActor {
     }
 }
 
-/// Whether others decide who leads: this process does not try to take the lease.
 fn waits_for_others(why: &WhyNot) -> bool {
     !matches!(
         why,
@@ -282,14 +273,6 @@ fn candidate_of(answer: Result<LeaseAnswer, LockError>) -> Read<CandidateRecord>
     }
 }
 
-// What the actor of an election is told.
-//
-// | message | from | answer | bound |
-// |---|---|---|---|
-// | `Begin` | `LeaderElection::begin` | none | one in the life of an election |
-// | `ShutDown` | `LeaderElection::shutdown` | at once | one for each caller that waits |
-
-/// A declared candidate takes part from here on.
 #[derive(Debug)]
 pub(super) struct Begin;
 
@@ -297,7 +280,6 @@ impl Message for Begin {
     type Result = ();
 }
 
-/// The term is over, and the lease is to be given back.
 #[derive(Debug)]
 pub(super) struct ShutDown;
 

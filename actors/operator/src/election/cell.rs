@@ -1,14 +1,10 @@
-//! What everybody reads of an election, from any thread: the term, until when it lasts, and how the election is doing.
+//! What every thread reads of an election without a message.
 //!
-//! Answers "may work begin now?" without a message. The actor writes it after each of its steps. Invariants:
 //! 1. A term is shown only before its end by a clock that counts suspensions, read at each call.
-//! 2. After the beginning of a shutdown, and after the actor has ended or was told to, no term is shown, whatever the
-//!    actor writes: also if its thread is blocked or dead. Every wait ends then.
-//! 3. Tokens are cancelled and waiters woken without the lock. After a panic under it no term is shown.
-//! 4. Work of a term is counted from [`Term::begin_work`] on, which is refused when the term has ended: whoever sees a term end
-//!    sees all work of it.
-//!
-//! Read next: `actor.rs`, which writes; `term.rs`, what is handed out.
+//! 2. After a shutdown begins, and after the actor has ended or was told to, no term is shown, whatever the
+//!    actor writes, also if its thread is blocked.
+//! 3. Tokens are cancelled and waiters woken without the lock.
+//! 4. [`Term::begin_work`] is refused after the end: who sees a term end sees all its work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,15 +34,17 @@ pub struct ElectionStatus {
     pub why_not: Option<WhyNot>,
     /// The last failure of a request; `None` after a success.
     pub last_error: Option<Arc<str>>,
-    /// Why the lease could not be written at last; `None` after a write that succeeded, and while another one holds it.
+    /// Why the lease could not be written at last; `None` after a write that succeeded, and while another one
+    /// holds it.
     pub write_error: Option<Arc<str>>,
     /// For how long requests have failed, if the last one has.
     pub failing_for: Option<Duration>,
-    /// Whether it was ever known who leads: the server has answered that another one holds the lease, or has taken a write of it.
+    /// Whether it was ever known who leads: the server has answered that another one holds the lease, or has
+    /// accepted a write of it.
     pub answered: bool,
     /// What was counted.
     pub figures: ElectionFigures,
-    /// How often the actor was built anew after a panic.
+    /// How often the actor was built again after a panic.
     pub restarts: u64,
     /// Whether the election has ended.
     pub over: bool,
@@ -56,30 +54,26 @@ pub(super) struct Cell {
     pub(super) lease: Arc<str>,
     pub(super) settings: Settings,
     pub(super) changes: Signal,
-    /// Ends the actor. From here on nothing leads and the election is over, whether the actor has noticed or not.
+    /// From here on nothing leads, whether the actor has noticed or not.
     pub(super) stop: CancellationToken,
     state: Locked<State>,
 }
 
-/// What the actor knows after a step.
 pub(super) struct News {
     pub(super) leading: Option<Leading>,
     pub(super) holder: Arc<str>,
     pub(super) why_not: WhyNot,
-    /// Since when work of a former term keeps it from leading.
     pub(super) kept_since: Option<Duration>,
     pub(super) figures: ElectionFigures,
     pub(super) last_error: Option<Arc<str>>,
     pub(super) write_error: Option<Arc<str>>,
-    /// Since when requests fail.
     pub(super) failing_since: Option<Duration>,
 }
 
-/// The term that lasts.
 #[derive(Clone)]
 pub(super) struct Ongoing {
     pub(super) fence: u64,
-    /// Its number in this process. The fence is no such number: that of a lease that was deleted may come again.
+    /// Counted in this process: the fence of a deleted lease may come again.
     pub(super) number: u64,
     pub(super) ended: CancellationToken,
 }
@@ -87,19 +81,15 @@ pub(super) struct Ongoing {
 struct State {
     news: News,
     term: Option<Ongoing>,
-    /// How many terms have begun.
     terms: u64,
-    /// How much work goes on that was begun in a term.
+    /// Ongoing work begun in any term.
     works: usize,
-    /// How often the actor was built.
     built: u64,
-    /// It takes part, or will as soon as the actor knows.
+    /// It takes part, or will when the actor notices.
     begun: bool,
-    /// A shutdown has begun.
     ending: bool,
     over: bool,
     released: bool,
-    /// The lease was read once.
     answered: bool,
 }
 
@@ -117,7 +107,6 @@ impl Machine for State {
 }
 
 impl State {
-    /// A term that its clock has not ended.
     fn leading(&self, now: Duration) -> Option<Leading> {
         self.news.leading.filter(|leading| now < leading.until)
     }
@@ -146,17 +135,15 @@ impl Cell {
         Self { lease, settings, changes: Signal::default(), stop, state: Locked::new(state, time) }
     }
 
-    /// Reads or changes the state, and the time under its lock: what was published is not in the future.
+    /// The time is read under the lock: what was published is not in the future.
     fn with<R>(&self, call: impl FnOnce(&mut State, Duration) -> R) -> R {
         self.state.with(|state, _| call(state, self.now()))
     }
 
-    /// A random number.
     pub(super) fn chance(&self) -> f64 {
         self.state.with(|_, moment| moment.chance)
     }
 
-    /// The time of the election.
     pub(super) fn now(&self) -> Duration {
         self.clock().with_suspension()
     }
@@ -169,13 +156,12 @@ impl Cell {
         self.with(|state, now| state.leading(now)).filter(|_| !self.stop.is_cancelled())
     }
 
-    /// The term that lasts now.
     pub(super) fn term(&self) -> Option<Ongoing> {
         let term = self.with(|state, now| state.leading(now).and_then(|_| state.term.clone()));
         term.filter(|_| !self.stop.is_cancelled())
     }
 
-    /// Work of the term with this number begins, if that term lasts.
+    /// False if the term with this number has ended.
     pub(super) fn begin_work(&self, number: u64) -> bool {
         self.with(|state, now| {
             let lasts = state.leading(now).is_some() && !self.stop.is_cancelled();
@@ -185,17 +171,15 @@ impl Cell {
         })
     }
 
-    /// Work has ended.
     pub(super) fn end_work(&self) {
         self.with(|state, _| state.works = state.works.saturating_sub(1));
     }
 
-    /// Whether work goes on that was begun in a term.
     pub(super) fn has_work(&self) -> bool {
         self.with(|state, _| state.works > 0)
     }
 
-    /// It takes part from here on; false if it did already.
+    /// False if it did already.
     pub(super) fn set_begun(&self) -> bool {
         self.with(|state, _| {
             if state.news.why_not == WhyNot::NotBegun {
@@ -209,7 +193,7 @@ impl Cell {
         self.with(|state, _| state.begun)
     }
 
-    /// Nothing leads from here on, until the actor writes of a new term.
+    /// Until the actor publishes a new term, nothing leads.
     fn end_term(&self, change: impl FnOnce(&mut State)) {
         let ended = self.with(|state, _| {
             change(state);
@@ -226,18 +210,17 @@ impl Cell {
         self.changes.raise();
     }
 
-    /// The actor has died, and is built again later.
     pub(super) fn end_life(&self) {
         self.end_term(|_| {});
     }
 
-    /// The actor is built; true if it is not the first.
+    /// True if this actor is not the first.
     pub(super) fn begin_life(&self) -> bool {
         self.end_term(|state| state.built += 1);
         self.with(|state, _| state.built > 1)
     }
 
-    /// What the actor knows now. Gives the number of the term that has begun, and whether one has ended.
+    /// Returns the fence of a new term, and whether a term has ended.
     pub(super) fn publish(&self, mut news: News) -> (Option<u64>, bool) {
         let (began, ended, has_changed) = self.with(|state, now| {
             if state.ending || state.over {
@@ -246,7 +229,7 @@ impl Cell {
             }
             let fence = news.leading.map(|leading| leading.fence);
             let before = state.term.as_ref().map(|term| term.fence);
-            // Whoever has looked meanwhile has seen no term.
+            // A reader since then has seen no term.
             let was_over = state.news.leading.is_some_and(|leading| leading.until <= now);
             state.news = news;
             if fence == before {
@@ -264,7 +247,6 @@ impl Cell {
         (began, has_ended)
     }
 
-    /// The server has answered what the lease says.
     pub(super) fn set_answered(&self) {
         if !self.with(|state, _| std::mem::replace(&mut state.answered, true)) {
             self.has_changed(None);
@@ -275,7 +257,6 @@ impl Cell {
         self.with(|state, _| state.answered)
     }
 
-    /// A shutdown begins.
     pub(super) fn begin_end(&self) {
         self.end_term(|state| {
             state.ending = true;
@@ -287,7 +268,7 @@ impl Cell {
         self.with(|state, _| state.ending)
     }
 
-    /// The lease is given back, or there was none to give back.
+    /// Also when there was nothing to give back.
     pub(super) fn set_released(&self) {
         self.with(|state, _| state.released = true);
     }
@@ -296,17 +277,15 @@ impl Cell {
         self.with(|state, _| state.released)
     }
 
-    /// Nothing of the actor exists any more.
     pub(super) fn set_over(&self) {
         self.end_term(|state| state.over = true);
     }
 
-    /// Nothing leads any more, and every wait has ended or ends.
     pub(super) fn is_over(&self) -> bool {
         self.stop.is_cancelled() || self.with(|state, _| state.over)
     }
 
-    /// Waits until something has changed since then, or the election is over.
+    /// Also returns when the election is over.
     pub(super) async fn changed(&self, since: u64) {
         tokio::select! {
             biased;
@@ -353,7 +332,7 @@ impl Cell {
             let (leading, news) = (state.leading(now).filter(|_| !self.stop.is_cancelled()), &state.news);
             let why_not = match &news.why_not {
                 _ if over => WhyNot::ShutDown,
-                // The term has ended, and the actor has not found out yet.
+                // The term has ended, and the actor has not noticed yet.
                 _ if news.leading.is_some() => WhyNot::NotRenewed(self.settings.renew_deadline),
                 why => why.clone(),
             };

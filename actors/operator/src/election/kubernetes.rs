@@ -1,22 +1,16 @@
 //! Leader election by a Lease: of several replicas of an operator, one works.
 //!
-//! Answers "does this process lead, and how is its work kept from going on when it does not any more?". The election is an
-//! actor on a thread of its own, which speaks with the server itself. Invariants:
 //! 1. A lease of another candidate is judged by when it was seen to change here, never by the times in it.
-//! 2. A client made by [`LeaderElection::guard`] begins no request after the term has ended in which its caller asked for it,
-//!    also if the process was stopped or the machine was suspended before its first byte: the clock that is asked counts
-//!    suspensions (on Linux, Android and Apple's systems; elsewhere it is the monotonic clock, which may stand still in a
-//!    suspension).
-//! 3. Labels and fields of the Lease that are not the election's stay.
-//! 4. Its requests have connections of their own and do not wait for the client's limits (rate, requests under way). Over
-//!    `Client::from_kube` they share that client's connections and layers: give the election a client of its own there.
+//! 2. A client made by [`LeaderElection::guard`] begins no request after the end of the term in which its
+//!    caller began it, also if the process was stopped or the machine suspended before its first byte. The
+//!    clock counts suspensions on Linux, Android and Apple's systems; elsewhere it may stand still in a
+//!    suspension.
+//! 3. The election's requests have their own connections and do not wait for the client's limits. Over
+//!    `Client::from_kube` they share its connections and layers: give the election a separate client there.
 //!
-//! Two terms of one process are two: another one may have led between them. Work that goes on from the first into the second
-//! writes what it has decided before. An [`Operator`](crate::lifecycle::Operator) therefore does not lead again before the
-//! leader's work of the former term has ended; whoever does without one says so with [`Term::begin_work`], or gives the work a
-//! client of its term, [`ForTerm::for_term`].
-//!
-//! Read next: [`LeaderElection`]; `election/kubernetes/lock.rs`, the requests; `election/machine.rs`, the decisions.
+//! Another process may lead between two terms of one process. Work must not go on from the first into the
+//! second: it would write old decisions. An [`Operator`](crate::lifecycle::Operator) prevents that. Without
+//! one, use [`Term::begin_work`] or a client of the term, [`ForTerm::for_term`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -83,8 +77,8 @@ pub enum LeaderElectionError {
 /// A candidate of an election, and the leader when it has the lease.
 ///
 /// Cloning is cheap. When the last handle is dropped, a term ends at once and the lease is left to run out;
-/// [`shutdown`](crate::election::Election::shutdown) gives it back. What it can do besides [`Self::guard`] is described at
-/// [`crate::election::Election`], to which it derefs: `begin`, `is_leader`, `fence`, `acquired`,
+/// [`shutdown`](crate::election::Election::shutdown) gives it back. What it can do besides [`Self::guard`] is
+/// described at [`crate::election::Election`], to which it derefs: `begin`, `is_leader`, `fence`, `acquired`,
 /// `lost`, `health`, `status`, `shutdown`.
 #[derive(Debug, Clone)]
 pub struct LeaderElection(election::Election);
@@ -99,8 +93,8 @@ pub struct LeaderElectionBuilder {
 }
 
 impl LeaderElection {
-    /// The builder of a candidate for the Lease of this namespace and name, with client-go's durations and an identity
-    /// of its own: the variable `HOSTNAME`, which is the pod's name in a cluster, and random digits.
+    /// The builder of a candidate for the Lease of this namespace and name, with client-go's durations and an
+    /// identity of its own: the variable `HOSTNAME`, which is the pod's name in a cluster, and random digits.
     pub fn builder(client: &Client, runtime: &Runtime, namespace: &str, name: &str) -> LeaderElectionBuilder {
         let host = std::env::var("HOSTNAME").unwrap_or_else(|_| format!("process-{}", std::process::id()));
         LeaderElectionBuilder {
@@ -116,31 +110,33 @@ impl LeaderElection {
         }
     }
 
-    /// The same client for the work of the leader: each request is refused with
-    /// [`TransportError::NotLeading`](informer_client::TransportError::NotLeading) if this process does not lead when the request is
-    /// begun, or if that term has ended when its first byte would be written: also after a wait, a retry, a new connection that
-    /// took long, or a stop of the process, and also if the next term has begun by then. A request that is refused has reached
-    /// nobody. One that was begun before goes on and may arrive, so new state is to be written with `resourceVersion`s, as
+    /// The same client for the work of the leader. A request is refused with
+    /// [`TransportError::NotLeading`](informer_client::TransportError::NotLeading) if this process does not
+    /// lead when the request is begun, or if that term has ended when its first byte would be written: also
+    /// after a wait, a retry, a new connection that took long, or a stop of the process, and also if the next
+    /// term has begun by then. A refused request has reached nobody. A request that was begun before goes on
+    /// and may arrive, so write new state with `resourceVersion`s, as
     /// [`Api::replace`](informer_client::Api::replace) does.
     ///
-    /// Over [`Client::from_kube`](informer_client::Client) the last question comes when hyper hands the request to its
-    /// connection, whose task writes it then; a client whose answers do not come from hyper is asked before it gets the
-    /// request. Which of the two it is, is known from its first answer, guarded or not. A guarded request whose term ends
-    /// before that first answer is dropped, with the error of a broken connection: it may have been sent. hyper's own retry
-    /// is described at `Client::from_kube`.
+    /// Over [`Client::from_kube`](informer_client::Client) the last check comes when hyper hands the request
+    /// to its connection, whose task writes it then; a client whose answers do not come from hyper is checked
+    /// before it gets the request. Which of the two it is, is known from its first answer, guarded or not. A
+    /// guarded request whose term ends before that first answer is dropped, with the error of a broken
+    /// connection: it may have been sent. hyper's own retry is described at `Client::from_kube`.
     ///
-    /// Work that goes on from a lost term into the next one of the same process begins new requests, which are not refused:
-    /// they are begun in the next term. So does a call that makes several requests, as
-    /// [`Api::modify`](informer_client::Api::modify). Nothing that an [`Operator`](crate::lifecycle::Operator) knows of as leader's work
-    /// does so; what a reconcile has spawned it does not know of. Elsewhere see [`Term::begin_work`] and [`ForTerm::for_term`].
+    /// Work that goes on from a lost term into the next one of the same process begins new requests, which
+    /// are not refused: they are begun in the next term. The same holds for a call that makes several
+    /// requests, as [`Api::modify`](informer_client::Api::modify). Nothing that an
+    /// [`Operator`](crate::lifecycle::Operator) knows as leader's work does so; it does not know what a
+    /// reconcile has spawned. Elsewhere see [`Term::begin_work`] and [`ForTerm::for_term`].
     ///
-    /// It shares the connections and the thread of `client`. Informers that are made of it are refused requests, too.
+    /// It shares the connections and the thread of `client`. Informers that are made of it are refused
+    /// requests, too.
     pub fn guard(&self, client: &Client) -> Client {
         client.guarded(OfLease(self.0.validity()))
     }
 }
 
-/// What a guarded client asks.
 struct OfLease(Validity);
 
 impl SendGuard for OfLease {
@@ -159,8 +155,8 @@ impl SendGuard for OfLease {
 
 /// A client for the work of a term. In the prelude.
 pub trait ForTerm {
-    /// The same client for work of this term: each request is refused when the term has ended, for good. In everything else it
-    /// is as one of [`LeaderElection::guard`], which serves all terms.
+    /// The same client for work of this term: each request is refused when the term has ended, for good. In
+    /// everything else it is as one of [`LeaderElection::guard`], which serves all terms.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -199,28 +195,29 @@ impl Deref for LeaderElection {
 }
 
 impl LeaderElectionBuilder {
-    /// The name of this candidate. No other candidate of the lease may have it. In a coordinated election it is the name
-    /// of an object: lower-case letters, digits, `-` and `.`.
+    /// The name of this candidate. No other candidate of the lease may have it. In a coordinated election it
+    /// is the name of an object: lower-case letters, digits, `-` and `.`.
     pub fn identity(mut self, identity: impl Into<Arc<str>>) -> Self {
         self.settings.identity = identity.into();
         self
     }
 
-    /// How long others wait, after they have seen a renewal, before they take the lease. LeaseWritten in whole seconds, rounded
-    /// up. 15 s unless set.
+    /// How long others wait, after they have seen a renewal, before they take the lease. Written in whole
+    /// seconds, rounded up. 15 s unless set.
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.settings.lease_duration = duration;
         self
     }
 
-    /// How long after the last renewal was sent the term ends. It must be shorter than the lease duration: what was sent
-    /// shortly before its end has the difference to arrive. 10 s unless set.
+    /// How long after the last renewal was sent the term ends. It must be shorter than the lease duration: a
+    /// request that was sent shortly before the end has the difference to arrive. 10 s unless set.
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
         self.settings.renew_deadline = deadline;
         self
     }
 
-    /// The time between two attempts of the leader; other candidates wait up to 2.2 times as long. 2 s unless set.
+    /// The time between two attempts of the leader; other candidates wait up to 2.2 times as long. 2 s unless
+    /// set.
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.settings.retry_period = period;
         self
@@ -232,13 +229,13 @@ impl LeaderElectionBuilder {
         self
     }
 
-    /// Takes part in a coordinated election: this candidate registers with its version as a LeaseCandidate, and a
-    /// controller of the server chooses the candidate with the oldest version. The server needs the feature gate
-    /// `CoordinatedLeaderElection`, and serves `LeaseCandidate` in `v1beta1` or `v1alpha2`.
+    /// Takes part in a coordinated election: this candidate registers with its version as a LeaseCandidate,
+    /// and a controller of the server chooses the candidate with the oldest version. The server needs the
+    /// feature gate `CoordinatedLeaderElection`, and serves `LeaseCandidate` in `v1beta1` or `v1alpha2`.
     ///
-    /// A shutdown deletes the registration. After a crash it stays: the controller asks the candidate before it chooses it
-    /// and passes over one that does not answer, and the server deletes a registration that nobody has renewed for half an
-    /// hour.
+    /// A shutdown deletes the registration. After a crash it stays: the controller asks the candidate before
+    /// it chooses it and passes over one that does not answer, and the server deletes a registration that
+    /// nobody has renewed for half an hour.
     pub fn coordinated(mut self, version: impl Into<String>) -> Self {
         self.names.version = Some(version.into());
         self.settings.coordinated = true;
@@ -255,9 +252,9 @@ impl LeaderElectionBuilder {
         Ok(election)
     }
 
-    /// As [`Self::start`], but the candidate takes part only from [`begin`](election::Election::begin) on: nothing is
-    /// asked of the server before. As a part of an [`Operator`](crate::lifecycle::Operator) it begins when the caches are
-    /// filled, so that no replica has the lease which cannot work yet. Clients can be guarded before.
+    /// As [`Self::start`], but the candidate takes part only from [`begin`](election::Election::begin) on: no
+    /// request is sent before. As a part of an [`Operator`](crate::lifecycle::Operator) it begins when the
+    /// caches are filled, so that no replica has the lease before it can work. Clients can be guarded before.
     ///
     /// ```
     /// # use actix_informer::{leader_election::LeaderElection, operator::{Operator, task, PartContext}, prelude::*};

@@ -1,24 +1,20 @@
-//! One candidate of a leader election: which request is next, and whether this process may work as the leader.
+//! One candidate of a leader election: which request is next, and whether this process may work as the
+//! leader.
 //!
-//! Answers "who leads?" from the answers of the server and two clocks of this machine. A candidate that leads renews its
-//! lease; any other waits until the lease has stood unchanged for its duration. Invariants:
-//! 1. A term lasts from a successful write until `renew_deadline` after that write was *sent*. Others wait for
-//!    `lease_duration`, which is longer, from when they have *seen* it. So no two lead, as long as nobody else deletes or
-//!    changes the lease, and their clocks count suspensions and differ in speed by less than the two durations do.
-//! 2. What others wrote is judged by when it was seen here, never by the times in it.
-//! 3. Each term has a fencing number of its own, greater than those before as long as nobody deletes the lease: also where
-//!    the same candidate leads again. After a deletion a candidate goes on from the greatest number that it has seen.
-//! 4. The leader writes without reading first. A conflict is followed by one read and one write.
-//! 5. A lease that is deleted while somebody else holds it is created again only when that one must have ended its work.
-//! 6. No term begins while work of a former term of this candidate goes on: what it began before others led would be work
-//!    of a leader again.
+//! 1. A term lasts from a successful write until `renew_deadline` after that write was *sent*. Others wait
+//!    for the longer `lease_duration` from when they have *seen* it. So no two lead, as long as nobody else
+//!    deletes or changes the lease, and their clocks count suspensions and differ in speed by less than the
+//!    two durations do.
+//! 2. Each term has a greater fencing number than those before, unless somebody deletes the lease. After a
+//!    deletion a candidate goes on from the greatest number that it has seen.
+//! 3. A lease deleted while another one held it is created again only when that one must have ended its work.
+//! 4. No term begins while work of a former term of this candidate goes on: others may have led between them.
 //!
 //! ```text
 //!  poll_effect ──▶ [ReadCandidate ──▶ Create/RenewCandidate] ──▶ Read ──▶ Create / Update ──▶ term until …
 //!                                          leader: ─────────────────────▶ Update ─ conflict ─▶ Read ──▶ Update
 //!  handle_shutdown ──▶ [WithdrawCandidate] ──▶ Update with no holder ──▶ over
 //! ```
-//! Read next: `election/machine/attempt.rs`, what follows each answer; `settings.rs`, the durations; `tests/props.rs`.
 
 use std::time::Duration;
 
@@ -55,48 +51,41 @@ mod tests;
 pub struct ElectionMachine {
     settings: Settings,
     observed: Option<Observed>,
-    /// The greatest number of transitions that was seen or written.
+    /// The greatest one seen or written.
     transitions: Option<u64>,
     term: Option<Term>,
     why_not: WhyNot,
     step: Step,
-    /// It does not take part yet.
     waits: bool,
-    /// Work goes on that was begun in a term: in this one, or in a former one.
+    /// Work of this term or of a former one goes on.
     has_work: bool,
-    /// Since when work of a former term is all that keeps it from leading.
+    /// Since when only former work keeps it from leading.
     kept_since: Option<Duration>,
-    /// When the next attempt begins.
     next: Duration,
-    /// A write whose answer is not known may have made this candidate the holder.
+    /// A write without a known answer may have taken the lease.
     may_hold: bool,
-    /// Until when a lease that this candidate holds keeps others away, as far as it is known here.
+    /// Until when the lease of this candidate keeps others away.
     kept_until: Duration,
-    /// When the registration was written last.
     registered: Option<Duration>,
-    /// The server may have a registration of this candidate.
     may_be_registered: bool,
     stopping: bool,
-    /// The requests of the end have begun.
     releasing: bool,
-    /// Until when the end tries to take the registration back.
+    /// Until when the end tries to delete the registration.
     withdraw_until: Duration,
-    /// Nothing is left to be done about the lease.
     lease_is_done: bool,
     released: bool,
     figures: ElectionFigures,
 }
 
-/// A term that has begun.
 #[derive(Debug, Clone, Copy)]
 struct Term {
     leading: Leading,
-    /// The time of day at which it has begun.
+    /// By the time of day.
     acquired: Duration,
 }
 
 impl ElectionMachine {
-    /// A candidate that has asked nothing yet. The settings are checked.
+    /// A candidate that has sent no request yet. The settings must have been checked.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -122,7 +111,8 @@ impl ElectionMachine {
         }
     }
 
-    /// The same, which takes part only from [`Self::handle_begin`] on: before, it asks nothing and holds nothing.
+    /// The same, which takes part only from [`Self::handle_begin`] on: before, it sends no request and holds
+    /// nothing.
     #[must_use]
     pub fn declared(mut self) -> Self {
         (self.waits, self.why_not) = (true, WhyNot::NotBegun);
@@ -143,8 +133,9 @@ impl ElectionMachine {
         }
     }
 
-    /// Whether work goes on that was begun in a term. If that term has ended, no other one begins until the work has ended, too:
-    /// the lease is read, so that it is known who leads, and is not taken. Call it before each [`Self::poll_effect`].
+    /// Whether work goes on that was begun in a term. If that term has ended, no other one begins until the
+    /// work has ended, too: the lease is read, so that it is known who leads, and is not taken. Call it
+    /// before each [`Self::poll_effect`].
     pub fn handle_work(&mut self, goes_on: bool) {
         self.has_work = goes_on;
     }
@@ -153,7 +144,7 @@ impl ElectionMachine {
     pub fn poll_effect(&mut self, moment: Moment) -> Option<Effect> {
         self.handle_time(moment.now);
         match self.step {
-            // What an attempt would have asked next is of no use any more.
+            // The next request of the attempt is not needed any more.
             Step::AskCandidate(_) | Step::AskRead | Step::AskWrite(_) if self.stopping && !self.releasing => {
                 self.begin_release(moment)
             }
@@ -163,15 +154,15 @@ impl ElectionMachine {
         }
     }
 
-    /// Before the first effect: an election of this process, with the same identity, has ended without a word. What it has
-    /// written last is not known: a shutdown looks for it.
+    /// Before the first effect: an election of this process with the same identity has ended without a
+    /// shutdown. What it has written last is not known: a shutdown looks for it.
     pub fn handle_predecessor(&mut self, now: Duration) {
         (self.may_hold, self.may_be_registered) = (true, self.settings.coordinated);
         self.kept_until = now.saturating_add(self.settings.lease_duration);
     }
 
-    /// The end of the process or of its part in the election: the term ends now, and the lease is given back by the next
-    /// effects. [`Self::is_over`] says when that is done.
+    /// The end of the process or of its part in the election: the term ends now, and the lease is given back
+    /// by the next effects. [`Self::is_over`] says when that is done.
     pub fn handle_shutdown(&mut self) {
         (self.stopping, self.waits) = (true, false);
         self.term = None;
@@ -179,8 +170,8 @@ impl ElectionMachine {
         self.next = Duration::ZERO;
     }
 
-    /// When [`Self::poll_effect`] is to be called again if nothing else happens before; `None` if only an answer, or
-    /// nothing, can follow.
+    /// When [`Self::poll_effect`] is to be called again if nothing else happens before; `None` if only an
+    /// answer, or nothing, can follow.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let end = self.term.map(|term| term.leading.until);
         let next = (!self.waits && self.step == Step::Idle).then_some(self.next);
@@ -197,7 +188,7 @@ impl ElectionMachine {
         &self.why_not
     }
 
-    /// Since when it could lead, as far as it was seen, but for work of a former term that goes on.
+    /// Since when only work of a former term keeps it from leading, as far as it was seen.
     pub fn kept_since(&self) -> Option<Duration> {
         self.kept_since
     }
@@ -207,7 +198,6 @@ impl ElectionMachine {
         self.observed.as_ref().map_or("", |observed| &observed.record.holder)
     }
 
-    /// Whether this candidate holds the lease, as far as it was seen.
     fn is_holder(&self) -> bool {
         self.holder() == &*self.settings.identity
     }
@@ -232,7 +222,6 @@ impl ElectionMachine {
         &self.settings
     }
 
-    /// Ends the term, if there is one.
     fn lose(&mut self, why: WhyNot) {
         if self.term.take().is_some() {
             self.figures.lost += 1;
@@ -240,7 +229,7 @@ impl ElectionMachine {
         self.why_not = why;
     }
 
-    /// Remembers a record. One that has not changed is as old as before.
+    /// A record that has not changed is as old as before.
     fn observe(&mut self, record: LeaseRecord, now: Duration) {
         self.transitions = self.transitions.max(Some(record.transitions));
         if self.observed.as_ref().is_none_or(|observed| observed.record != record) {
@@ -249,12 +238,14 @@ impl ElectionMachine {
     }
 }
 
-/// For how long work of a former term may keep a candidate from leading that could lead, before a liveness probe fails.
+/// For how long work of a former term may keep a candidate from leading that could lead, before a liveness
+/// probe fails.
 pub const LONGEST_WORK: Duration = Duration::from_secs(600);
 
-/// Whether a candidate is healthy that has shown this term last: not if the lease of the term ran out more than `tolerance`
-/// ago and the candidate has still not ended it, because then nothing carries out its decisions. A term that was ended in
-/// time is no reason, whether the server answers or not: a restart of the process would not help.
+/// Whether a candidate that has shown this term last is healthy. It is not if the lease of the term ran out
+/// more than `tolerance` ago and the candidate has still not ended it, because then nothing carries out its
+/// decisions. A term that was ended in time is no reason, whether the server answers or not: a restart of the
+/// process would not help.
 ///
 /// ```
 /// # use informer_operator::election::machine::{Leading, Settings, is_healthy};
@@ -271,18 +262,14 @@ pub fn is_healthy(settings: &Settings, shown: Option<Leading>, tolerance: Durati
     shown.is_none_or(|term| now.saturating_sub(term.until) <= longest)
 }
 
-// The end of a candidate: it gives back what it holds.
+// The end of a candidate. A release that fails is tried again until the lease has run out; a lease that had
+// run out before the end is not given back, since most others do not wait for it.
 //
-// Invariants:
-// 1. Only a lease that this candidate holds, by the last answer or the last read, is written. The term has ended before.
-// 2. A release that fails is tried again until the lease has run out anyway. One that had run out before the end began, by
-// the time at which it was seen first or written last, is not given back: most others do not wait for it.
-// 3. A registration that the server may have is taken back first, so that nobody chooses this candidate again. If that
-// fails the lease does not wait for it: it is tried again behind the lease, for at most a lease's duration. What is left
-// then, or after a crash, nobody renews: the server's controller does not choose it, and deletes it in time.
+// A registration is deleted first, so that nobody chooses this candidate again. If that fails, the lease goes
+// first and the deletion is tried again, for at most a lease's duration. The server deletes a registration
+// that nobody renews.
 
 impl ElectionMachine {
-    /// The next request of the end, if one is due.
     fn begin_release(&mut self, moment: Moment) -> Option<Effect> {
         if !self.releasing {
             self.withdraw_until = moment.now.saturating_add(self.settings.lease_duration);
@@ -304,7 +291,6 @@ impl ElectionMachine {
         self.may_be_registered && moment.now < self.withdraw_until
     }
 
-    /// What is asked about the lease.
     fn first_step_of_release(&mut self, moment: Moment) -> Step {
         if self.lease_is_done {
             return if self.is_to_withdraw(moment) { Step::Idle } else { Step::Over };
@@ -320,7 +306,6 @@ impl ElectionMachine {
         self.step.clone()
     }
 
-    /// The lease was read after the shutdown.
     fn release_after_read(&mut self) {
         if !self.releasing {
             self.step = Step::Idle;
@@ -331,7 +316,6 @@ impl ElectionMachine {
         }
     }
 
-    /// Nothing is left to do about the lease.
     fn end(&mut self, released: bool) {
         (self.lease_is_done, self.released) = (true, released);
         self.step = if self.may_be_registered { Step::Idle } else { Step::Over };

@@ -1,7 +1,5 @@
-//! How an election starts, and what follows when its actor fails.
-//!
-//! Answers "who restarts the actor, and when does its thread end?". The election is the owner of one child. Its thread
-//! ends when nothing of the actor exists any more. Read next: `actor.rs`.
+//! How an election starts, and what follows when its actor fails. Its thread ends when nothing of the actor
+//! exists any more.
 
 use std::sync::Arc;
 
@@ -18,17 +16,15 @@ use informer_actors::inner::{
 };
 use informer_actors::runtime::Runtime;
 
-/// An election as the owner of its actor.
 struct ElectionOwner(Arc<Cell>);
 
-/// An election as its runtime ends it.
 struct Ending {
     cell: Arc<Cell>,
     over: CancellationToken,
     registration: Registration,
 }
 
-/// Starts the actor on a thread of its own. It asks nothing before the election begins.
+/// No request is sent before the election begins.
 pub(super) fn declare(
     runtime: &Runtime,
     lease: Arc<str>,
@@ -49,7 +45,7 @@ pub(super) fn declare(
     let ending = registered(runtime, &cell);
     let ended = Arc::clone(&cell);
     parent.context("leader-election", ALONE).start(inbox, spec, move |_| {
-        // The parent's other child, the supervisor, is not needed any more, nor is the thread.
+        // Ends the parent's other child, the supervisor.
         stop.cancel();
         ended.set_over();
         if let Some(ending) = ending {
@@ -63,7 +59,7 @@ pub(super) fn declare(
     Ok(Election { cell, address, _stop: stop })
 }
 
-/// The election in the registry of its runtime. After the shutdown of that there is none, and the election stops.
+/// None after the shutdown of the runtime: the election stops.
 fn registered(runtime: &Runtime, cell: &Arc<Cell>) -> Option<Arc<Ending>> {
     let Some(registration) = runtime.register(Named::Election, &cell.lease) else {
         cell.stop.cancel();

@@ -1,10 +1,5 @@
-//! What is handed out of a term: the term itself, work that belongs to it, and whether something of it may begin.
-//!
-//! Answers "does this belong to the term that lasts?". Invariants:
-//! 1. A term that has ended stays ended, also if this process leads again.
-//! 2. While a [`TermWork`] exists, no other term of its election begins.
-//!
-//! Read next: `cell.rs`, which is asked.
+//! What a term hands out. A term that has ended stays ended, also if this process leads again. While a
+//! [`TermWork`] exists, no other term of its election begins.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,7 +9,8 @@ use futures_util::future::LocalBoxFuture;
 
 use super::cell::{Cell, Ongoing};
 
-/// One time of leading, from its beginning to its end. Cloning is cheap. It keeps no lease and no thread alive.
+/// One time of leading, from its beginning to its end. Cloning is cheap. It keeps no lease and no thread
+/// alive.
 #[derive(Clone)]
 pub struct Term {
     pub(super) cell: Arc<Cell>,
@@ -29,7 +25,7 @@ pub struct TermWork(Arc<Cell>);
 #[derive(Clone)]
 pub struct Validity {
     cell: Arc<Cell>,
-    /// The number of the term, if it is bound to one.
+    /// None: any term.
     term: Option<u64>,
 }
 
@@ -39,8 +35,8 @@ impl Term {
         self.ongoing.fence
     }
 
-    /// Waits until the term has ended: the lease was lost, or the election was shut down. The actor of the election wakes
-    /// it; requests are kept from beginning by [`Validity`], which asks the clock.
+    /// Waits until the term has ended: the lease was lost, or the election was shut down. The actor of the
+    /// election wakes this wait. Requests are refused earlier by [`Validity`], which reads the clock.
     pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
         self.ongoing.ended.clone().cancelled_owned()
     }
@@ -55,10 +51,11 @@ impl Term {
         Validity { cell: Arc::clone(&self.cell), term: Some(self.ongoing.number) }
     }
 
-    /// Work of this term begins. When the term ends, the work has to end, too; until what is returned here is dropped, this
-    /// election does not lead again. So no work goes on from one term into the next one, between which another process may
-    /// have led. Others may lead meanwhile, and a shutdown gives the lease back all the same. What goes on for more than ten
-    /// minutes where the process could lead makes it unhealthy. `None` if the term does not last now. Cheap, does not block.
+    /// Work of this term begins. When the term ends, the work has to end, too; until the returned value is
+    /// dropped, this election does not lead again. So no work goes on from one term into the next one,
+    /// between which another process may have led. While the work goes on others may lead, and a shutdown
+    /// gives the lease back all the same. Work that goes on for more than ten minutes while the process could
+    /// lead makes it unhealthy. `None` if the term does not last now. Cheap, does not block.
     ///
     /// ```
     /// # use actix_informer::leader_election::{ElectionOver, LeaderElection};
@@ -87,18 +84,18 @@ impl Drop for TermWork {
 }
 
 impl Validity {
-    /// Of any term of this election.
     pub(super) fn of_any_term(cell: Arc<Cell>) -> Self {
         Self { cell, term: None }
     }
 
-    /// Whether work may begin now, by a clock that also runs while the machine is suspended. Cheap, does not block.
+    /// Whether work may begin now, by a clock that also runs while the machine is suspended. Cheap, does not
+    /// block.
     pub fn may_begin(&self) -> bool {
         self.bound().is_some()
     }
 
-    /// The same, bound to the term that lasts now: it says no when that has ended, also if the next one has begun. `None` if
-    /// nothing may begin now. Cheap, does not block.
+    /// The same, bound to the term that lasts now: it refuses when that has ended, also if the next one has
+    /// begun. `None` if nothing may begin now. Cheap, does not block.
     pub fn bound(&self) -> Option<Self> {
         let lasting = self.cell.term()?.number;
         let is_other = self.term.is_some_and(|number| number != lasting);
@@ -123,11 +120,8 @@ informer_core::debug_as!(
     may_begin = self.may_begin()
 );
 
-// The lease, as an election reaches it.
-//
-// Invariants:
-// 1. An update succeeds only if nobody has written since this lock has read or written last.
-// 2. What others have put into the lease, and is none of the record's fields, stays.
+// A lock's update succeeds only if nobody has written since it last read or wrote. Fields of others in the
+// lease stay.
 
 /// Sends the requests of an election, one at a time. Made and used on the election's thread.
 pub trait LeaseLock: 'static {

@@ -1,16 +1,8 @@
 //! The actor of a recorder: it sends requests, and wakes when one is due.
 //!
-//! Answers "who sends, and what if it dies?". `machine.rs` decides what is sent and when. Invariants:
-//! 1. After each turn every request that can be sent now is under way, and a timer runs for the next one.
-//! 2. Requests under way when it dies are sent again after its restart.
-//! 3. A panic of the sink is the answer to that one request.
-//!
-//! | message | sender | answer | bound |
-//! |---|---|---|---|
-//! | `Flushed` | who waits for a flush | when nothing waits to be sent | one a waiting caller |
-//!
-//! Its death answers the waiting asks with `Closed`; their senders ask again. If it is given up, or its arbiter ends, the
-//! recorder is over: events are refused, and every wait ends. Read next: `content.rs`.
+//! Requests under way when the actor dies are sent again after its restart. A panic of the sink counts as the
+//! answer to that request. Callers of a dead actor get `Closed` and repeat their requests. When it is given
+//! up or its arbiter ends, the recorder is over.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -26,7 +18,6 @@ use super::content::Inside;
 use informer_actors::inner::{Locked, Run, Runner, Site, drop_payload};
 use informer_core::words::panic_text;
 
-/// Answered when nothing waits to be sent.
 pub(super) struct Flushed(pub(super) OneshotSender<()>);
 
 impl Message for Flushed {
@@ -45,7 +36,7 @@ impl Handler<Flushed> for Runner<Inside> {
 
 impl Run for Inside {
     type Machine = RecorderMachine;
-    /// Those who wait for a flush.
+    /// Callers that wait for a flush.
     type Waiting = Vec<OneshotSender<()>>;
 
     const SITES: [Site; 2] = [Site::RecorderStarted, Site::RecorderLook];
@@ -58,7 +49,7 @@ impl Run for Inside {
         self.with(|recorder, at| recorder.reclaim(at));
     }
 
-    /// Sends what can be sent now; the machine bounds how much is under way.
+    /// The machine bounds how many are under way.
     fn look(runner: &mut Runner<Self>, ctx: &mut Context<Runner<Self>>) -> Option<Duration> {
         let inside = Arc::clone(&runner.run);
         while let Some(request) = inside.with(|recorder, at| recorder.next_request(at)) {
@@ -67,7 +58,7 @@ impl Run for Inside {
         inside.warn();
         if inside.with(|recorder, _| recorder.unsent()) == 0 {
             for caller in runner.waiting.drain(..) {
-                // It is not a failure if the caller has gone.
+                // It is no failure if the caller has gone.
                 let _ = caller.send(());
             }
         }

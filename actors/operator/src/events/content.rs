@@ -1,11 +1,6 @@
-//! What a recorder holds, outside of its actor: it outlives a panic of the actor, and its runtime knows it.
-//!
-//! Answers "what is left to send, also after something has panicked, and what is logged or reported of it?". Invariants:
-//! 1. The machine calls no foreign code.
-//! 2. A recorder that is not sound after a panic begins anew, and what waited is counted as forgotten.
-//! 3. A recorder is registered from its start until nothing of its actor exists any more; that keeps nothing running.
-//!
-//! Read next: `actor.rs`; `machine.rs`, which decides; `shared.rs`, which registers.
+//! What a recorder holds, outside of its actor, so that it outlives a panic of the actor. The machine calls
+//! no foreign code. A recorder that is not sound after a panic starts empty, and what waited is counted as
+//! forgotten. It is registered from its start until nothing of its actor exists any more.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -18,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use super::EventSink;
 use informer_actors::inner::{Locked, Machine, Registrant};
 
-/// What the actor has, too.
 pub(super) struct Inside {
     pub(super) name: Arc<str>,
     pub(super) content: Locked<RecorderMachine>,
@@ -38,7 +32,6 @@ impl Machine for RecorderMachine {
 }
 
 impl Inside {
-    /// Calls the machine.
     pub(super) fn with<R>(&self, call: impl FnOnce(&mut RecorderMachine, At) -> R) -> R {
         self.content.with(|recorder, moment| {
             let wall = self.content.clock().wall_time().duration_since(UNIX_EPOCH);
@@ -46,7 +39,6 @@ impl Inside {
         })
     }
 
-    /// Logs a loss, if the machine says that it is to be logged.
     pub(super) fn warn(&self) {
         let Some(warning) = self.with(|recorder, _| recorder.take_warning()) else { return };
         let (recorder, why, quiet) = (&self.name, &warning.why, Brief(WARN_EVERY));
@@ -68,15 +60,12 @@ pub struct RecorderReport {
     pub figures: RecorderFigures,
 }
 
-/// A recorder as its runtime knows it.
 pub(crate) struct RegisteredRecorder {
     pub(super) inside: Arc<Inside>,
-    /// Ends the actor.
     pub(super) stop: CancellationToken,
 }
 
 impl RegisteredRecorder {
-    /// How it is doing.
     pub(crate) fn report(&self) -> RecorderReport {
         let figures = self.inside.with(|recorder, _| recorder.figures());
         RecorderReport { name: Arc::clone(&self.inside.name), figures }

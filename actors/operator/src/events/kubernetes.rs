@@ -1,15 +1,13 @@
 //! Events about objects: what `kubectl describe` shows below an object.
 //!
-//! Answers "how does a controller tell people what it did, and what went wrong?". An event is given away and sent by an
-//! actor: events never delay a reconcile, and never fail it. Invariants:
-//! 1. [`Recorder::event`] waits for nothing. What cannot be taken is dropped and counted ([`Recorder::figures`]).
-//! 2. Repeats of an event are counted in one event of the server. From the tenth on, events of an object that differ only
-//!    in their notes are told as one. An object has 25 requests at once, and one more each five minutes.
-//! 3. What the server refuses is logged once in ten minutes, and counted by its reason.
+//! An actor sends them: events never delay a reconcile, and never fail it. [`Recorder::event`] waits for
+//! nothing; what cannot be taken is dropped and counted ([`Recorder::figures`]). Repeats are counted in one
+//! event of the server. From the tenth on, events of an object that differ only in their notes share one. An
+//! object has 25 requests at once, and one more each five minutes. What the server refuses is logged once in
+//! ten minutes, and counted by its reason.
 //!
-//! The program needs the verbs `create` and `patch` of `events`, in the group `events.k8s.io` (or in the core group, with
-//! [`RecorderBuilder::core_v1`]). Read next: [`Recorder`]; `events/kubernetes/sink.rs`, what is sent; `events/machine.rs`, which
-//! decides.
+//! The program needs the verbs `create` and `patch` of `events` in the group `events.k8s.io` (with
+//! [`RecorderBuilder::core_v1`]: in the core group).
 
 use std::time::Duration;
 
@@ -42,8 +40,8 @@ pub enum RecorderError {
     Instance(String),
 }
 
-/// Sends the events of one controller; the module's documentation describes it. Cloning is cheap. What waits when the last
-/// clone is dropped is still sent, as long as the runtime runs.
+/// Sends the events of one controller; the module's documentation describes it. Cloning is cheap. What waits
+/// when the last clone is dropped is still sent, as long as the runtime runs.
 ///
 /// ```
 /// use actix_informer::events::{EventType, Recorder};
@@ -109,9 +107,9 @@ impl Recorder {
         }
     }
 
-    /// Says something about an object: an object of any type, one of a cache, or a reference to one. `reason` and `action`
-    /// are one word each, for machines: why, and what was done or tried. `note` is for people; beyond 1,024 bytes it is
-    /// cut.
+    /// Says something about an object: an object of any type, one of a cache, or a reference to one. `reason`
+    /// and `action` are one word each, for machines: why, and what was done or tried. `note` is for people;
+    /// beyond 1,024 bytes it is cut.
     ///
     /// Does not block, and waits for nothing. What is returned may be ignored: what is dropped is counted.
     #[expect(
@@ -152,17 +150,19 @@ impl Recorder {
         self.inner.figures()
     }
 
-    /// Waits until nothing waits to be sent, also nothing that is emitted meanwhile. Further repeats of a series, which
-    /// are counted in silence, are not sent by this.
+    /// Waits until nothing waits to be sent, including events that are emitted during the wait. Further
+    /// repeats of a series, which are only counted, are not sent by this.
     ///
     /// # Errors
-    /// When the time is up, or the runtime has ended before: how many events are left, and the newest failure.
+    /// When the time is up, or the runtime has ended before: how many events are left, and the newest
+    /// failure.
     pub async fn flush(&self, limit: Duration) -> Result<(), NotFlushed> {
         self.inner.flush(limit).await
     }
 
-    /// Refuses events from here on, and waits until everything was sent, also the repeats of each series. A wait after a
-    /// failure of the server is cut short. What is left at the limit is still tried, as long as the runtime runs.
+    /// Refuses events from here on, and waits until everything was sent, also the repeats of each series. A
+    /// wait after a failure of the server is cut short. What is left at the limit is still tried, as long as
+    /// the runtime runs.
     ///
     /// # Errors
     /// As [`Self::flush`].
@@ -208,15 +208,15 @@ impl About<'_> {
 }
 
 impl RecorderBuilder {
-    /// The name of this process, which each event names. Unless set, it is the value of `HOSTNAME`, which is the name of the
-    /// pod; without it, the name of the controller.
+    /// The name of this process, which each event names. Unless set, it is the value of `HOSTNAME`, which is
+    /// the name of the pod; without it, the name of the controller.
     pub fn instance(mut self, name: impl Into<String>) -> Self {
         self.instance = Some(name.into());
         self
     }
 
-    /// Sends events of the core group, as older programs do, instead of `events.k8s.io`: each repeat is a request that
-    /// changes the count. Both are the same objects on the server.
+    /// Sends events of the core group, as older programs do, instead of `events.k8s.io`: each repeat is a
+    /// request that changes the count. Both are the same objects on the server.
     pub fn core_v1(mut self) -> Self {
         self.config.repeats = Repeats::Count;
         self
@@ -228,22 +228,22 @@ impl RecorderBuilder {
         self
     }
 
-    /// How many requests the events of one object may cause at once, and how long it takes until it may cause one more. 25
-    /// and 300 s unless set.
+    /// How many requests the events of one object may cause at once, and how long it takes until it may cause
+    /// one more. 25 and 300 s unless set.
     pub fn spam_limit(mut self, at_once: u32, one_more_each: Duration) -> Self {
         (self.config.burst, self.config.refill) = (at_once, one_more_each);
         self
     }
 
-    /// Events with the same text have that limit together. Unless set, the events of one object have. It is called where an
-    /// event is emitted.
+    /// Events with the same text share that limit. Unless set, the events of one object do. It is called
+    /// where an event is emitted.
     pub fn spam_key(mut self, key: impl Fn(&Event) -> String + Send + Sync + 'static) -> Self {
         self.spam_key = Some(Box::new(key));
         self
     }
 
-    /// From how many notes on similar events are told as one, if each comes within this time after the one before. 10 and
-    /// 600 s unless set; from the 4,097th on in any case.
+    /// Similar events are sent as one from this many notes on, if each comes within this time after the one
+    /// before. 10 and 600 s unless set; always from the 4,097th note on.
     pub fn combine(mut self, notes: u32, within: Duration) -> Self {
         (self.config.combined, self.config.combined_within) = (notes, within);
         self

@@ -1,16 +1,11 @@
-//! Events about objects: which are told to the server, with which count, and when.
+//! Events about objects: which are sent, with which count, and when.
 //!
-//! Answers "what follows from one more event?". Repeats are counted in one event of the server; many that differ only in
-//! their notes share one; an object that has too many loses some. It sends nothing and reads no clock. Invariants, which
-//! [`RecorderMachine::check`] tests:
-//! 1. What was accepted is told, dropped with a reason that is counted, or still waits.
-//! 2. At most as many events as the configuration says wait for their request or its answer, and so many are remembered.
-//! 3. An event has one request at a time; the next one says all that has happened until then.
-//! 4. A request is sent again a bounded number of times. While the server fails for a namespace, nothing of that namespace
-//!    is sent until a wait is over; others are not held up.
-//!
-//! Read next: `event.rs`, what is said; `record.rs`, what becomes of it; `sending.rs`, requests and answers; `lines.rs`, which is next; `series.rs`,
-//! when a series is told again.
+//! [`RecorderMachine::check`] tests these invariants:
+//! 1. An accepted event is sent, dropped with a counted reason, or still waits. The number that waits is
+//!    bounded.
+//! 2. An event has one request at a time; the next one contains all repeats since then.
+//! 3. A request is retried a bounded number of times. While the server fails for a namespace, only that
+//!    namespace waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,15 +28,16 @@ mod record;
 mod sending;
 mod series;
 
-/// The numbers of a recorder. The defaults are client-go's, but for the queue's.
+/// The settings of a recorder. The defaults are client-go's, except that of the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecorderConfig {
-    /// How repeats are told.
+    /// How repeats are sent.
     pub repeats: Repeats,
     /// How many events may wait for their request or its answer. 1,000.
     pub queue: usize,
-    /// How many events, objects and groups of similar events are remembered, each. 4,096, and more than `queue`.
+    /// How many events, objects and groups of similar events are remembered, each. 4,096, and more than
+    /// `queue`.
     pub cached: usize,
     /// How many requests are under way at the same time. 4.
     pub at_once: usize,
@@ -55,9 +51,9 @@ pub struct RecorderConfig {
     pub combined_within: Duration,
     /// How often a request is tried. 12.
     pub tries: u32,
-    /// A series is over when no repeat has come for so long. 6 minutes.
+    /// A series is over when no repeat has come for this long. 6 minutes.
     pub idle: Duration,
-    /// How often a series that goes on is told. 30 minutes.
+    /// How often a series that goes on is sent. 30 minutes.
     pub heartbeat: Duration,
 }
 
@@ -94,9 +90,9 @@ pub struct At {
 pub enum Emitted {
     /// It will be sent.
     Accepted,
-    /// It is a repeat that is told later, with others.
+    /// It is a repeat that is sent later, with others.
     Merged,
-    /// It is not told.
+    /// It is not sent.
     Dropped(DropReason),
 }
 
@@ -126,7 +122,7 @@ pub struct RecorderMachine {
     objects: Lru<String, Bucket>,
     lines: NamespaceLines,
     in_flight: BTreeSet<u64>,
-    /// When each known series is looked at next.
+    /// When each known series is handled next.
     timers: BTreeSet<(Duration, u64)>,
     figures: RecorderFigures,
     warning: sending::Warnings,
@@ -176,7 +172,7 @@ impl RecorderMachine {
         emitted
     }
 
-    /// Everything is decided before anything is changed: an event for which there is no room leaves no trace.
+    /// Decides all before any change: an event without room leaves no trace.
     fn take(&mut self, event: Event, spam_key: &str, at: At) -> Emitted {
         if self.is_closed {
             return Emitted::Dropped(DropReason::Closed);
@@ -222,18 +218,16 @@ impl RecorderMachine {
         Emitted::Accepted
     }
 
-    /// Counts one more of a record, which has this note from here on.
     fn repeat(&mut self, id: u64, note: &str, at: At) {
         let Some(record) = self.records.get_mut(&id) else { return };
         record.count = record.count.saturating_add(1);
         (record.last, record.seen) = (record.last.max(at.wall), at.moment.now);
-        // The note of an event that is there can be changed only where counts are told.
+        // The note of an event on the server can be changed only with its count.
         if self.config.repeats == Repeats::Count || record.told.is_none() {
             cut(note, MOST_NOTE).clone_into(&mut record.note);
         }
     }
 
-    /// Makes a record with a count of zero.
     fn remember(&mut self, identity: Arc<Identity>, event: Event, at: At) -> u64 {
         let (id, name) = (self.next_id, self.name(&event.regarding.name, at));
         self.next_id += 1;
@@ -266,7 +260,7 @@ impl RecorderMachine {
         id
     }
 
-    /// A name that no event of this recorder has had. The random part keeps recorders apart that emit at the same time.
+    /// Unique in this recorder. The random part separates recorders that emit at the same time.
     fn name(&mut self, object: &str, at: At) -> String {
         let nanos = u64::try_from(at.wall.as_nanos()).unwrap_or(u64::MAX / 2);
         let drawn = nanos.saturating_add((at.moment.chance.clamp(0.0, 1.0) * 1_000_000.0) as u64);
@@ -288,7 +282,8 @@ impl RecorderMachine {
         self.lines.len() + self.in_flight.len()
     }
 
-    /// Refuses events from here on. The repeats of series that were not told yet are told now, without a wait.
+    /// Refuses events from here on. The repeats of series that were not sent yet are sent now, without a
+    /// wait.
     pub fn close(&mut self) {
         self.is_closed = true;
         self.lines.end_all_waits();
@@ -305,8 +300,8 @@ impl RecorderMachine {
         }
     }
 
-    /// A recorder with the same configuration and figures that remembers nothing, for one whose check fails. What waited
-    /// is counted as forgotten.
+    /// A recorder with the same configuration and figures that remembers nothing, for one whose check fails.
+    /// What waited is counted as forgotten.
     pub fn emptied(&self) -> Self {
         let mut empty = Self::new(self.config.clone());
         empty.figures = self.figures.clone();
@@ -317,10 +312,6 @@ impl RecorderMachine {
 }
 
 informer_core::debug_as!(RecorderMachine, self, figures = self.figures());
-
-// Whether the parts of a recorder fit together.
-//
-// Checked by tests, and by the actor after a panic.
 
 impl RecorderMachine {
     /// Tests the invariants.

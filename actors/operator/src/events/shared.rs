@@ -1,11 +1,6 @@
-//! What the handles of a recorder have together, how it starts, and what follows when its actor fails.
-//!
-//! Answers "how does the actor learn that there is something to send, who restarts it, and what happens when it is given
-//! up?". The recorder is the owner of one child. Invariants:
-//! 1. The end of the last handle closes the recorder.
-//! 2. When nothing of the actor exists any more, events are refused and every wait ends.
-//!
-//! Read next: `content.rs`; `actor.rs`.
+//! What the handles of a recorder share, how it starts, and what follows when its actor fails. The drop of
+//! the last handle closes the recorder. When nothing of the actor exists any more, events are refused and
+//! every wait ends.
 
 use std::sync::Arc;
 
@@ -22,19 +17,16 @@ use informer_actors::inner::{
 };
 use informer_actors::runtime::Runtime;
 
-/// What all handles have together.
 pub(super) struct Shared {
     pub(super) inside: Arc<Inside>,
     pub(super) address: Addr<Runner<Inside>>,
 }
 
 impl Shared {
-    /// Tells the actor that something has changed.
     pub(super) fn tell(&self) {
         self.inside.tell(&self.address);
     }
 
-    /// Refuses events from here on.
     pub(super) fn close(&self) {
         self.inside.with(|recorder, _| recorder.close());
         self.tell();
@@ -47,10 +39,8 @@ impl Drop for Shared {
     }
 }
 
-/// A recorder as the owner of its actor.
 struct RecorderOwner(Arc<str>);
 
-/// Starts the actor of a recorder.
 pub(super) fn start(
     runtime: &Runtime,
     name: Arc<str>,
@@ -67,7 +57,8 @@ pub(super) fn start(
     let inside = Arc::new(Inside { name, content, sink, over: CancellationToken::new() });
     let spec = (Arc::clone(&inside), parent.faults.clone());
     let Mailbox(address, inbox) = Mailbox::<Runner<Inside>>::new();
-    // In simulation the arbiter goes on after the end of its runtime: this task, which is dropped then, ends the actor.
+    // In simulation the arbiter goes on after the end of its runtime, which drops this task and so ends the
+    // actor.
     let (with_runtime, over) = (stop.clone().drop_guard(), inside.over.clone());
     runtime.spawn_local(move || async move {
         over.cancelled().await;
@@ -78,12 +69,12 @@ pub(super) fn start(
             let (inside, stop) = (Arc::clone(&inside), stop.clone());
             registration.list(Arc::new(RegisteredRecorder { inside, stop }));
         }
-        // The runtime was shut down.
+        // The runtime is shut down.
         None => stop.cancel(),
     }
     let ended = Arc::clone(&inside);
     parent.context("event-recorder", ALONE).start(inbox, spec, move |_| {
-        // The parent's other child, the supervisor, is not needed any more.
+        // Ends the parent's other child, the supervisor.
         stop.cancel();
         ended.with(|recorder, _| recorder.close());
         drop(registration);

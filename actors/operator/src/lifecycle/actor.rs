@@ -1,11 +1,6 @@
-//! The actor of an operator: it starts and stops parts, and wakes when one is due.
-//!
-//! Answers "who carries out what is decided?". It holds nothing that is lost when it dies: what is known of the parts is
-//! outside, and they run on. Invariants:
-//! 1. After each turn nothing is left to be done, and a timer runs for what is due next.
-//! 2. When everything has stopped, the actor ends.
-//!
-//! If it is given up, or its arbiter ends, every part is dropped. Read next: `run.rs`, how a part runs; `content.rs`.
+//! The actor of an operator: it starts and stops parts, and wakes when one is due. What is known of the parts
+//! is outside of it, so they run on while it is restarted. After each turn nothing is left to be done. It
+//! ends when everything has stopped; if it is given up, or its arbiter ends, every part is dropped.
 
 use std::time::Duration;
 

@@ -1,8 +1,5 @@
-//! What an operator is made of, and how it starts.
-//!
-//! Answers "which parts, in which phase, with which limits, and what follows when the actor fails?". Nothing runs before
-//! [`OperatorBuilder::start`]. The operator is the owner of one child, its actor; when nothing of that exists any more,
-//! every part is dropped. Read next: `actor.rs`.
+//! The settings of an operator, and its start. The operator owns one child, its actor; when that is gone for
+//! good, every part is dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -56,7 +53,6 @@ pub enum StartOperatorError {
     },
 }
 
-/// An operator as the owner of its actor.
 struct OperatorOwner(Arc<str>);
 
 impl OperatorBuilder {
@@ -76,7 +72,7 @@ impl OperatorBuilder {
         self
     }
 
-    /// A part that tells others how the operator is doing: it starts first, and stops last.
+    /// A part that reports the state of the operator: it starts first, and stops last.
     pub fn probes(self, part: impl Part) -> Self {
         self.part(Phase::Probes, part)
     }
@@ -91,22 +87,24 @@ impl OperatorBuilder {
         self.part(Phase::Work, part)
     }
 
-    /// The election that decides whether this process leads, by [`PartContext::leads`](super::PartContext::leads). It
-    /// starts when the caches are filled, and so does the leader's work: a declared
-    /// [`Election`](crate::election::Election) takes part from then on. One that was started takes part
-    /// from its own start, and may have the lease before the caches are filled. It ends when the leader's work has ended.
+    /// The election that decides whether this process leads, by
+    /// [`PartContext::leads`](super::PartContext::leads). As a part it starts when the caches are filled, and
+    /// so does the leader's work. A declared [`Election`](crate::election::Election) takes part from then on.
+    /// One that was started takes part from its own start, and may hold the lease before the caches are
+    /// filled. It ends when the leader's work has ended.
     pub fn election(self, part: impl Part) -> Self {
         self.part(Phase::Election, part)
     }
 
-    /// A recorder of events about the leader's work. It sends what waits when that work has ended and before the lease is
-    /// released. A recorder of work that every replica does is given to [`Self::cache`], which ends behind that work.
+    /// A recorder of events about the leader's work. When that work has ended, it sends what waits, before
+    /// the lease is released. Give a recorder for work of every replica to [`Self::cache`]: it then ends
+    /// after that work.
     pub fn events(self, part: impl Part) -> Self {
         self.part(Phase::Events, part)
     }
 
-    /// Work that only the leader does. It starts when the lease is acquired and is dropped at once when the lease is lost.
-    /// Without an election it starts behind the caches.
+    /// Work that only the leader does. It starts when the lease is acquired and is dropped at once when the
+    /// lease is lost. Without an election it starts after the caches.
     pub fn leader_work(self, part: impl Part) -> Self {
         self.part(Phase::LeaderWork, part)
     }
@@ -118,22 +116,22 @@ impl OperatorBuilder {
         self
     }
 
-    /// How long the parts of this phase may take to end what they have begun; what has not ended then is dropped.
+    /// How long the parts of this phase may take to end what they have begun; after that they are dropped.
     /// [`DrainLimits`] has the defaults.
     pub fn drain_limit(mut self, phase: Phase, limit: Duration) -> Self {
         self.limits = self.limits.with(phase, limit);
         self
     }
 
-    /// How often a part that fails is started again, and after which waits. Unless set it is started again for as long as
-    /// the operator runs, after waits from 0.8 to 60 s.
+    /// How often a part that fails is started again, and after which waits. Unless set, it is started again
+    /// as long as the operator runs, after waits from 0.8 to 60 s.
     pub fn restarts(mut self, policy: RestartPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Starts the operator. Its parts run on the tokio runtime in which this is called, else on the runtime's thread for
-    /// async callbacks. Returns at once: [`Operator::ready_within`] waits.
+    /// Starts the operator. Its parts run on the tokio runtime in which this is called, or without one on the
+    /// runtime's thread for async callbacks. Returns at once: [`Operator::ready_within`] waits.
     ///
     /// # Errors
     /// When it has two elections, or the runtime was shut down.
@@ -151,7 +149,7 @@ impl OperatorBuilder {
         let Some(registration) = runtime.register(Registered::Operator, &name) else {
             return Err(StartOperatorError::RuntimeStopped { operator: name });
         };
-        // A stable sort: parts of one phase stay in the order in which they were given.
+        // Stable: parts of one phase stay in the given order.
         parts.sort_by_key(|named| named.phase);
         let phases: Vec<_> = parts.iter().map(|named| named.phase).collect();
         let holding = parts.iter().enumerate().filter(|(_, named)| named.part.holds());

@@ -1,7 +1,5 @@
-//! An informer as a part of an operator: it is ready when it is synced, and ends by a shutdown.
-//!
-//! Answers "when may controllers rely on this cache?". An informer whose supervision has given up on a source is a part
-//! that has failed: the source is revived when the part is started again. Read next: `part.rs`.
+//! An informer as a part of an operator: ready when it is synced, ended by a shutdown. A source that was
+//! given up is a failure of the part; the next start of the part revives it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +68,7 @@ async fn run(informer: AnyInformer, context: PartContext) -> Result<(), PartErro
         limit = context.stopping() => shutdown(&informer, limit).await,
         failed = informer.failure() => match failed {
             Some(why) => Err(format!("a part of it is not restarted any more: {why}").into()),
-            // It has stopped: this gives the reason.
+            // It has stopped: this returns the reason.
             None => informer.wait_until(|_| false).await.map(drop).map_err(PartError::from),
         }
     }

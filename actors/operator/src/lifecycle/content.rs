@@ -1,12 +1,9 @@
-//! What an operator knows of its parts, outside of its actor: it outlives a panic of the actor.
+//! What an operator knows of its parts. It is outside of the actor and outlives its panic; parts report from
+//! any thread.
 //!
-//! Answers "which life of a part is told to stop, and what is decided next?". Parts tell what happened from any thread.
-//! Invariants:
-//! 1. What is known of a life is there from its start to its end.
-//! 2. A function or a future of a part is called, polled and dropped without the lock.
-//! 3. A life that began, and of which nothing is known after a panic, has failed.
-//!
-//! Read next: `../lifecycle.rs`, who is told; `machine.rs`, which decides.
+//! 1. What is known of a life exists from its start to its end.
+//! 2. Functions and futures of a part are called, polled and dropped without the lock.
+//! 3. A life of which nothing is known after a panic has failed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,10 +24,8 @@ pub(super) struct Content {
     lives: BTreeMap<PartId, Living>,
 }
 
-/// Says what a part waits for.
 pub(super) type WaitsFor = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// What is known of one life of a part.
 struct Living {
     number: u64,
     tokens: Tokens,
@@ -40,16 +35,14 @@ struct Living {
     rests: Vec<BoxFuture<'static, ()>>,
 }
 
-/// How one life of a part is ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tokens {
-    /// It is told to end what it has begun.
+    /// The part has to end what it has begun.
     pub(super) stop: CancellationToken,
-    /// Its future is dropped.
+    /// Drops its future.
     pub(super) kill: CancellationToken,
 }
 
-/// What the actor has to do.
 pub(super) enum Step {
     Start(Life, Tokens),
     Cancel(CancellationToken),
@@ -81,7 +74,7 @@ impl Content {
         self.lives.get(&life.part).is_some_and(|living| living.number == life.number)
     }
 
-    /// What is known of this life, if it still is the present one.
+    /// `None` for a former life.
     fn living(&mut self, life: Life) -> Option<&mut Living> {
         self.lives.get_mut(&life.part).filter(|living| living.number == life.number)
     }
@@ -108,12 +101,11 @@ impl Content {
 }
 
 impl Shared {
-    /// Reads or changes what is known of the parts.
     pub(super) fn with<R>(&self, call: impl FnOnce(&mut Lifecycle, Duration) -> R) -> R {
         self.content.with(|content, at| call(&mut content.lifecycle, at.now))
     }
 
-    /// What has to be done next; it is taken as done.
+    /// What is returned counts as done.
     pub(super) fn next(&self) -> Option<Step> {
         self.content.with(|content, at| content.next(at.now))
     }
@@ -127,7 +119,6 @@ impl Shared {
         ended
     }
 
-    /// Others may rely on this life.
     pub(super) fn ready(&self, life: Life) {
         let _waited_for = self.content.with(|content, at| {
             content.lifecycle.handle_ready(life, at.now);
@@ -135,7 +126,7 @@ impl Shared {
         });
     }
 
-    /// This life says what it waits for, until it is ready.
+    /// Used until this life is ready.
     pub(super) fn set_waits_for(&self, life: Life, waits_for: WaitsFor) {
         let mut waits_for = Some(waits_for);
         self.content.with(|content, _| {
@@ -145,12 +136,11 @@ impl Shared {
         });
     }
 
-    /// What this part waits for in its present life, if that says so.
     pub(super) fn waits_for(&self, part: PartId) -> Option<WaitsFor> {
         self.content.with(|content, _| content.lives.get(&part).and_then(|living| living.waits_for.clone()))
     }
 
-    /// The end of this life is reported when this is ready, too. A former life has none.
+    /// The end of this life also waits for this. Dropped for a former life.
     pub(super) fn add_rest(&self, life: Life, rest: BoxFuture<'static, ()>) {
         let mut rest = Some(rest);
         self.content.with(|content, _| {
@@ -160,14 +150,13 @@ impl Shared {
         });
     }
 
-    /// What outlives the future of this life; it is not kept any more.
     pub(super) fn take_rests(&self, life: Life) -> Vec<BoxFuture<'static, ()>> {
         self.content
             .with(|content, _| content.living(life).map(|living| std::mem::take(&mut living.rests)))
             .unwrap_or_default()
     }
 
-    /// Drops every part; nothing starts any more. What outlives the future of a part is kept for the task that ends it.
+    /// Drops every part; nothing starts any more. What outlives a future stays with the task that ends it.
     pub(super) fn kill_all(&self) {
         let kills: Vec<_> = self.content.with(|content, at| {
             content.lifecycle.abandon(at.now);

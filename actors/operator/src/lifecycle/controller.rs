@@ -1,14 +1,11 @@
-//! A controller as a part of an operator: it is started for each life of the part, and drained at its end.
+//! A controller as a part of an operator. Each life of the part is a new controller.
 //!
-//! Answers "how does a controller start behind its caches, or with the lease, and end with it?". Invariants:
-//! 1. Each life is a controller of its own; dropping the life shuts it down at once. The life has ended when its last
-//!    reconcile has, so two lives never work at once.
+//! 1. A dropped life shuts its controller down at once. The life ends with its last reconcile, so two lives
+//!    never work at once.
 //! 2. It is ready when its informers are synced; until then it names those that are not.
-//! 3. Of its time to drain it leaves its grace: reconciles that have not ended until then are told to end, and what runs at
-//!    the end of the time is dropped. If an actor still works then, the lease is not given back.
-//! 4. A controller that does not follow one of its informers any more is a failure of the part, which starts another one.
-//!
-//! Read next: `part.rs`; `controller.rs`, what runs.
+//! 3. Its drain leaves the grace: reconciles still running then are told to end, and dropped at the end of
+//!    the time. If an actor works on, the lease is not released.
+//! 4. The loss of an informer is a failure of the part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +22,11 @@ pub struct ControllerPart<F> {
     start: F,
 }
 
-/// A part of this name that starts a controller with this function for each of its lives: once, or as work of the leader
-/// each time the lease is acquired. When the lease is lost, it takes no key from then on; a reconcile that runs is told to
-/// end, and dropped after the grace of the controller, which a leader should set to zero if its client is not guarded. Until
-/// nothing of it runs, an election of this operator does not lead again. An error of the function is a failure of the part,
-/// which is started again later.
+/// A part of this name that starts a controller with this function for each of its lives: once, or as
+/// leader's work each time the lease is acquired. When the lease is lost, the controller takes no more keys.
+/// A reconcile that runs is told to end, and is dropped after the grace of the controller; set this grace to
+/// zero for a leader whose client is not guarded. The election of this operator does not lead again until the
+/// controller has ended. An error of the function is a failure of the part, which is started again later.
 ///
 /// ```
 /// # #[cfg(feature = "testing")] {
@@ -104,7 +101,6 @@ async fn run(controller: AnyController, context: PartContext) -> Result<(), Part
     }
 }
 
-/// Which of these informers are not synced, and why.
 fn unsynced(informers: &[AnyInformer]) -> Option<String> {
     let missing = informers.iter().filter_map(|informer| {
         let why = Part::missing(informer)?;
@@ -115,8 +111,8 @@ fn unsynced(informers: &[AnyInformer]) -> Option<String> {
 }
 
 async fn drain(controller: &AnyController, limit: Duration) -> Result<(), PartError> {
-    // What outlives this shuts it down and waits until nothing of it runs any more. For that the grace is left, and a little
-    // in any case, so that the reason of one that is late is told before it is dropped.
+    // What outlives this shuts the controller down and waits for its end. It needs the grace, and at least a
+    // tenth, so that the reason of a late end is reported before the drop.
     let left = controller.stop_grace().max(limit / 10);
     Ok(controller.drain(limit.saturating_sub(left)).await?)
 }

@@ -1,24 +1,19 @@
-//! Parts of an operator that speak with an API server: the election and the recorder of events.
+//! The election and the recorder of events as parts of an operator. A client that is guarded by the lease
+//! sends nothing after its end, so a recorder of the leader's work ends after that work and before the
+//! election ([`OperatorBuilder::events`](crate::lifecycle::OperatorBuilder::events)).
 //!
-//! Answers "in which phase do they begin and end?": when the leader's work starts, when it is dropped, when the candidate ends,
-//! and when what waits is sent. The election says who leads, and gives the lease back when the leader's work has ended. A
-//! client that is guarded by the lease sends nothing after its end, so a recorder of the leader's work is a part between that
-//! work and the election ([`OperatorBuilder::events`](crate::lifecycle::OperatorBuilder::events)). Invariants:
-//! 1. An election that was declared takes part when the caches are filled, so that no replica has the lease which cannot
-//!    work yet. One that was started takes part from then on, and the leader's work waits for the caches all the same.
-//! 2. A drain gives the lease back in every phase, also before the caches are filled. When the operator is dropped, the
-//!    candidate ends at once, whoever else has a handle of it, and the lease runs out.
-//! 3. It leads again when nothing of the leader's work of its former term is left. If a drain abandons such work, the election
-//!    ends at once.
-//! 4. It is unhealthy when its actor was given up, when work of a former term does not end, or when it has not ended a term
-//!    whose lease ran out more than [`TOLERANCE`] ago. A server that does not answer is no reason: the term was ended, and a
-//!    restart of the process would not help.
-//! 5. It is ready when it was known once who leads: another one, or this process, which has written the lease then. One that may
-//!    not read or write the lease never will. Later failures make it stale, with the reason.
-//! 6. A recorder is never missing: a server that takes no events delays no work. At its end it refuses events, and sends what
-//!    waits, for as long as its phase may take.
-//!
-//! Read next: `election/kubernetes.rs`; `events/kubernetes.rs`.
+//! 1. A declared election takes part when the caches are filled: no replica holds the lease before it can
+//!    work. One that was started takes part at once.
+//! 2. A drain releases the lease in every phase. When the operator is dropped, the candidate ends at once,
+//!    despite other handles, and the lease runs out.
+//! 3. It leads again when nothing of the leader's work of its former term is left. If a drain abandons such
+//!    work, the election ends at once.
+//! 4. It is unhealthy when its actor was given up, when work of a former term does not end, or when a term
+//!    lasts longer than [`TOLERANCE`] after its lease. A server that does not answer is no reason: a restart
+//!    would not help.
+//! 5. It is ready once it is known who leads, which needs the rights to read and write the lease. Later
+//!    failures make it stale.
+//! 6. A recorder is always ready: a server that takes no events delays no work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +24,8 @@ use crate::election::kubernetes::{LeaderElection, TermWork};
 use crate::events::kubernetes::Recorder;
 use crate::lifecycle::{Part, PartContext, PartError, Stale};
 
-/// How long after the end of its lease a term may go on to be shown before liveness fails: as in kube-controller-manager.
+/// How long after the end of its lease a term may be shown before liveness fails, as in
+/// kube-controller-manager.
 const TOLERANCE: Duration = Duration::from_secs(20);
 
 impl Part for LeaderElection {
@@ -74,14 +70,14 @@ async fn run(election: LeaderElection, context: PartContext) -> Result<(), PartE
     }
     tokio::select! {
         biased;
-        // A little less, so that it is told why the lease was not given back.
+        // A little less, so that the reason for a kept lease is reported.
         limit = context.stopping() => Ok(election.shutdown(limit - limit / 10).await?),
         over = follow(&election, &context) => over,
     }
 }
 
-/// The leader's work of a term. If this is dropped while something of it is left, which a drain has abandoned, the election
-/// ends: it must not lead again beside that.
+/// The leader's work of a term. If a drain has abandoned some of it, the drop ends the election, which must
+/// not lead beside it.
 struct LeadersWork<'a> {
     _work: TermWork,
     election: &'a LeaderElection,
@@ -96,7 +92,6 @@ impl Drop for LeadersWork<'_> {
     }
 }
 
-/// Says when it is known who leads, and of each term when it begins and when it ends.
 async fn follow(election: &LeaderElection, context: &PartContext) -> Result<(), PartError> {
     election.answered().await?;
     context.ready();

@@ -1,19 +1,15 @@
-//! The lifecycle of an operator: in which order its parts start and stop, and what a failure or a lost lease does.
+//! Decides in which order the parts of an operator start and stop, and what a failure or a lost lease does.
+//! Tested against any history in `tests/props.rs`.
 //!
-//! Answers "which part starts, drains or ends next?" for the parts of one process. It does not know what a part is.
-//! Invariants, tested against any history in `tests/props.rs`:
-//! 1. Parts start in the order of their phases. What is behind the caches starts when each cache has been ready once.
-//! 2. They stop in reverse: a phase is told to drain when nothing of the later ones runs, or what still runs was
-//!    abandoned after its time.
-//! 3. Work of the leader runs only while this process leads; when the lease is lost it ends at once, and no other part
-//!    does. It starts again when the lease is acquired again and nothing of its former life is left.
-//! 4. A part that fails is started again after a growing wait. No other part changes because of it.
+//! 1. Parts start in the order of their phases. Phases after the caches start when each cache has been ready
+//!    once.
+//! 2. They stop in reverse: a phase drains when nothing of the later ones runs, or the rest was abandoned.
+//! 3. The leader's work runs only while this process leads. A lost lease ends it, and nothing else, at once.
+//!    It starts again with the next lease when nothing of its former life is left.
+//! 4. A failed part starts again after a growing wait; no other part changes.
 //! 5. A part has one life at a time; events of a former life change nothing.
-//! 6. Whatever parts do, a stop ends: each phase takes at most its limit and [`GRACE`].
-//! 7. A part that holds something while it does not run is told to end that, in the turn of its phase.
-//!
-//! Inputs: `handle_*`, `stop`, `abandon`. Effects: [`Lifecycle::next`]; [`Lifecycle::next_due`] says when to ask again.
-//! Read next: `lifecycle/machine/state.rs`, the order and what is shown.
+//! 6. A stop always ends: each phase takes at most its limit and [`GRACE`].
+//! 7. What a part holds while it does not run is ended in the turn of its phase.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,10 +23,10 @@ use state::{Part, Run};
 
 mod state;
 
-/// How long the end of a part is awaited that was dropped. What still runs then is abandoned.
+/// How long the end of a dropped part is awaited. What still runs then is abandoned.
 pub const GRACE: Duration = Duration::from_secs(1);
 
-/// The number of a part, in the order in which they start.
+/// The number of a part, in the order of the starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PartId(pub usize);
 
@@ -39,25 +35,26 @@ pub struct PartId(pub usize);
 pub struct Life {
     /// Which part.
     pub part: PartId,
-    /// Its how many-th start.
+    /// The number of its start.
     pub number: u64,
 }
 
-/// What has to be done.
+/// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
     /// Start it.
     Start(Life),
-    /// Ask it to end what it has begun, and to begin nothing.
+    /// Tell it to end what it has begun, and to begin nothing.
     Drain(Life),
     /// Drop it.
     End(Life),
-    /// It does not run and holds something: start it, and ask it at once to end.
+    /// It does not run but holds something: start it, and tell it at once to end.
     Close(Life),
 }
 
-/// The lifecycle of an operator; the module's documentation describes it. Times are since the start of the runtime.
+/// The lifecycle of an operator; the module's documentation describes it. Times count from the start of the
+/// runtime.
 ///
 /// ```
 /// # use informer_operator::lifecycle::machine::{Action, DrainLimits, Lifecycle, PartState, Phase};
@@ -72,14 +69,13 @@ pub enum Action {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Lifecycle {
-    /// In the order of their phases.
     parts: Vec<Part>,
     limits: DrainLimits,
     stage: Stage,
-    /// When the phase that stops was told to.
+    /// When the phase that is stopping began to stop.
     stopping_since: Duration,
     leads: bool,
-    /// The lease was lost since the leader's work was last looked at: what runs of it belongs to an earlier term.
+    /// Since the leader's work was last looked at: what runs of it belongs to an earlier term.
     was_lost: bool,
 }
 
@@ -99,7 +95,7 @@ impl Lifecycle {
         Self { parts, limits, stage, stopping_since: Duration::ZERO, leads: false, was_lost: false }
     }
 
-    /// The same, where this part holds something while it does not run.
+    /// Marks a part that holds something while it does not run.
     #[must_use]
     pub fn holding(mut self, part: PartId) -> Self {
         if let Some(part) = self.parts.get_mut(part.0) {
@@ -126,7 +122,7 @@ impl Lifecycle {
         }
     }
 
-    /// Nothing of this life is left. Gives what follows, for the log.
+    /// Nothing of this life is left. Returns what follows, for the log.
     pub fn handle_ended(&mut self, life: Life, exit: &Exit, at: Moment) -> Option<PartEnded> {
         let is_running = self.stage == Stage::Running;
         let part = self.living(life)?;
@@ -178,7 +174,8 @@ impl Lifecycle {
         self.stage = Stage::Stopped;
     }
 
-    /// What has to be done next; it is taken as done. `None` until the next event, or until [`Self::next_due`].
+    /// What has to be done next; what is returned counts as done. `None` until the next event, or until
+    /// [`Self::next_due`].
     pub fn next(&mut self, now: Duration) -> Option<Action> {
         self.end_work_without_lease(now).or_else(|| match self.stage {
             Stage::Running => self.start_next(now),
@@ -187,7 +184,7 @@ impl Lifecycle {
         })
     }
 
-    /// When [`Self::next`] may have something although nothing has happened.
+    /// When [`Self::next`] may return something without a new event.
     pub fn next_due(&self) -> Option<Duration> {
         let due = |part: &Part| match (self.stage, part.run) {
             (Stage::Running, Run::Backoff { until }) if self.may_start(part.phase) => Some(until),
@@ -204,7 +201,7 @@ impl Lifecycle {
         self.stage
     }
 
-    /// Whether this process leads: always, if it takes part in no election.
+    /// Whether this process leads: always, without an election.
     pub fn leads(&self) -> bool {
         self.leads || !self.has_election()
     }
@@ -229,7 +226,7 @@ impl Lifecycle {
         self.part(part).map(|part| (part.since, part.history.restarts(), part.last_error.clone()))
     }
 
-    /// How much time a part has for its drain; its whole limit before that begins.
+    /// How much time a part has left for its drain; its whole limit before the drain.
     pub fn time_left(&self, part: PartId, now: Duration) -> Duration {
         self.part(part).map_or(Duration::ZERO, |part| match part.run {
             Run::Draining { until, .. } => until.saturating_sub(now),
@@ -238,7 +235,7 @@ impl Lifecycle {
         })
     }
 
-    /// The lives of which something is left.
+    /// The lives that have not ended.
     pub fn lives(&self) -> impl Iterator<Item = Life> {
         let life = |(at, part): (usize, &Part)| Some(Life { part: PartId(at), number: part.run.life()? });
         self.parts.iter().enumerate().filter_map(life)
@@ -248,12 +245,11 @@ impl Lifecycle {
         self.parts.get(part.0)
     }
 
-    /// The part whose life this is, if it still is.
+    /// `None` for a former life.
     fn living(&mut self, life: Life) -> Option<&mut Part> {
         self.parts.get_mut(life.part.0).filter(|part| part.run.life() == Some(life.number))
     }
 
-    /// Whether parts of this phase may start, or start again.
     fn may_start(&self, phase: Phase) -> bool {
         let is_filled = |part: &Part| part.phase != Phase::Caches || part.was_ready;
         let is_behind_caches = phase > Phase::Caches;
@@ -292,7 +288,7 @@ impl Lifecycle {
     fn stop_next(&mut self, now: Duration) -> Option<Action> {
         while let Stage::Stopping(phase) = self.stage {
             let limit = self.limits.of(phase);
-            // Something of the leader's work may still run: the lease is not given back, and runs out.
+            // Leader's work may still run: the lease is not released, and runs out.
             let keeps_lease = phase == Phase::Election && self.parts.iter().any(Part::works_on);
             for at in 0..self.parts.len() {
                 let given_up_at = match self.parts.get(at).map(|part| part.run) {
@@ -315,14 +311,13 @@ impl Lifecycle {
         None
     }
 
-    /// When nobody waits any more for the end of a part that was dropped at this time.
+    /// When the end of a part dropped at this time is not awaited any more.
     fn given_up_at(&self, since: Duration) -> Duration {
         since.max(self.stopping_since).saturating_add(GRACE)
     }
 }
 
 impl Part {
-    /// A part has ended by itself.
     fn fail(&mut self, exit: &Exit, at: Moment) -> PartEnded {
         self.note(exit);
         match self.history.decide(OnFailure::RestartAlone, exit, at) {
@@ -341,7 +336,7 @@ impl Part {
         }
     }
 
-    /// The stop of an election whose lease must not be given back: it is dropped, and ends with the operator.
+    /// Drops an election whose lease must not be released.
     fn drop_lease(&mut self, id: PartId, now: Duration) -> Option<Action> {
         match self.run {
             Run::Runs { life, .. } => {
@@ -356,7 +351,6 @@ impl Part {
         }
     }
 
-    /// One step of its stop.
     fn stop(
         &mut self,
         id: PartId,

@@ -1,14 +1,11 @@
-//! A part of an operator: what it is asked to do, and what it tells.
+//! The interface of a part: a future that reports when it is ready, and ends what it has begun when told to
+//! stop.
 //!
-//! Answers "how does an informer, a controller, an election or a program's own work become a part?": it is one future,
-//! which says when it is ready and ends what it has begun when it is told to stop. Invariants:
-//! 1. A part has one future at a time. After a failure the operator waits, and asks for another one.
-//! 2. Dropping the future ends the part at once: what it has must end with it, or is told by [`PartContext::outlives`].
-//! 3. What a part holds outside of its futures is told by [`Part::holds`] and [`Part::end`]: it ends with the operator, too.
-//! 4. Without a limit a part that was ready once stays so: data that is old can still be read, and a replica that is taken
-//!    out of a service helps nobody if all replicas are ([`Part::unready_when_stale_for`]).
-//!
-//! Read next: `run.rs`, which runs it; `cache.rs`, an informer as a part.
+//! 1. A part has one future at a time. After a failure the operator waits, and requests another.
+//! 2. The drop of the future ends the part at once, except for what [`PartContext::outlives`] adds.
+//! 3. What a part holds outside of its futures ([`Part::holds`]) ends with the operator ([`Part::end`]).
+//! 4. A part that was ready once stays ready unless [`Part::unready_when_stale_for`] is set: old data can be
+//!    read, and taking all replicas out of a service helps nobody.
 
 use std::error::Error;
 use std::fmt;
@@ -26,41 +23,42 @@ pub use informer_actors::status::Stale;
 
 /// A part of an operator.
 pub trait Part: Send + Sync + 'static {
-    /// Its name, for status, readiness and logs. Asked once.
+    /// Its name, for status, readiness and logs. Called once.
     fn name(&self) -> Arc<str>;
 
     /// Starts it. The future calls [`PartContext::ready`] when others may rely on it, and goes on. When
-    /// [`PartContext::stopping`] is ready it takes nothing new, ends what it has begun, and returns. If it returns before,
-    /// its work is done, or, with an error, it has failed: then it is started again after a growing wait. A panic is such
-    /// a failure. It must not block its thread.
+    /// [`PartContext::stopping`] is ready, it takes nothing new, ends what it has begun, and returns. If it
+    /// returns earlier without an error, its work is done. An earlier error or a panic is a failure: the part
+    /// is started again after a growing wait. It must not block its thread.
     fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>>;
 
-    /// What it waits for while it is not ready. Called for each status, from any thread; it must not block. What
-    /// [`PartContext::waits_for`] gives goes before.
+    /// What it waits for while it is not ready. Called for each status, from any thread; it must not block. A
+    /// function that was set by [`PartContext::waits_for`] has precedence.
     fn missing(&self) -> Option<String> {
         None
     }
 
-    /// Why the process should be restarted although the part runs, or waits for its start: a liveness probe then fails.
-    /// An unreachable server is no reason, since a restart does not reach it either. An election fails when its actor was
-    /// given up, or is stuck and has not ended a term. Called for each status, from any thread; it must not block.
+    /// Why the process should be restarted although the part runs, or waits for its start: a liveness probe
+    /// then fails. An unreachable server is no reason, since a restart does not reach it either. An election
+    /// fails if its actor was given up, or is stuck and has not ended a term. Called for each status, from
+    /// any thread; it must not block.
     fn unhealthy(&self) -> Option<String> {
         None
     }
 
-    /// Whether what it knows is out of date although it is ready: an informer that is refused after its first list, an election
-    /// whose requests fail. The status shows it, with the reason; the part counts as ready, unless a limit is set. Called for
-    /// each status, from any thread; it must not block.
+    /// Whether its data is out of date although it is ready: an informer that is refused after its first
+    /// list, an election whose requests fail. The status shows it, with the reason; the part counts as ready,
+    /// unless a limit is set. Called for each status, from any thread; it must not block.
     fn stale(&self) -> Option<Stale> {
         None
     }
 
-    /// How long it may be stale until it counts as not ready. `None`: for ever. Asked once.
+    /// How long it may be stale before it counts as not ready; `None` for no limit. Called once.
     fn stale_limit(&self) -> Option<Duration> {
         None
     }
 
-    /// This part, which counts as not ready while it has been stale for longer than this.
+    /// Makes this part count as not ready while it has been stale for longer than this.
     ///
     /// ```
     /// # #[cfg(feature = "testing")] {
@@ -83,15 +81,15 @@ pub trait Part: Send + Sync + 'static {
         StaleLimit { part: self, limit }
     }
 
-    /// Whether it holds something while it does not run, as a candidate that takes part in an election from its own start.
-    /// A drain then runs a part that does not run, in the turn of its phase, with a context that is stopping already.
-    /// Asked once.
+    /// Whether it holds something while it does not run, as a candidate that takes part in an election from
+    /// its own start. A drain then starts it in the turn of its phase, with a context that is stopping
+    /// already, so that it ends what it holds. Called once.
     fn holds(&self) -> bool {
         false
     }
 
-    /// Ends what it holds outside of its futures, at once and without waiting. Called once, when the operator has ended:
-    /// after its drain, or when every part is dropped at once. It must not block.
+    /// Ends what it holds outside of its futures, at once and without waiting. Called once, when the operator
+    /// has ended: after its drain, or when every part is dropped at once. It must not block.
     fn end(&self) {}
 }
 
@@ -175,7 +173,8 @@ impl<P> fmt::Debug for StaleLimit<P> {
     }
 }
 
-/// Why a part has failed: any error, as a text with its causes. It is made from errors by `?`, and is none itself.
+/// Why a part has failed: any error, as a text with its causes. `?` makes it from errors; it is no error
+/// itself.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PartError(pub(super) Arc<str>);
 
@@ -207,7 +206,7 @@ impl fmt::Display for PartError {
     }
 }
 
-/// How one life of a part speaks with its operator. Cheap to clone.
+/// How one life of a part communicates with its operator. Cheap to clone.
 #[derive(Clone)]
 pub struct PartContext {
     pub(super) shared: Arc<Shared>,
@@ -216,39 +215,41 @@ pub struct PartContext {
 }
 
 impl PartContext {
-    /// Others may rely on it from here on. Further calls change nothing.
+    /// Reports that others may rely on the part from now on. Further calls change nothing.
     pub fn ready(&self) {
         self.shared.ready(self.life);
         self.shared.tell();
     }
 
-    /// Until this life is ready, the status shows what this function gives, which is called for each status from any
-    /// thread and must not block. A former function is dropped; so is this one when the life is ready or has ended.
+    /// Until this life is ready, the status shows what this function returns. It is called for each status
+    /// from any thread and must not block. It replaces a former function, and is dropped when the life is
+    /// ready or has ended.
     pub fn waits_for(&self, missing: impl Fn() -> Option<String> + Send + Sync + 'static) {
         self.shared.set_waits_for(self.life, Arc::new(missing));
     }
 
-    /// Something of this life goes on when its future has ended or was dropped. The end of the life is reported when this
-    /// future is ready, which is polled from then on: until then the part is not started again, and nothing before it
-    /// in the order of the stop is told to end, for at most a second after the part's time to drain. Work of the leader
-    /// that goes on after that keeps the lease from being given back: it runs out.
+    /// Adds something of this life that continues when its future has ended or was dropped. The end of the
+    /// life is reported when this future is ready, which is polled from then on. Until then the part is not
+    /// started again, and no earlier phase is told to end, for at most a second after the part's time to
+    /// drain. Leader's work that continues after that keeps the lease from being released: it runs out.
     pub fn outlives(&self, rest: impl Future<Output = ()> + Send + 'static) {
         self.shared.add_rest(self.life, rest.boxed());
     }
 
-    /// An election says whether this process leads: the leader's work starts, or is dropped at once. Ignored if another
-    /// phase says it.
+    /// An election reports whether this process leads: the leader's work starts, or is dropped at once.
+    /// Ignored from a part of another phase.
     pub fn leads(&self, leads: bool) {
         self.shared.change(|lifecycle, _| lifecycle.handle_leading(self.life, leads));
     }
 
-    /// Whether something of the leader's work runs, or has been abandoned while it ran.
+    /// Whether something of the leader's work runs, or was abandoned while it ran.
     pub fn has_leaders_work(&self) -> bool {
         self.shared.with(|lifecycle, _| lifecycle.has_leaders_work())
     }
 
-    /// Waits until nothing of the leader's work runs: also not what goes on after its future was dropped, however long that
-    /// takes. A part that says [`Self::leads`] waits for this before it leads again, as a `LeaderElection` does.
+    /// Waits until nothing of the leader's work runs, including what continues after its future was dropped,
+    /// however long that takes. A part that calls [`Self::leads`] waits for this before it leads again, as a
+    /// `LeaderElection` does.
     pub async fn leaders_work_ended(&self) {
         loop {
             let seen = self.shared.changed.count();
@@ -259,7 +260,7 @@ impl PartContext {
         }
     }
 
-    /// Waits until the part has to end what it has begun, and gives the time that it has for that.
+    /// Waits until the part has to end what it has begun, and returns the time that it has for this.
     pub async fn stopping(&self) -> Duration {
         self.stop.cancelled().await;
         self.shared.with(|lifecycle, now| lifecycle.time_left(self.life.part, now))
@@ -289,7 +290,7 @@ pub struct Task<F> {
     run: F,
 }
 
-/// A part of this name that calls this function for each of its lives. [`Part::run`] says what its future does.
+/// A part of this name that calls this function for each of its lives. [`Part::run`] describes its future.
 pub fn task<F, R>(name: impl Into<Arc<str>>, run: F) -> Task<F>
 where
     F: Fn(PartContext) -> R + Send + Sync + 'static,

@@ -1,11 +1,6 @@
-//! One life of a part as a task.
-//!
-//! Answers "where does the future of a part run, and how is its end reported?". Invariants:
-//! 1. The end of each life is reported once, when nothing is left of its future and of what outlives that: also after a
-//!    panic, and when the tokio runtime that ran it has ended.
-//! 2. The code of a part runs inside the task alone.
-//!
-//! Read next: `part.rs`, what the future does; `actor.rs`, which starts it.
+//! Runs one life of a part as a task; the code of a part runs only inside of it. The end is reported once,
+//! when nothing of the future and of what outlives it is left: also after a panic, or after the end of its
+//! tokio runtime.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -24,16 +19,14 @@ use informer_actors::inner::ArbiterHandle;
 use informer_actors::runtime::Runtime;
 use informer_core::words::panic_text;
 
-/// Where parts run.
 pub(super) enum Executor {
     /// The tokio runtime in which the operator was started.
     Tokio(Handle),
-    /// The thread for async callbacks.
     Callbacks(ArbiterHandle),
 }
 
 impl Executor {
-    /// The tokio runtime of the caller, if there is one. In simulation parts end with the process that they belong to.
+    /// In simulation parts end with the process that they belong to.
     pub(super) fn here(runtime: &Runtime) -> Self {
         let foreign = Handle::try_current().ok().filter(|_| !runtime.is_simulated());
         foreign.map_or_else(|| Self::Callbacks(runtime.callback_arbiter()), Self::Tokio)
@@ -47,7 +40,6 @@ impl Executor {
     }
 }
 
-/// Starts this life of a part.
 pub(super) fn start(shared: &Arc<Shared>, life: Life, Tokens { stop, kill }: Tokens) {
     let PartId(at) = life.part;
     let Some(named) = shared.parts.get(at) else { return };
@@ -69,7 +61,7 @@ pub(super) fn start(shared: &Arc<Shared>, life: Life, Tokens { stop, kill }: Tok
     });
 }
 
-/// Reports by its drop that nothing of a life is left.
+/// Its drop reports that nothing of a life is left.
 struct EndNotice {
     shared: Arc<Shared>,
     life: Life,

@@ -1,11 +1,6 @@
-//! How an operator and its parts are doing, in values and in words.
-//!
-//! Answers "what is missing, and why?" for people, probes and tests. It decides nothing. Invariants:
-//! 1. Each text names the part, says what it does now, and quotes its newest failure if that is the reason.
-//! 2. A replica that waits for the lease misses nothing.
-//! 3. A part that panics when it is asked is not asked again for that status, and the text says so.
-//!
-//! Read next: `lifecycle/machine.rs`, which has the states.
+//! The status of an operator and its parts, in values and in words. A replica that waits for the lease misses
+//! nothing. A part that panics in a call for its status is not called again for that status, and the text
+//! says so.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,15 +48,14 @@ pub struct PartStatus {
     pub last_error: Option<Arc<str>>,
     /// What it waits for while it is not ready, if it says so.
     pub missing: Option<String>,
-    /// Whether what it knows is out of date while it is ready, if it says so.
+    /// Whether its data is out of date while it is ready, if it reports this.
     pub stale: Option<Stale>,
-    /// How long it may be stale until it counts as not ready, if there is a limit.
+    /// How long it may be stale before it counts as not ready, if there is a limit.
     pub stale_limit: Option<Duration>,
     /// Why the process should be restarted, if it says so.
     pub unhealthy: Option<String>,
 }
 
-/// A part with its phase and its name.
 pub(super) struct Named {
     pub(super) phase: Phase,
     pub(super) name: Arc<str>,
@@ -119,7 +113,6 @@ impl Named {
         unhealthy.unwrap_or_else(|_| Some("it panicked when it was asked for its health".to_owned()))
     }
 
-    /// Ends what it holds.
     pub(super) fn end(&self) {
         if catch_unwind(AssertUnwindSafe(|| self.part.end())).is_err() {
             tracing::error!(target: "actix_informer::operator", part = %self.name, "{} panicked when it was told to end what it holds", self.name);
@@ -133,7 +126,7 @@ impl OperatorStatus {
         self.parts.iter().find(|part| &*part.name == name)
     }
 
-    /// What is missing until it can do its work, each with the reason; empty when it is ready.
+    /// What is missing before it can do its work, each with the reason; empty when it is ready.
     pub fn unready(&self) -> Vec<String> {
         let whole = match self.stage {
             Stage::Running => None,
@@ -144,7 +137,8 @@ impl OperatorStatus {
         whole.into_iter().chain(parts.filter_map(|part| part.missing_at(self.at))).collect()
     }
 
-    /// Why the process should be restarted: parts that are not started again, and what parts say of themselves.
+    /// Why the process should be restarted: parts that are not started again, and what parts report of
+    /// themselves.
     pub fn unhealthy(&self) -> Vec<String> {
         let given_up = |part: &PartStatus| {
             (part.state == PartState::GivenUp).then(|| part.missing_at(self.at)).flatten()
@@ -156,7 +150,7 @@ impl OperatorStatus {
 }
 
 impl PartStatus {
-    /// Why others cannot rely on it; `None` if they can, or need not.
+    /// `None` if others can rely on it, or need not.
     fn missing_at(&self, now: Duration) -> Option<String> {
         let error = || one_line(self.last_error.as_deref().unwrap_or("unknown"), QUOTED);
         let text = match self.state {
@@ -185,7 +179,6 @@ impl PartStatus {
 }
 
 impl fmt::Display for OperatorStatus {
-    /// One line for each part.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lead = match self.leads {
             Some(true) => ", the leader",

@@ -1,16 +1,10 @@
 //! The actor of a work queue: it hands keys to the workers that wait, and wakes when a delayed add is due.
 //!
-//! Answers "who gets the next key?": the worker that has waited longest. `machine.rs` decides which key that is. Invariants:
-//! 1. A key is taken only for a worker that waits. If that worker has gone, the key waits again.
-//! 2. After each turn no key waits while a worker does, and a timer runs for the next delayed add.
+//! The worker that has waited longest gets the next key. A key is taken only for a waiting worker; if that
+//! worker has gone, the key waits again.
 //!
-//! | message | sender | answer | bound |
-//! |---|---|---|---|
-//! | `Next` | a worker that waits | an `Offer`, or none when the queue is over | one a worker |
-//! | `Drained` | who waits for a drain | when the drain is over | one a waiting caller |
-//!
-//! Its death answers the waiting asks with `Closed`; their senders ask again. If it is given up, or its arbiter ends, the
-//! queue is over: adds are refused, and workers get no key. Read next: `content.rs`.
+//! When the actor dies, waiting requests are answered with `Closed`, and their senders repeat them. When it
+//! is given up or its arbiter ends, the queue is over.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,25 +18,23 @@ use super::item::Offer;
 use super::{QueueKey, QueueNote};
 use informer_actors::inner::{Locked, Run, Runner, Site};
 
-/// How many keys are handed out in one turn: then other actors of the arbiter get theirs. Of delayed keys that are due
-/// [`MOST_DUE`](crate::queue::machine::MOST_DUE) begin to wait in one.
+/// Keys handed out in one turn: other actors of the arbiter need turns, too. One turn makes at most
+/// [`MOST_DUE`](crate::queue::machine::MOST_DUE) due keys wait.
 const MOST_AT_ONCE: usize = 64;
 
-/// A worker waits for a key.
+/// The reply is none when the queue is over.
 pub(super) struct Next<K: QueueKey, P: QueueNote>(pub(super) OneshotSender<Option<Offer<K, P>>>);
 
 impl<K: QueueKey, P: QueueNote> Message for Next<K, P> {
     type Result = ();
 }
 
-/// Answered when the drain is over.
 pub(super) struct Drained(pub(super) OneshotSender<()>);
 
 impl Message for Drained {
     type Result = ();
 }
 
-/// Who waits for the actor.
 pub(super) struct Waiting<K: QueueKey, P: QueueNote> {
     workers: VecDeque<OneshotSender<Option<Offer<K, P>>>>,
     drains: Vec<OneshotSender<()>>,
@@ -58,7 +50,7 @@ impl<K: QueueKey, P: QueueNote> Handler<Next<K, P>> for Runner<Inside<K, P>> {
     type Result = ();
 
     fn handle(&mut self, Next(worker): Next<K, P>, ctx: &mut Context<Self>) {
-        // Those that have gone need no memory while the queue is empty.
+        // Workers that have gone must not take memory.
         self.waiting.workers.retain(|worker| !worker.is_closed());
         self.waiting.workers.push_back(worker);
         self.look(ctx);
@@ -99,7 +91,7 @@ impl<K: QueueKey, P: QueueNote> Run for Inside<K, P> {
             let shared = Shared { inside: Arc::clone(inside), address: ctx.address() };
             let offer = Offer::new(taken, Arc::new(shared));
             faults.fail_point(Site::WorkQueueTaken);
-            // An offer that is refused is dropped here, and its key waits again.
+            // A refused offer is dropped, and its key waits again.
             drop(worker.send(Some(offer)));
         }
         let (is_over, is_drained) = inside.with(|queue, _, _| (queue.is_over(), queue.is_drain_over()));
@@ -108,11 +100,11 @@ impl<K: QueueKey, P: QueueNote> Run for Inside<K, P> {
         }
         if is_drained {
             for caller in waiting.drains.drain(..) {
-                // It is not a failure if the caller has gone.
+                // It is no failure if the caller has gone.
                 let _ = caller.send(());
             }
         }
-        // At once if there was more than one turn's worth.
+        // Zero: more keys wait than one turn hands out.
         let due =
             inside.with(|queue, _, _| if queue.is_empty() { queue.next_due() } else { Some(Duration::ZERO) });
         due.filter(|_| !waiting.workers.is_empty())

@@ -1,13 +1,8 @@
-//! What a work queue holds, outside of its actor: it outlives a panic of the actor.
+//! What a work queue holds, outside of its actor, so that it outlives a panic of the actor. A controller's
+//! queue also holds what is known of the keys: both change in one call.
 //!
-//! Answers "what is in the queue after something has panicked?", and, in the queue of a controller, what is known of its keys:
-//! both change in one call. A key that is added a thousand times takes the memory of one. Invariants:
-//! 1. The order and the clone of the keys, and the rate limiter, are the only foreign code under the lock. A panic of the
-//!    rate limiter is caught (`limiter.rs`).
-//! 2. A queue that is not sound after a panic is built anew from its keys.
-//! 3. When the actor has ended for good, adds are refused and every wait ends.
-//!
-//! Read next: `actor.rs`, which takes keys out; `machine.rs`, which decides.
+//! Foreign code under the lock is only the order and the clone of keys, and the rate limiter, whose panics
+//! are caught. A queue that is not sound after a panic is built again from its keys.
 
 use std::sync::Arc;
 
@@ -21,7 +16,6 @@ use super::limiter::CaughtLimiter;
 use super::{QueueKey, QueueNote};
 use informer_actors::inner::{Locked, Machine, Run as _, Runner};
 
-/// What the actor has, too.
 pub(super) struct Inside<K, P: Merge> {
     pub(super) name: Arc<str>,
     pub(super) content: Locked<Content<K, P>>,
@@ -29,7 +23,6 @@ pub(super) struct Inside<K, P: Merge> {
     pub(super) over: CancellationToken,
 }
 
-/// What handles and items have.
 pub(super) struct Shared<K: QueueKey, P: QueueNote> {
     pub(super) inside: Arc<Inside<K, P>>,
     pub(super) address: Addr<Runner<Inside<K, P>>>,
@@ -51,7 +44,6 @@ impl<K: Ord + Clone, P: Merge> Machine for Content<K, P> {
 }
 
 impl<K: QueueKey, P: QueueNote> Inside<K, P> {
-    /// Calls the queue.
     pub(super) fn with<R>(
         &self,
         call: impl FnOnce(&mut QueueMachine<K, P>, &mut CaughtLimiter<K>, Moment) -> R,
@@ -59,14 +51,12 @@ impl<K: QueueKey, P: QueueNote> Inside<K, P> {
         self.content.with(|Content { queue, limiter }, moment| call(queue, limiter, moment))
     }
 
-    /// Ends every wait: nothing is added or handed out any more.
     pub(super) fn end(&self) {
         self.discard(QueueMachine::force);
         self.over.cancel();
     }
 
-    /// Shuts the queue down in this way, and discards what is not handed out any more: a part at a time, so that others get
-    /// the lock in between. Returns how many keys were discarded.
+    /// Discards a part at a time, so that others get the lock in between.
     pub(super) fn discard(&self, how: impl FnOnce(&mut QueueMachine<K, P>)) -> usize {
         self.with(|queue, _, _| how(queue));
         let part = || self.with(|queue, _, _| queue.discard_some());
@@ -75,7 +65,6 @@ impl<K: QueueKey, P: QueueNote> Inside<K, P> {
 }
 
 impl<K: QueueKey, P: QueueNote> Shared<K, P> {
-    /// Tells the actor that something has changed.
     pub(super) fn tell(&self) {
         self.inside.tell(&self.address);
     }

@@ -1,8 +1,6 @@
 //! An informer that feeds a work queue with the keys of its objects.
 //!
-//! Answers "how does a change become a key that waits?". The queue's own actor is the subscriber, so what waits is keys,
-//! and no object is kept alive. Keys of the first list and of resyncs have low priority. Read next:
-//! `actor.rs`, which takes them.
+//! The subscriber is the queue's own actor: what waits is keys, and no object is kept alive.
 
 use crate::queue::machine::Priority;
 use informer_core::delta::Cause;
@@ -16,9 +14,9 @@ use informer_actors::subscription::{SubscribeError, Subscriber, Subscription, To
 
 /// Feeds queues with the keys of an informer. In the prelude.
 pub trait Enqueue<S: Body> {
-    /// Adds the key of each object to this queue when something happens to it, as long as the subscription is kept: with
-    /// low priority for the first list and for resyncs, else with normal priority. What is delivered is that of
-    /// [`Subscriber::keys`].
+    /// Adds the key of each object to this queue when something happens to it, as long as the subscription is
+    /// kept: with low priority for the first list and for resyncs, else with normal priority. What is
+    /// delivered is that of [`Subscriber::keys`].
     ///
     /// # Errors
     /// When the informer has stopped.

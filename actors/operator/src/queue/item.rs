@@ -1,11 +1,8 @@
 //! A key that was handed out, and how it comes back.
 //!
-//! Answers "what becomes of a key whose worker ends, however it ends?": it comes back. Invariants:
-//! 1. Each key that was handed out comes back once: by one of the item's methods, or when it is dropped. If the order of
-//!    keys panics meanwhile, the drop tries again.
-//! 2. A key that was offered to a worker that has gone waits again, and no failure is counted.
-//!
-//! Read next: `queue.rs`, whose `next` gives items.
+//! Each key comes back once, however its worker ends: by a method of the item, or by its drop. If the order
+//! of keys panics during that, the drop tries again. A key offered to a worker that has gone waits again
+//! without a counted failure.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +23,7 @@ use informer_actors::inner::drop_payload;
 /// Dropping it is [`Self::retry`]: what ended a worker, or cancelled it, has not reconciled the key.
 #[must_use = "a dropped item is a failure of its key, which is tried again later"]
 pub struct WorkItem<K: QueueKey, P: QueueNote = ()> {
-    /// None when it has come back.
+    /// None after it has come back.
     taken: Option<Taken<K, P>>,
     home: Arc<Shared<K, P>>,
 }
@@ -35,7 +32,6 @@ impl<K: QueueKey, P: QueueNote> Message for WorkItem<K, P> {
     type Result = ();
 }
 
-/// A key on its way to a worker.
 pub(super) struct Offer<K: QueueKey, P: QueueNote>(Option<WorkItem<K, P>>);
 
 impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
@@ -59,8 +55,8 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.home.inside.with(|_, limiter, _| limiter.failures(self.key()))
     }
 
-    /// The key is in order: its failures are forgotten, and it is not tried again for them. It is handed out again when it is
-    /// added again, which may have happened already.
+    /// The key is in order: its failures are forgotten, and it is not tried again for them. It is handed out
+    /// again when it is added again, which may have happened already.
     pub fn done(mut self) {
         self.back(|queue, key, limiter, moment| {
             queue.done(key, moment.now);
@@ -68,15 +64,16 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         });
     }
 
-    /// A failure: the key is handed out again after the delay that the rate limiter says, which is given. `None` if the
-    /// queue is shut down: the key is refused, and its failures are forgotten.
+    /// A failure: the key is handed out again after the delay that the rate limiter says, which is returned.
+    /// `None` if the queue is shut down: the key is refused, and its failures are forgotten.
     #[doc(alias("AddRateLimited", "requeue"))]
     pub fn retry(mut self) -> Option<Duration> {
         let note = self.note();
         self.fail(note)
     }
 
-    /// The key is in order, and is handed out again after this time, or earlier if it is added. Failures are forgotten.
+    /// The key is in order, and is handed out again after this time, or earlier if it is added. Failures are
+    /// forgotten.
     pub fn retry_after(mut self, delay: Duration) {
         self.back(|queue, key, limiter, moment| {
             queue.retry_after(key, delay, moment.now);
@@ -88,30 +85,27 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.taken.as_ref().expect("what has come back is dropped at once")
     }
 
-    /// What was noted of the key when it was handed out; nothing from then on.
+    /// Later calls return an empty note.
     fn note(&mut self) -> P {
         self.taken.as_mut().map(|taken| std::mem::take(&mut taken.note)).unwrap_or_default()
     }
 
-    /// The work begins only now, in this call, which is given what was noted of the key; nothing is from then on.
     pub(crate) fn begin<R>(&mut self, how: impl FnOnce(&mut QueueMachine<K, P>, &K, P) -> R) -> R {
         let note = self.note();
         self.home.inside.with(|queue, _, _| how(queue, self.key(), note))
     }
 
-    /// Nobody has worked on the key: it waits again, and no failure is counted.
+    /// Nobody has worked on the key: no failure is counted.
     fn put_back(&mut self) {
         let note = self.note();
         self.back(|queue, key, _, moment| queue.put_back(key, note, moment.now));
     }
 
-    /// As [`Self::put_back`], for a key that was offered and not accepted.
     fn take_back(&mut self) {
         let note = self.note();
         self.back(|queue, key, _, moment| queue.take_back(key, note, moment.now));
     }
 
-    /// Nobody has worked on the key, or will here: it waits again, and no failure is counted.
     pub(crate) fn unused(mut self) {
         self.put_back();
     }
@@ -120,13 +114,12 @@ impl<K: QueueKey, P: QueueNote> WorkItem<K, P> {
         self.back(|queue, key, limiter, moment| queue.retry_with(key, note, limiter, moment)).flatten()
     }
 
-    /// The key comes back, in this call, unless it has.
     pub(crate) fn back<R>(
         &mut self,
         how: impl FnOnce(&mut QueueMachine<K, P>, &K, &mut CaughtLimiter<K>, Moment) -> R,
     ) -> Option<R> {
         let key = &self.taken.as_ref()?.key;
-        // It is taken away when the key is back: a panic before leaves it to the drop.
+        // Cleared only when the key is back: after a panic before that, the drop brings it back.
         let result = self.home.inside.with(|queue, limiter, moment| how(queue, key, limiter, moment));
         self.taken = None;
         self.home.tell();
@@ -140,7 +133,7 @@ impl<K: QueueKey, P: QueueNote> Drop for WorkItem<K, P> {
             let note = self.note();
             self.fail(note);
         });
-        // The order of keys has panicked: it is asked once more.
+        // Does nothing unless the order of keys has panicked.
         caught(|| self.put_back());
     }
 }
@@ -156,7 +149,6 @@ impl<K: QueueKey, P: QueueNote> Offer<K, P> {
         Self(Some(WorkItem { taken: Some(taken), home }))
     }
 
-    /// The worker has it.
     pub(super) fn accept(mut self) -> Option<WorkItem<K, P>> {
         let item = self.0.take()?;
         let is_shut_down = item.home.inside.with(|queue, _, _| {
@@ -164,7 +156,7 @@ impl<K: QueueKey, P: QueueNote> Offer<K, P> {
             queue.is_shut_down()
         });
         if is_shut_down {
-            // Others may wait to be told that it is over.
+            // Others may wait to hear that the queue is over.
             item.home.tell();
         }
         Some(item)
@@ -179,7 +171,7 @@ impl<K: QueueKey, P: QueueNote> Drop for Offer<K, P> {
     }
 }
 
-/// A panic in a drop while another panic unwinds would end the process.
+/// A panic in a drop during the unwinding of another panic would abort the process.
 fn caught(job: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
         drop_payload(panic);

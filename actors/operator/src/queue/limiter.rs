@@ -1,10 +1,6 @@
 //! The rate limiter of a work queue, whose panics do not reach the queue.
 //!
-//! Answers "what if a limiter panics while a key comes back?": the key comes back. Invariants:
-//! 1. No call of it panics. A failure that the limiter panicked over waits for [`WAIT_AFTER_PANIC`].
-//! 2. Each panic is counted.
-//!
-//! Read next: `content.rs`, which calls it; `machine/limiter.rs`.
+//! No call panics: each panic is counted, and the failed key waits for [`WAIT_AFTER_PANIC`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +11,7 @@ use informer_core::reflector::Moment;
 
 use informer_actors::inner::drop_payload;
 
-/// How long a key waits after a failure if the rate limiter panics when it is asked.
+/// How long a key waits after a failure if the rate limiter panics.
 pub const WAIT_AFTER_PANIC: Duration = Duration::from_secs(1);
 
 pub(super) type Limiter<K> = Box<dyn RateLimiter<K> + Send>;

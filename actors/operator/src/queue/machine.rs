@@ -1,22 +1,15 @@
 //! A queue of keys to be worked on: each key waits once, and is handed out to one worker at a time.
 //!
-//! Answers "which key is next, and when is it time to ask again?" for every kind of key. It holds no objects, reads no
-//! clock and decides no delays after failures (`limiter.rs`). Invariants, which [`QueueMachine::check`] tests:
-//! 1. A key that was added is handed out, later than the add; several adds before that are one.
-//! 2. A key that is being processed is not handed out. If it is added meanwhile, it is handed out once more after it
-//!    has come back.
-//! 3. A key has one delayed add (`delays.rs`). A plain add does not take it away. A key that comes back in order is not
-//!    tried again: a delayed add that only a failure has led to goes (`retries.rs`).
-//! 4. In a lane of a priority, keys leave in the order in which they came. No key waits for ever (`lines.rs`).
-//! 5. After a shutdown nothing is added. What waits, and what was added while it is being processed, is still handed
-//!    out; delayed adds are discarded and counted, at most [`MOST_DUE`] a call (`shutdown.rs`).
-//! 6. The orders and the limiter are asked before anything changes: a panic in them changes nothing that is added,
-//!    released or brought back.
-//! 7. What is noted of a key is handed out with it, once; what is known of it beside that stays in its slot (`slots.rs`).
+//! [`QueueMachine::check`] tests these invariants:
+//! 1. An added key is handed out, later than the add; several adds before that count as one.
+//! 2. A key that is being processed is not handed out. If it is added during that time, it is handed out once
+//!    more after it has come back.
+//! 3. A key has at most one delayed add (`delays.rs`), which a plain add does not remove.
+//! 4. Foreign code (the orders and the limiter) runs before anything changes, so its panic changes nothing.
 //!
-//! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds a call. Memory: a key, 48 bytes of a slot and at
-//! most 8 of an index, and twice the size of a note; a delayed add takes 33 more, one after a failure or a postponed one more.
-//! Nothing is held for a key that is done, but what stays of its note. Read next: `lines.rs`, which key is next; `retries.rs`, what has failed; `shutdown.rs`, how it ends; `figures.rs`, what is measured; `limiter.rs`.
+//! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds. Memory: a key, a slot of 48 bytes, at
+//! most 8 for the index, and two notes; 33 more for a delayed add, and still more for one after a failure
+//! or a postponed one. A key that is done takes no memory unless its note stays.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,21 +89,20 @@ pub struct Taken<K, P = ()> {
 /// ```
 pub struct QueueMachine<K, P: Merge = ()> {
     slots: Slots<K, P>,
-    /// Slots by their keys.
     by_key: SortedIds,
     lines: Lines<K>,
-    /// Delayed adds: when, and the slot. Adds that are due at the same time are in the order of their slots.
+    /// When due, and the slot.
     delays: BTreeSet<(u64, u32)>,
-    /// The slots whose delayed add is a retry, and that have not come back since.
+    /// Those whose delayed add is a retry.
     retrying: BTreeSet<u32>,
-    /// The slots whose delayed add is postponed, and the time beyond which it is not.
+    /// Those whose add is postponed, and the latest time for it.
     postponed: BTreeMap<u32, u64>,
     budget: Budget,
-    /// What is kept of all keys together.
+    /// Kept for all keys together.
     pub(crate) tally: P::Tally,
-    /// Keys that are being processed: since when, and the slot.
+    /// Since when, and the slot.
     processing: BTreeSet<(u64, u32)>,
-    /// How many keys were offered and are neither accepted nor taken back.
+    /// Offered, and neither accepted nor taken back.
     offered: usize,
     cells: Cells,
     phase: Phase,
@@ -129,7 +121,7 @@ impl<K: Ord + Clone> QueueMachine<K> {
 }
 
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
-    /// As [`QueueMachine::with_lanes`], with notes. At most so many keys have notes with memory of their own.
+    /// As [`QueueMachine::with_lanes`], with notes. At most `most` keys have notes with memory of their own.
     pub fn noting(order: LaneOrder<K>, most: usize) -> Self {
         Self {
             slots: Slots::default(),
@@ -147,8 +139,8 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         }
     }
 
-    /// Adds a key. One that waits moves to the end of its lane in the class of a higher priority, and else stays where
-    /// it is.
+    /// Adds a key. One that waits moves to the end of its lane in the class of a higher priority, and else
+    /// stays where it is.
     pub fn add(&mut self, key: K, priority: Priority, now: Duration) -> Added {
         self.add_with(key, (priority, P::default()), now)
     }
@@ -175,7 +167,7 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         added
     }
 
-    /// Whether an add is refused, which is counted.
+    /// A refused add is counted.
     fn refuses(&mut self) -> bool {
         self.cells.refused += u64::from(self.is_shut_down());
         self.is_shut_down()
@@ -188,7 +180,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         self.take_ready(now)
     }
 
-    /// As [`Self::take`], without delayed adds that are due.
     fn take_ready(&mut self, now: Duration) -> Option<Taken<K, P>> {
         if self.phase == Phase::Forced {
             return None;
@@ -205,8 +196,8 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         Some(Taken { key, priority, waited, note })
     }
 
-    /// The work on a key that was handed out begins only now: what came meanwhile is part of it, and is returned. The key is
-    /// not handed out once more for that.
+    /// The work on a key that was handed out begins only now: what was added since then is part of it, and
+    /// its note is returned. The key is not handed out once more for that.
     pub fn begin(&mut self, key: &K) -> P {
         let Some(slot) = self.find(key).and_then(|id| self.slots.get_mut(id)) else { return P::default() };
         let State::Processing(processing) = &mut slot.state else { return P::default() };
@@ -214,8 +205,9 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         self.budget.take(&mut slot.note)
     }
 
-    /// A key comes back in order: it waits again if it was added meanwhile, or when a delayed add of it is due, unless that is
-    /// a retry. Else the queue knows nothing of it any more. False, and nothing happens, if it is not being processed.
+    /// A key comes back in order. It waits again if it was added while it was processed, or when a delayed
+    /// add of it is due, unless that is a retry. Else the queue forgets it. Returns false, and changes
+    /// nothing, if the key is not being processed.
     pub fn done(&mut self, key: &K, now: Duration) -> bool {
         self.come_back(key, true, now)
     }
@@ -244,16 +236,18 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         true
     }
 
-    /// A key comes back that nobody has worked on: it waits again with its former priority and its note, also after a
-    /// shutdown, but is discarded after [`Self::force`]. False, and nothing happens, if it is not being processed.
+    /// A key comes back that nobody has worked on. It waits again with its former priority and its note, also
+    /// after a shutdown, but is discarded after [`Self::force`]. Returns false, and changes nothing, if the
+    /// key is not being processed.
     pub fn put_back(&mut self, key: &K, note: P, now: Duration) -> bool {
         let Some((_, Processing { since, priority, .. })) = self.processed(key) else { return false };
         self.again_since(key, (priority, note), since);
         self.come_back(key, false, now)
     }
 
-    /// A key that is being processed is handed out once more when it comes back, for something that happened before a
-    /// shutdown: so also after it, but not after [`Self::force`]. False, and nothing happens, if it is not being processed.
+    /// A key that is being processed is handed out once more when it comes back, for something that happened
+    /// before a shutdown. So this works also after a shutdown, but not after [`Self::force`]. Returns false,
+    /// and changes nothing, if the key is not being processed.
     pub fn again(&mut self, key: &K, noted: (Priority, P), now: Duration) -> bool {
         self.again_since(key, noted, nanos(now))
     }
@@ -269,7 +263,7 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
             processing.again_since = since;
         }
         processing.again = processing.again.max(Some(priority));
-        // What it notes came before what has come meanwhile.
+        // The new note is older than what has come since.
         let meanwhile = self.budget.take(&mut slot.note);
         self.budget.merge(&mut slot.note, note);
         self.budget.merge(&mut slot.note, meanwhile);
@@ -291,7 +285,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         self.processed(key).is_some()
     }
 
-    /// The slot of a key that is being processed.
     fn processed(&self, key: &K) -> Option<(u32, Processing)> {
         let id = self.find(key)?;
         match self.slots.get(id)?.state {
@@ -324,7 +317,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         id
     }
 
-    /// The key of this slot is added now.
     fn make_ready(&mut self, id: u32, priority: Priority, now: u64) -> Added {
         let Some(slot) = self.slots.get_mut(id) else { return Added::Merged };
         match &mut slot.state {
@@ -348,7 +340,7 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         Added::Accepted
     }
 
-    /// Nothing is known of a key that is idle and not delayed, and of which no note stays. The place is that of its slot.
+    /// Frees the slot if nothing is known of its key.
     fn free_if_idle(&mut self, place: sorted_ids::Place, id: u32) {
         if let Some(Slot { state: State::Idle, delay: None, note, .. }) = self.slots.get(id)
             && !note.stays()

@@ -1,9 +1,6 @@
 //! A work queue in the report of its runtime, and its stop when the runtime ends first.
 //!
-//! Answers "which queues run here, and how much waits in each?". Invariant:
-//! 1. A queue is registered from its start until nothing of its actor exists any more.
-//!
-//! Read next: `start.rs`, which registers.
+//! A queue is registered from its start until nothing of its actor exists any more.
 
 use std::sync::Arc;
 
@@ -22,13 +19,12 @@ pub struct QueueReport {
     pub name: Arc<str>,
     /// What is measured.
     pub figures: QueueFigures,
-    /// How often its content was built anew from its keys, after a panic in the order or the clone of keys.
+    /// How often its content was built again from its keys, after a panic in the order or the clone of keys.
     pub rebuilt: u64,
     /// How often its rate limiter has panicked.
     pub limiter_panics: u64,
 }
 
-/// A queue of any kind of keys, as its runtime knows it.
 pub(crate) struct RegisteredQueue {
     queue: Arc<dyn Reported>,
     stop: CancellationToken,
@@ -42,7 +38,6 @@ impl RegisteredQueue {
         Self { queue: Arc::clone(inside) as _, stop }
     }
 
-    /// How it is doing.
     pub(crate) fn report(&self) -> QueueReport {
         self.queue.report()
     }
@@ -62,7 +57,7 @@ impl Registrant for RegisteredQueue {
     }
 }
 
-/// What a runtime needs of a queue, whatever its keys are.
+/// Hides the type of the keys.
 trait Reported: Send + Sync {
     fn report(&self) -> QueueReport;
     fn end(&self);

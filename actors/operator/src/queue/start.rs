@@ -1,8 +1,6 @@
 //! How a work queue starts, and what follows when its actor fails.
 //!
-//! Answers "who restarts the actor, and what happens when it is given up?". The queue is the owner of one child. When
-//! nothing of the actor exists any more, adds are refused, what waits is discarded, and every wait ends. Read next:
-//! `actor.rs`.
+//! When nothing of the actor exists any more, adds are refused, what waits is discarded, and every wait ends.
 
 use std::sync::Arc;
 
@@ -20,17 +18,15 @@ use informer_actors::inner::{
 };
 use informer_actors::runtime::Runtime;
 
-/// A queue as the owner of its actor.
 struct QueueOwner(Arc<str>);
 
-/// Starts the actor of this queue.
 pub(super) fn start<K: QueueKey, P: QueueNote>(
     runtime: &Runtime,
     name: Arc<str>,
     queue: QueueMachine<K, P>,
     limiter: Limiter<K>,
 ) -> Shared<K, P> {
-    // Without a registration the runtime was shut down: the actor never starts, and the queue is over at once.
+    // No registration: the runtime is shut down. The actor never starts, and the queue is over at once.
     let registration = runtime.register(Named::Queue, &name);
     let name = registration.as_ref().map_or(name, |registration| Arc::clone(registration.name()));
     let (owner, stop) = (Arc::new(QueueOwner(Arc::clone(&name))), CancellationToken::new());
@@ -47,7 +43,7 @@ pub(super) fn start<K: QueueKey, P: QueueNote>(
     }
     let ended = Arc::clone(&inside);
     parent.context("work-queue", ALONE).start(inbox, spec, move |_| {
-        // The parent's other child, the supervisor, is not needed any more.
+        // Ends the parent's other child, the supervisor.
         stop.cancel();
         drop(registration);
         ended.end();

@@ -1,11 +1,7 @@
-//! Keys that are handed to an actor.
+//! Hands keys to an actor as long as the guard is kept, the actor runs and the queue is not over.
 //!
-//! Answers "for how long is an actor handed keys?": as long as the guard is kept, the actor runs and the queue is not
-//! over. Invariants:
-//! 1. A key that is taken when the actor has stopped waits again, and no failure is counted.
-//! 2. What hands keys over keeps neither the queue nor the actor once the guard is dropped and the actor has answered.
-//!
-//! Read next: `item.rs`, how a key comes back.
+//! A key that is taken when the actor has stopped waits again, and no failure is counted. After the guard is
+//! dropped and the actor has answered, the tasks keep neither the queue nor the actor.
 
 use std::fmt;
 
@@ -25,7 +21,6 @@ impl fmt::Debug for Handing {
     }
 }
 
-/// Hands keys over, at most so many at the same time.
 pub(super) fn start<K: QueueKey, P: QueueNote>(
     queue: &WorkQueue<K, P>,
     worker: &Recipient<WorkItem<K, P>>,
@@ -48,11 +43,10 @@ async fn hand<K: QueueKey, P: QueueNote>(
     while worker.connected()
         && let Some(Some(offer)) = stop.run_until_cancelled(queue.offer()).await
     {
-        // An offer that is not accepted is dropped: its key waits again.
         if worker.connected()
             && let Some(item) = offer.accept()
         {
-            // A worker that dies over an item drops it: its key is tried again later.
+            // A worker that dies here drops the item: its key is retried later.
             let _ = worker.send(item).await;
         }
     }

@@ -1,11 +1,10 @@
-//! What most reconcilers write by hand: finalizers, owner references, children, conditions, the status.
+//! What most reconcilers need: finalizers, owner references, children, conditions, the status. Each part
+//! works with a controller's request or an object alone ([`Subject`]).
 //!
-//! Answers "how does my reconcile function change the cluster so that nothing is lost if it is cut off anywhere?" Each part
-//! works with a controller's request and without a controller ([`Subject`]). Invariants:
-//! 1. A finalizer is on the server before the first effect, and stays until the clean-up has succeeded.
+//! 1. A finalizer is on the server before the first effect, until the clean-up has succeeded.
 //! 2. Nothing is deleted that the owner does not control, by uid, or that another field manager has made.
-//! 3. A pass that finds everything as it should be writes nothing.
-//! 4. Each answer of the server is reported to the subject, so that a controller can wait until its cache has it.
+//! 3. A pass that finds everything in order writes nothing.
+//! 4. Each answer to a write is reported to the subject.
 //!
 //! | controller-runtime | kube-rs | here |
 //! |---|---|---|
@@ -14,9 +13,7 @@
 //! | `CreateOrUpdate`, hand-written pruning | | [`Children`] |
 //! | `meta.SetStatusCondition` | | [`set_condition`] |
 //! | `Status().Update` | `Api::replace_status` | [`update_status`] |
-//! | `ControllerExpectations` | | the answers that are reported, see [`Subject`] |
-//!
-//! Read next: `reconcile/kubernetes/finalizer.rs`, `reconcile/kubernetes/children.rs`.
+//! | `ControllerExpectations` | | the reported answers, see [`Subject`] |
 
 pub use children::{
     Adopt, Applied, CONTROLLER_UID, ChildBody, ChildError, ChildPass, ChildPolicy, Children, Pruned,

@@ -1,16 +1,10 @@
 //! The actor that exchanges the sources of a set of namespaces.
 //!
-//! Answers "who follows new namespaces, and leaves those that are not wanted any more?". `informer_core::namespaces`
-//! decides what to do; this actor looks at what is there, carries the plan out, and looks again. Invariants:
-//! 1. It remembers nothing that it needs after a restart: what is wanted is in the set, what is there with the sources.
-//! 2. One plan is carried out at a time. Changes that come meanwhile are coalesced: the next plan looks at the newest.
-//! 3. A namespace that cannot be followed is shown, and logged when the reason changes; the others are followed. It is
-//!    tried again while it is wanted, and the change that wants it is not synced before.
-//! 4. What a single source brings costs no walk over the others: a plan is made when the set, its sources or the
-//!    cluster-wide one have changed.
-//!
-//! Mailbox: it receives no messages. It stops with the informer, or when its cluster was removed. If it fails, it is restarted alone; the sources go on
-//! meanwhile. Read next: `pipeline/namespace_set.rs`, the set.
+//! `informer_core::namespaces` plans; this actor looks at the sources, carries the plan out and looks again.
+//! A restart loses nothing: all state is in the set and in the sources. A namespace that cannot be followed
+//! is shown, logged when the reason changes, and tried again while wanted; until then the change is not
+//! synced. It receives no messages. It stops with the informer, or when its cluster was removed. If it fails,
+//! it restarts alone, while the sources continue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,19 +31,14 @@ use crate::supervision::owner::{Child, Mailbox};
 
 mod looking;
 
-/// So many sources are added in one turn.
 const FOLLOW_AT_ONCE: usize = 250;
-/// So many sources are removed at once; then the actor looks again.
+/// Sources removed before the actor looks again.
 const LEAVE_AT_ONCE: usize = 32;
-/// A namespace for which no source could be made is tried again after this.
 const RETRY_FAILED: Duration = Duration::from_secs(30);
-/// A cluster-wide source that is refused is asked for again after this at the earliest.
 const LEAST_RETRY: Duration = Duration::from_secs(1);
 
-/// Restarted alone: no source depends on it.
 const FOLLOWER: Role = Role { on_failure: OnFailure::RestartAlone, follows_group: false, tells_owner: true };
 
-/// What a Follower is built from.
 pub(crate) struct FollowerSpec<S: Body> {
     pipeline: Pipeline<S>,
     set: Arc<NamespaceSet<S>>,
@@ -57,13 +46,11 @@ pub(crate) struct FollowerSpec<S: Body> {
     _address: Addr<Follower<S>>,
 }
 
-/// The actor that exchanges the sources of one set.
 pub(crate) struct Follower<S: Body> {
     spec: FollowerSpec<S>,
 }
 
 impl<S: Body> Follower<S> {
-    /// Starts the actor of this set.
     pub(crate) fn start(pipeline: &Pipeline<S>, set: Arc<NamespaceSet<S>>) {
         let Mailbox(address, inbox) = Mailbox::new();
         let name = match &set.cluster {
@@ -110,34 +97,28 @@ async fn follow<S: Body>(spec: FollowerSpec<S>) {
     }
 }
 
-/// What a look at the sources led to.
 enum Step {
-    /// Something was done: look again.
     Taken,
     Nothing,
     /// The cluster was removed, and nothing of it is left.
     Over,
 }
 
-/// One set with the sources of its informer.
 struct Exchange<S: Body> {
     pipeline: Pipeline<S>,
     set: Arc<NamespaceSet<S>>,
-    /// The namespaces for which no source could be made.
+    /// Namespaces for which no source could be made.
     failed: BTreeMap<Arc<str>, Failed>,
-    /// What there was when there was nothing to do.
+    /// The last look that found nothing to do.
     planned: Option<Looked>,
 }
 
-/// A namespace for which no source could be made.
 struct Failed {
     why: Arc<str>,
-    /// When it is tried again.
     retry_at: Duration,
 }
 
 impl<S: Body> Exchange<S> {
-    /// Carries one plan out, unless there is nothing to do.
     async fn step(&mut self, changed: u64) -> Step {
         let Some(Wanted { names, generation }) = self.set.wanted() else { return Step::Nothing };
         self.note_refusal();
@@ -181,7 +162,7 @@ impl<S: Body> Exchange<S> {
         wanted: &Names,
         generation: u64,
     ) {
-        // Others have a turn meanwhile, in which it may bring a list: then it is looked at again first.
+        // A yield lets the cluster-wide source bring a list. Then look again before it is removed.
         let leaves_all = matches!(next.all, Some(AllStep::Leave)) && next.follow.len() <= FOLLOW_AT_ONCE;
         for (at, namespace) in next.follow.into_iter().enumerate() {
             if at > 0 && at % FOLLOW_AT_ONCE == 0 {
@@ -202,7 +183,7 @@ impl<S: Body> Exchange<S> {
         let leaving = next.leave.into_iter().take(LEAVE_AT_ONCE).map(Some).chain(leaves_all.then_some(None));
         let begin = |namespace: Option<Arc<str>>| {
             let id = ids.get(&namespace)?;
-            // What nobody wants any more passes to no other source.
+            // Objects of an unwanted namespace pass to no other source.
             let passes = namespace.is_none_or(|namespace| wanted.contains(&namespace));
             let others = || self.pipeline.shared.sources.successors_in_set(self.set.number);
             begin_removal(&self.pipeline, id, if passes { others() } else { Successors::none() }).ok()
@@ -233,7 +214,6 @@ impl<S: Body> Exchange<S> {
         }
     }
 
-    /// The namespace is tried again later, as long as it is wanted.
     fn fail(&mut self, namespace: Arc<str>, why: &str) {
         let (informer, why) = (&self.pipeline.parent.name, Arc::<str>::from(one_line(why, QUOTED)));
         if self.failed.get(&namespace).is_none_or(|known| known.why != why) {
@@ -244,7 +224,7 @@ impl<S: Body> Exchange<S> {
         self.failed.insert(namespace, Failed { why, retry_at });
     }
 
-    /// Goes on without the cluster-wide source for a while.
+    /// Uses single sources for a while.
     fn refuse(&self, reason: Arc<str>) {
         let Some(policy) = self.set.policy() else { return };
         if self.set.refused().is_none_or(|refused| refused.reason != reason) {
@@ -255,7 +235,7 @@ impl<S: Body> Exchange<S> {
         self.set.refuse(Some(RefusedNamespace { reason, until }));
     }
 
-    /// The wanted namespaces without those for which no source could be made, and which are not tried again now.
+    /// Without failed namespaces whose retry is not due.
     fn followable(&self, names: &Names) -> Names {
         let now = self.now();
         let waits = |name: &Arc<str>| self.failed.get(name).is_some_and(|failed| failed.retry_at > now);
@@ -283,7 +263,6 @@ impl<S: Body> Exchange<S> {
         self.pipeline.shared.board.show_namespaces(self.set.number, status);
     }
 
-    /// Waits until something has changed that a plan looks at.
     async fn until_news(&self, changed: u64, moved: u64) {
         let shared = &self.pipeline.shared;
         let of_all = self.set.refused().map(|refused| refused.until);
@@ -303,7 +282,7 @@ impl<S: Body> Exchange<S> {
         }
     }
 
-    /// Whether every source has listed, and the cluster-wide one has brought exactly what is asked for, if it is there.
+    /// Whether every source has listed, and the cluster-wide one, if any, has exactly what is wanted.
     fn has_settled(&self) -> bool {
         let sources = &self.pipeline.shared.sources;
         let all = sources.cluster_wide(self.set.number);

@@ -1,11 +1,8 @@
 //! The selected objects of an informer as a source of namespaces.
 //!
-//! Answers "which of the informer's objects are selected at present, and what has changed?". Each answer compares the
-//! newest snapshot with what was sent before, so no event is needed to know the difference. Invariants:
-//! 1. The source has listed when the informer is synced. If that fails, the informer's error is the answer.
-//! 2. Events only wake it: many that come together are one comparison.
-//!
-//! Read next: `selection.rs`, which uses it.
+//! Each answer compares the newest snapshot with what was sent before; an event only triggers this, so many
+//! events cause one comparison. The source has listed when the informer is synced. If the informer cannot
+//! sync, its error is the answer.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,22 +22,21 @@ use crate::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStrea
 use crate::pipeline::messages::Body;
 use crate::subscribe_options::SubscribeOptions;
 
-/// So many events of the informer are taken as one change.
+/// The most events of the informer that are taken as one change.
 const CHUNK: usize = 250;
 
 pub(super) type Selects<M> = dyn Fn(&Object<M>) -> bool + Send + Sync;
 
-/// The selected objects of an informer as a source. Every answer has the version 1: it asks for the newest snapshot.
+/// Every answer has version 1, since each reads the newest snapshot.
 pub(super) struct OfInformer<M: Body> {
     namespaces: Informer<M>,
     selects: Arc<Selects<M>>,
     source: SourceId,
-    /// What has been sent.
+    /// The names that were sent.
     known: Rc<RefCell<BTreeSet<Arc<str>>>>,
 }
 
 impl<M: Body> OfInformer<M> {
-    /// What makes the source, at each start of its reflector.
     pub(super) fn connect(id: SourceId, namespaces: Informer<M>, selects: Arc<Selects<M>>) -> Connect<()> {
         let made = move || {
             let (namespaces, selects, source) = (namespaces.clone(), Arc::clone(&selects), id.clone());
@@ -65,7 +61,6 @@ impl<M: Body> OfInformer<M> {
         added.chain(known.difference(&names).map(|name| WatchPart::Deleted(self.object(name)))).collect()
     }
 
-    /// Waits until it can be read; or gives why it cannot.
     async fn readable(&self) -> Result<(), ListWatchError> {
         let stopped = |error: WaitError| ListWatchError::source(error.to_string());
         let status = self.namespaces.wait_until(|status| status.synced || fails(&status.state())).await;

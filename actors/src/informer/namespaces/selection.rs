@@ -1,14 +1,10 @@
 //! Namespaces that are selected, as they come and go.
 //!
-//! Answers "who says which namespaces an informer follows?": a source whose objects are the namespaces, such as a watch
-//! of the Namespaces with a label selector, or an informer of them. In the informer that follows the namespaces it is a
-//! source without objects, so it has a state, waits and errors like every other. Invariants:
-//! 1. A namespace is selected while the source brings its object. One batch of a watch is one change: what comes and
-//!    goes within it changes nothing.
-//! 2. The source has listed only when every namespace of its list has a source of its own. So an informer is not synced
-//!    before all of them have listed.
-//!
-//! Read next: `follower.rs`, which exchanges the sources.
+//! A source whose objects are the namespaces selects them: for example a watch of Namespaces with a label
+//! selector, or an informer of them. In the informer that follows the namespaces it is a source without
+//! objects, with a state, waits and errors. Each batch of a watch is one change. The source has listed only
+//! when every namespace of its list has its own source, so the informer is not synced before all of them have
+//! listed.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -31,11 +27,11 @@ use crate::list_watch::{Connect, KnownObjects, ListStream, ListWatch, SourceSpec
 use crate::pipeline::messages::Body;
 use crate::pipeline::namespace_set::NamespaceSet;
 
-/// Who says which namespaces are followed.
+/// The origin of the namespaces that are followed.
 pub struct Selection<S: Body>(Box<dyn FnOnce(Arc<NamespaceSet<S>>) -> SourceSpec<S> + Send>);
 
 impl<S: Body> Selection<S> {
-    /// The namespaces whose objects this source brings: their names are those of the objects.
+    /// The namespaces are the names of the objects that this source brings.
     pub fn watching<M: Body>(source: SourceSpec<M>) -> Self {
         Self(Box::new(move |set| {
             let SourceSpec { id, connect, config, cluster, .. } = source;
@@ -48,8 +44,8 @@ impl<S: Body> Selection<S> {
         }))
     }
 
-    /// The namespaces of an informer that `selects` gives true for: their names are those of its objects. The source is
-    /// named `id`. It holds a handle of that informer. A panic of `selects` restarts the source.
+    /// The namespaces are the names of those objects of an informer for which `selects` returns true. The
+    /// source is named `id` and holds a handle of that informer. A panic of `selects` restarts the source.
     pub fn of<M: Body>(
         id: SourceId,
         namespaces: &Informer<M>,
@@ -58,14 +54,14 @@ impl<S: Body> Selection<S> {
         Self::watching(Self::names(id, namespaces, selects))
     }
 
-    /// The same names as a source of nothing but names, for [`Self::watching`].
+    /// The same names as a source of names only, for [`Self::watching`].
     pub fn names<M: Body>(
         id: SourceId,
         namespaces: &Informer<M>,
         selects: impl Fn(&Object<M>) -> bool + Send + Sync + 'static,
     ) -> SourceSpec<()> {
         let of_informer = OfInformer::connect(id.clone(), namespaces.clone(), Arc::new(selects));
-        // The other informer finds out by itself whether its connections are dead.
+        // The other informer itself detects dead connections.
         let config = ReflectorConfig {
             watch_list: false,
             list_deadline: Duration::MAX,
@@ -76,7 +72,6 @@ impl<S: Body> Selection<S> {
         SourceSpec::new(id, of_informer, config)
     }
 
-    /// The source that keeps this set up to date.
     pub(crate) fn source(self, set: Arc<NamespaceSet<S>>) -> SourceSpec<S> {
         (self.0)(set)
     }
@@ -88,11 +83,10 @@ impl<S: Body> fmt::Debug for Selection<S> {
     }
 }
 
-/// A source of namespaces as a source without objects.
+/// A source of namespaces, shown as a source without objects.
 struct Selected<S: Body, M: Body> {
     namespaces: Box<dyn ListWatch<M>>,
     set: Arc<NamespaceSet<S>>,
-    /// The names of the pages of a list so far.
     listed: Rc<RefCell<BTreeSet<Arc<str>>>>,
 }
 
@@ -144,7 +138,6 @@ impl<S: Body, M: Body> ListWatch<S> for Selected<S, M> {
     }
 }
 
-/// The names that a part of a list brings.
 fn names_of<M>(part: &ListPart<M>) -> Vec<Arc<str>> {
     match part {
         ListPart::Objects(objects) => {
@@ -155,7 +148,6 @@ fn names_of<M>(part: &ListPart<M>) -> Vec<Arc<str>> {
     }
 }
 
-/// The same part without its objects.
 fn without_objects<M, S>(part: ListPart<M>) -> ListPart<S> {
     match part {
         ListPart::Unreadable(why) => ListPart::Unreadable(why),
@@ -164,7 +156,7 @@ fn without_objects<M, S>(part: ListPart<M>) -> ListPart<S> {
     }
 }
 
-/// Takes the names of a batch. Gives the change that follows, if the initial events end with it.
+/// Takes the names of a batch. Returns the change, if it ends the initial events.
 fn see<S, M>(
     parts: &[WatchPart<M>],
     initial: &mut Option<BTreeSet<Arc<str>>>,
@@ -202,7 +194,7 @@ fn apply<M>(names: &mut BTreeSet<Arc<str>>, part: &WatchPart<M>) {
     }
 }
 
-/// How far a batch has come, without its objects.
+/// Bookmarks with the versions of these parts.
 fn marks<M, S>(parts: &[WatchPart<M>]) -> Vec<WatchPart<S>> {
     let mark = |part: &WatchPart<M>| match part {
         WatchPart::Bookmark { version, initial_events_end } => {

@@ -1,6 +1,4 @@
 //! Why sources were not added, removed, revived or handed over.
-//!
-//! Answers "what was wrong, and what is in place then?". Each error names the informer and the source.
 
 use std::sync::Arc;
 
@@ -8,7 +6,7 @@ use informer_core::meta::SourceId;
 
 use crate::informer::WaitError;
 
-/// Why a source was not revived.
+/// The error of reviving a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReviveError {
@@ -20,7 +18,7 @@ pub enum ReviveError {
         /// The name that was given.
         name: SourceId,
     },
-    /// The source is followed.
+    /// The source is not given up.
     #[error("source {:?} of informer {informer:?} is not given up", .name.as_str())]
     NotGivenUp {
         /// The informer's name.
@@ -36,11 +34,11 @@ pub enum ReviveError {
     },
 }
 
-/// Why a source was not added.
+/// The error of adding a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddSourceError {
-    /// A source of the informer has the name, or had it and is still being removed.
+    /// Another source of the informer has the name, or had it and is still being removed.
     #[error("informer {informer:?} has a source {:?}", .name.as_str())]
     NameTaken {
         /// The informer's name.
@@ -48,7 +46,7 @@ pub enum AddSourceError {
         /// The name that was given.
         name: SourceId,
     },
-    /// The sources of the informer name a cluster and this one does not, or the other way round.
+    /// The informer's sources name a cluster and this one does not, or the reverse.
     #[error("source {:?} {}: informer {informer:?} was started otherwise", .name.as_str(), of_cluster(*.has_cluster))]
     MixedClusters {
         /// The informer's name.
@@ -58,7 +56,7 @@ pub enum AddSourceError {
         /// Whether it names a cluster.
         has_cluster: bool,
     },
-    /// It surely has objects in common with another source. To let it take over from that one, use
+    /// It certainly has objects in common with another source. To let it take over from that one, use
     /// [`Informer::hand_over`](crate::informer::Informer::hand_over).
     #[error("source {:?} covers objects that source {:?} of informer {informer:?} covers", .name.as_str(), .other.as_str())]
     Overlapping {
@@ -77,7 +75,7 @@ pub enum AddSourceError {
     },
 }
 
-/// Why a source was not removed.
+/// The error of removing a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoveSourceError {
@@ -89,8 +87,8 @@ pub enum RemoveSourceError {
         /// The name that was given.
         name: SourceId,
     },
-    /// It follows namespaces of a set, which would follow them again. To end that, use [`Informer::remove_namespace`],
-    /// [`Informer::set_namespaces`] or [`Informer::remove_cluster`].
+    /// It belongs to a namespace of a set, which would follow it again. To end that, use
+    /// [`Informer::remove_namespace`], [`Informer::set_namespaces`] or [`Informer::remove_cluster`].
     ///
     /// [`Informer::remove_namespace`]: crate::informer::Informer::remove_namespace
     /// [`Informer::set_namespaces`]: crate::informer::Informer::set_namespaces
@@ -102,7 +100,7 @@ pub enum RemoveSourceError {
         /// The name of the source.
         name: SourceId,
     },
-    /// It is the only source. To exchange it, use [`Informer::hand_over`]; to end it, stop the informer.
+    /// It is the only source. To replace it, use [`Informer::hand_over`]; to end it, stop the informer.
     ///
     /// [`Informer::hand_over`]: crate::informer::Informer::hand_over
     #[error("source {:?} is the last one of informer {informer:?}", .name.as_str())]
@@ -120,18 +118,18 @@ pub enum RemoveSourceError {
     },
 }
 
-/// Why a hand-over ended early.
+/// The error of a hand-over.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandOverError {
     /// A new source was refused. Nothing has changed.
     #[error(transparent)]
     Add(#[from] AddSourceError),
-    /// A source that is to go could not be removed. Unless there is none of its name or it follows namespaces of a set, in
-    /// which cases nothing has changed, the new ones are followed.
+    /// An old source could not be removed. If it does not exist or follows namespaces of a set, nothing has
+    /// changed. Otherwise the new sources are followed.
     #[error(transparent)]
     Remove(#[from] RemoveSourceError),
-    /// A new source was given up, or the informer has stopped, before it had listed. All sources are still there.
+    /// A new source was given up, or the informer stopped, before it had listed. All sources are still there.
     #[error(transparent)]
     Wait(#[from] WaitError),
 }

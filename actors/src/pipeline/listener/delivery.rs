@@ -1,14 +1,11 @@
-//! How a window of notifications leaves a Listener, and how it learns that they were handled.
+//! How a window of notifications leaves a Listener, and how the Listener learns that it was handled.
 //!
-//! Answers "who takes it, and what proves that it was handled?". Invariants:
-//! 1. To a stream a window is the answer to its ask, and its next ask proves it handled. A feed has handled it at once.
-//!    All else takes it by a function of `subscriber.rs`.
-//! 2. To an actor a window is at most 63 `do_send` and one awaited `send`. Messages are handled in order, so the reply
-//!    proves that the whole window was handled, if the handler returns when it has done its work. (Pipelined `send`s
-//!    into a full mailbox reorder; this does not.) A window of one is one awaited `send`.
-//! 3. At most one window leaves in a turn, also if it is handled at once.
-//!
-//! Read next: `subscriber.rs`, all subscribers but streams; `event_stream.rs`.
+//! 1. A stream receives a window as the answer to its Take; its next Take proves the window handled. A feed
+//!    handles it at once. A function of `subscriber.rs` serves all other subscribers.
+//! 2. An actor receives at most 63 `do_send` and one awaited `send`. Messages are handled in order, so the
+//!    reply proves that the whole window was handled, if the handler returns when it has done its work. A
+//!    full mailbox would reorder pipelined `send`s. A window of one is one awaited `send`.
+//! 3. At most one window leaves in a turn, even if it is handled at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,20 +19,17 @@ use crate::pipeline::messages::{Answer, Body, Drain, Notify, Taken};
 use crate::pipeline::subscription_state::EndReason;
 use crate::runtime::mailbox::{Reply, ReplySlot, in_a_later_turn};
 
-/// How notifications leave.
 pub(crate) enum Delivery<S: Body> {
-    /// Fetched by a stream.
     Pull(Polls),
-    /// Handed to a function of ours on the informer's own arbiter, which takes only keys of it: no window waits.
+    /// A function of this library, which takes only keys: no window waits.
     Feed(Arc<Feed<S>>),
-    /// Sent by a function, which has the Listener await that the window was handled, or ends it.
+    /// The function has the Listener await the handling, or ends the Listener.
     Send(SendFn<S>),
 }
 
-/// Sends a window.
 type SendFn<S> = Box<dyn Fn(&Listener<S>, Notifications<S>, &mut Context<Listener<S>>) + Send + Sync>;
 
-/// How often a stream was polled: by this its Listener knows that the stream is read.
+/// Shows the Listener that a stream is read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Polls(Arc<AtomicU64>);
 
@@ -50,7 +44,6 @@ impl Polls {
 }
 
 impl<S: Body> Delivery<S> {
-    /// How often the stream was polled: `None` if it is none.
     pub(super) fn polls(&self) -> Option<u64> {
         match self {
             Self::Pull(polls) => Some(polls.count()),
@@ -75,12 +68,11 @@ impl<S: Body> Listener<S> {
 
     fn answer(&mut self, taken: Taken<S>) {
         if let Some(taker) = self.taker.take() {
-            // A stream that was dropped meanwhile is unsubscribed with it.
+            // An error means that the stream was dropped, which unsubscribes it.
             let _taken = taker.send(taken);
         }
     }
 
-    /// Sends these messages of a window, and awaits the last one.
     #[expect(
         clippy::disallowed_methods,
         reason = "bounded: at most 63 before the awaited fence of the window"
@@ -94,7 +86,7 @@ impl<S: Body> Listener<S> {
         self.await_handled(recipient.send(fence), |_| EndReason::SubscriberGone, ctx);
     }
 
-    /// Goes on when this says that the window was handled; if it fails, ends for the reason that this gives.
+    /// If `handled` fails, the subscription ends with `reason`.
     pub(crate) fn await_handled<E: 'static>(
         &self,
         handled: impl Future<Output = Result<(), E>> + 'static,
@@ -108,7 +100,6 @@ impl<S: Body> Listener<S> {
     }
 }
 
-/// The events of a window for a subscriber that receives whole objects.
 pub(crate) fn events<S: Body>(window: Notifications<S>) -> Vec<Notify<S>> {
     match window {
         Notifications::Changes(changes) => changes.into_iter().map(Notify::from).collect(),
@@ -122,20 +113,16 @@ pub(crate) fn events<S: Body>(window: Notifications<S>) -> Vec<Notify<S>> {
     }
 }
 
-// When a Listener answers a Drain: how a shutdown waits for one subscription.
-//
-// The machine decides. Invariants:
-// 1. A drain is answered when every event is delivered and handled, after the figures show that.
-// 2. It is answered early when waiting is useless: the asker waits inside this subscription's own callback, or the
-// stream is not polled. The events that are left stay in the figures, and so in the shutdown's report.
-// 3. A stream counts as polled if it waits for an event, or has been polled within [`POLLED_WITHIN`] since the drain
-// began. A stream that was never polled is not waited for.
+// How a shutdown waits for one subscription. The machine decides.
+// 1. A drain is answered when every event is handled, and the figures show that.
+// 2. It is answered early when waiting is useless: the caller waits inside this subscription's own callback,
+//    or the stream is not polled. The shutdown's report has the events that are left.
+// 3. A stream counts as polled if it waits for an event, or was polled within [`POLLED_WITHIN`] since the
+//    drain began. A stream that was never polled is not waited for.
 
-/// How long a shutdown waits for the next poll of a stream that has been polled before.
 const POLLED_WITHIN: Duration = Duration::from_secs(1);
 
 impl<S: Body> Listener<S> {
-    /// Looks after a while whether the stream was polled.
     pub(super) fn await_poll(&self, ctx: &mut Context<Self>) {
         let wait = tokio::time::sleep(POLLED_WITHIN).into_actor(self);
         ctx.spawn(wait.map(|(), this, ctx| {

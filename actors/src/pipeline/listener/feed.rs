@@ -1,11 +1,8 @@
-//! A function that takes the keys of changes, and how far it is.
+//! A function that takes the keys of changes, and how far it has come. It outlives its Listener.
 //!
-//! Answers "where does the next Listener go on if this one dies?". Invariants:
-//! 1. It outlives its Listener. What the next Listener delivers from the last settled state on, and what it is told at its
-//!    start of what was taken after that state, misses nothing.
-//! 2. Its lock is held for one step of [`FeedProgress`], by one Listener at a time; objects are freed outside of it.
-//!
-//! Read next: `delivery.rs`, which calls it.
+//! 1. The next Listener first takes what has become of objects taken after the last settled state, and
+//!    delivers from that state on: nothing is missed.
+//! 2. The lock is held for one step of [`FeedProgress`]; objects are freed outside it.
 
 use std::sync::Mutex;
 
@@ -19,7 +16,8 @@ use crate::runtime::locked::locked;
 
 type TakeFn<S> = Box<dyn Fn(&Change<S>) + Send + Sync>;
 
-/// Takes the keys that changes concern. It outlives its Listener: the next one goes on where that has been.
+/// Takes the keys that changes concern. It outlives its Listener: the next Listener goes on from where this
+/// one was.
 pub struct Feed<S: Body> {
     take: TakeFn<S>,
     progress: Mutex<FeedProgress<S>>,
@@ -37,23 +35,23 @@ impl<S: Body> Feed<S> {
         (self.take)(change);
     }
 
-    /// The state up to which all changes were taken; `None` before the first list.
+    /// All changes up to it were taken; `None` before the first list.
     pub(super) fn settled(&self) -> Option<Snapshot<S>> {
         locked(&self.progress).settled().cloned()
     }
 
-    /// All changes up to this state were taken. Gives what was known before, to be freed.
+    /// All changes up to this state were taken. Returns what was known before, to be freed.
     pub(super) fn settle(&self, state: &Snapshot<S>) -> Option<FeedProgress<S>> {
         locked(&self.progress).settle(state)
     }
 
-    /// No Listener goes on from here. Gives what was known, to be freed.
+    /// No Listener goes on from here. Returns what was known, to be freed.
     pub fn forget(&self) -> FeedProgress<S> {
         std::mem::take(&mut *locked(&self.progress))
     }
 
-    /// A Listener begins with this state: takes what has become of what the one before it had taken and not settled, of some
-    /// objects behind this key. Returns the last of their keys, if there may be more: then it is to be called again, later.
+    /// Takes what has become of unsettled objects behind this key. Returns the last key if there may be more:
+    /// call it again, later.
     pub(super) fn begin(&self, now: &Snapshot<S>, behind: Option<&ObjectKey>) -> Option<ObjectKey> {
         let (changes, last) = locked(&self.progress).changes_to(now, behind);
         changes.iter().for_each(|change| self.take(change));

@@ -1,15 +1,12 @@
-//! The filter of a cluster-wide source: only objects of some namespaces pass.
+//! The filter of a cluster-wide source, the check for foreign clusters, and the notes of a take-over.
 //!
-//! Answers "which namespaces does this request keep, and must the source be listed again because others are asked for?".
-//! Invariants:
-//! 1. What a list keeps, the watches after it keep. So a namespace that is kept is whole.
-//! 2. When more are asked for, the source is listed again, one list at a time. When only fewer are, it is listed again
+//! Only objects of kept namespaces pass the filter. A source may drop others before it decodes them
+//! ([`KnownObjects::follows`]).
+//! 1. Watches keep what the list before them keeps, so a kept namespace is whole.
+//! 2. If more namespaces are requested, the source is listed again, one list at a time; if only fewer are,
 //!    only if objects of the others are in the store.
 //! 3. Namespaces count as listed when a list that kept them is published.
-//! 4. An object that is dropped moves the version: it becomes a bookmark, and of several in a row one is left.
-//!
-//! A source may drop objects itself, before it decodes them ([`KnownObjects::follows`]). What it lets through is
-//! dropped here. Read next: `session.rs`.
+//! 4. A dropped object moves the version: it becomes a bookmark, and of several in a row one is left.
 //!
 //! [`KnownObjects::follows`]: crate::list_watch::KnownObjects::follows
 
@@ -32,22 +29,18 @@ use crate::pipeline::shared::PipelineShared;
 use crate::pipeline::sources::AskedFor;
 use crate::runtime::mailbox::{Closed, answer};
 
-/// Whether the store has only what is kept; an error if the DeltaFifo has died.
+/// An error means that the DeltaFifo has died.
 type IsClean = LocalBoxFuture<'static, Result<bool, Closed>>;
 
-/// The filter of a session, if its source has one.
 #[derive(Default)]
 pub(super) struct Filtering(Option<Filtered>);
 
 struct Filtered {
     filter: Arc<NamespaceFilter>,
-    /// What the last list keeps.
     kept: Names,
-    /// Whether that list was delivered.
     is_delivered: bool,
-    /// The wait until the store has what is kept, and nothing else.
     settling: Option<IsClean>,
-    /// Whether the store has objects of namespaces that are not kept any more.
+    /// The store has objects of namespaces that are no longer kept.
     is_stale: bool,
 }
 
@@ -59,7 +52,7 @@ impl Filtering {
         }))
     }
 
-    /// A request is sent; `is_list` if it is a list, or a watch-list, from its beginning.
+    /// `is_list`: a list, or a watch-list, from its beginning.
     pub(super) fn begin(&mut self, is_list: bool) {
         if let Some(filtered) = self.0.as_mut().filter(|_| is_list) {
             filtered.kept = filtered.filter.asked();
@@ -67,12 +60,11 @@ impl Filtering {
         }
     }
 
-    /// What requests keep at present; `None` for everything.
     pub(super) fn kept(&self) -> Option<Names> {
         self.0.as_ref().map(|filtered| Names::clone(&filtered.kept))
     }
 
-    /// The list is being delivered. What is given back is to be answered when it is published.
+    /// To be answered when the list is published.
     pub(super) fn deliver(&mut self) -> Option<OneshotSender<()>> {
         let filtered = self.0.as_mut()?;
         let (sender, published) = answer();
@@ -82,9 +74,8 @@ impl Filtering {
         Some(sender)
     }
 
-    /// Compares what is asked for with what is kept; true if the source must be listed again. If only fewer namespaces
-    /// are asked for, they are kept from here on, and the store is searched for objects of the others, once it has all
-    /// up to `newest`.
+    /// True if the source must be listed again. If only fewer namespaces are requested, the store is searched
+    /// for objects of the others once it has all up to `newest`.
     pub(super) fn look<S: Body>(&mut self, of: &ReflectorSpec<S>, newest: Option<&ResourceVersion>) -> bool {
         let Some(Filtered { filter, kept, is_delivered: true, settling, is_stale }) = &mut self.0 else {
             return false;
@@ -109,8 +100,8 @@ impl Filtering {
         false
     }
 
-    /// Waits until the store has what is kept, or others are asked for after the count was `seen`; for ever without a
-    /// filter. An error means that the DeltaFifo has died.
+    /// Ready when the store has what is kept, or when others are requested after `seen`; never without a
+    /// filter.
     pub(super) async fn news(&mut self, seen: u64) -> Result<(), Closed> {
         let Some(Filtered { filter, kept, settling, is_stale, .. }) = &mut self.0 else {
             return pending().await;
@@ -128,12 +119,11 @@ impl Filtering {
         Ok(())
     }
 
-    /// How often other namespaces were asked for; to be read before [`Self::look`].
+    /// Read it before [`Self::look`].
     pub(super) fn count(&self) -> u64 {
         self.0.as_ref().map_or(0, |filtered| filtered.filter.changed.count())
     }
 
-    /// The part of a list without what is not kept.
     pub(super) fn keep_listed<S>(&self, part: ListPart<S>) -> ListPart<S> {
         let Some(Filtered { kept, .. }) = &self.0 else { return part };
         match part {
@@ -148,7 +138,6 @@ impl Filtering {
         }
     }
 
-    /// The parts of a watch without the objects that are not kept.
     pub(super) fn keep_watched<S>(&self, parts: Vec<WatchPart<S>>) -> Vec<WatchPart<S>> {
         let Some(Filtered { kept: names, .. }) = &self.0 else { return parts };
         let mut kept: Vec<WatchPart<S>> = Vec::with_capacity(parts.len());
@@ -168,8 +157,8 @@ impl Filtering {
     }
 }
 
-/// Waits until the source has published all that it has delivered. Then: whether no object of these namespaces is left,
-/// decoded or not.
+/// Waits until all deliveries are published. Then: whether no object of these namespaces is left, decoded or
+/// not.
 async fn is_clean<S: Body>(
     shared: PipelineShared<S>,
     (source, newest): (SourceId, Option<ResourceVersion>),
@@ -189,7 +178,7 @@ async fn is_clean<S: Body>(
         Some(cluster) => snapshot.namespace_in(cluster, namespace).next().is_none(),
         None => snapshot.namespace(namespace).next().is_none(),
     };
-    // A list forgets them, and their repairs.
+    // A new list forgets undecodable objects and their repairs.
     let is_readable = !snapshot.undecodable().any(|undecodable| {
         let key = &undecodable.key;
         let is_of = |namespace: &Arc<str>| key.namespace() == Some(&**namespace);
@@ -198,7 +187,6 @@ async fn is_clean<S: Body>(
     Ok(is_readable && namespaces.iter().all(is_empty))
 }
 
-/// Whether a part says nothing but how far the source has come.
 fn is_passing_mark<S>(part: &WatchPart<S>) -> bool {
     matches!(part, WatchPart::Bookmark { initial_events_end: false, .. })
 }
@@ -207,12 +195,9 @@ fn keeps(names: &Names, key: &ObjectKey) -> bool {
     key.namespace().is_some_and(|namespace| names.contains(namespace))
 }
 
-// The check that a source brings only objects of its own cluster.
-//
-// An answer with another key fails as a whole, so that no part of it is applied; the error names the key. Otherwise
-// objects of one name in two clusters would become one object.
+// The check for foreign clusters: without it, objects of one name in two clusters would become one. An answer
+// with a foreign key fails as a whole, and the error names the key.
 
-/// The parts of a watch, if all are of this cluster.
 pub(super) fn check_watched<S>(
     cluster: Option<&ClusterName>,
     parts: Vec<WatchPart<S>>,
@@ -220,7 +205,6 @@ pub(super) fn check_watched<S>(
     check(cluster, parts.iter().filter_map(WatchPart::key)).map(|()| parts)
 }
 
-/// A part of a list, if all in it is of this cluster.
 pub(super) fn check_listed<S>(
     cluster: Option<&ClusterName>,
     part: ListPart<S>,
@@ -233,7 +217,6 @@ pub(super) fn check_listed<S>(
     Ok(part)
 }
 
-/// Refuses a key of another cluster.
 pub(super) fn check<'a>(
     cluster: Option<&ClusterName>,
     mut keys: impl Iterator<Item = &'a ObjectKey>,
@@ -245,19 +228,17 @@ pub(super) fn check<'a>(
 }
 
 // A source that takes over from others.
-//
-// Invariants:
-// 1. What a predecessor has delivered before the request is in the list. That is the newest version of any of
-// its exchange, whether the source that delivered it is still there or not.
-// 2. What a predecessor tells after the request is kept for this source by the store, so the request is noted first.
+// 1. Its list reaches the newest version that its exchange delivered before the request, even by sources that
+//    have left.
+// 2. The store keeps for it what the others deliver after the request, so the request is noted first.
 
-/// Notes that the source is asked for a list. Gives the version that the list is to reach.
+/// Returns the version that the list must reach.
 pub(super) fn begin<S: Body>(of: &ReflectorSpec<S>, asked: AskedFor) -> Option<ResourceVersion> {
     of.shared.sources.begin_list(&of.source, asked)
 }
 
-/// Notes what the source is about to deliver. A list after a rewind counts when it is published: whoever lists before
-/// notices the rewind, too, also if this list is lost with its actor.
+/// A list after a rewind counts only when it is published: a source that lists before notices the rewind,
+/// too, even if this list is lost with its actor.
 pub(super) fn note<S: Body>(of: &ReflectorSpec<S>, delivery: &Delivery<S>) {
     let version = match delivery {
         Delivery::Replace(list) => Some(&list.version),

@@ -1,8 +1,5 @@
-//! The events of a reflector's session, and the waits for them.
-//!
-//! Answers "what comes next from the source, from the list budget or from the clock?". The machine decides what
-//! follows. Every wait here may be dropped and started again without losing an event. Read next: `session.rs`, which
-//! waits for all of them at once.
+//! The events of a reflector's session, and the waits for them. A wait may be dropped and started again
+//! without losing an event.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
@@ -24,7 +21,6 @@ use crate::pipeline::status::Came;
 use crate::runtime::mailbox::Closed;
 use crate::runtime::{Clock, Inner, sleep_until};
 
-/// An event of a session.
 pub(super) enum Happened<S> {
     Timeout,
     Permitted(OwnedSemaphorePermit),
@@ -33,14 +29,13 @@ pub(super) enum Happened<S> {
     Listed(Option<Result<ListPart<S>, ListWatchError>>),
     RepairDue,
     Fetched(Option<Object<S>>),
-    /// It was asked why the first list was empty.
+    /// The question about an empty first list has ended.
     Explained,
-    /// Other namespaces are to be kept, or the store has those that are; an error if the DeltaFifo has died.
+    /// See [`Filtering::news`](super::filtering::Filtering::news).
     Filter(Result<(), Closed>),
 }
 
 impl<S> Happened<S> {
-    /// How many objects it has brought.
     pub(super) fn objects(&self) -> usize {
         match self {
             Self::Watched(_, Some(Ok(parts))) => parts.len(),
@@ -49,7 +44,6 @@ impl<S> Happened<S> {
         }
     }
 
-    /// Counts the bytes and ends of streams.
     pub(super) fn count(&self, came: &mut Came) {
         match self {
             Self::Watched(_, Some(Ok(parts))) => {
@@ -66,7 +60,7 @@ impl<S> Happened<S> {
     }
 }
 
-/// Waits until a time; for ever if there is none.
+/// Waits for ever if there is no deadline.
 pub(super) async fn at_last(clock: &Clock, deadline: Option<Duration>) {
     match deadline {
         Some(at) => sleep_until(clock, at).await,
@@ -74,7 +68,7 @@ pub(super) async fn at_last(clock: &Clock, deadline: Option<Duration>) {
     }
 }
 
-/// Waits for an answer; for ever if no question is open.
+/// Waits for ever if no question is open.
 pub(super) fn settled<T>(question: &mut Option<LocalBoxFuture<'static, T>>) -> impl Future<Output = T> {
     std::future::poll_fn(move |cx| match question {
         Some(question) => question.poll_unpin(cx),
@@ -82,7 +76,6 @@ pub(super) fn settled<T>(question: &mut Option<LocalBoxFuture<'static, T>>) -> i
     })
 }
 
-/// Waits for the next part of a list; for ever if none is open.
 pub(super) fn next_listed<S>(
     list: &mut Option<ListStream<S>>,
 ) -> impl Future<Output = Option<Result<ListPart<S>, ListWatchError>>> {
@@ -94,7 +87,6 @@ pub(super) fn next_listed<S>(
 
 pub(super) type Watched<S> = (StreamId, Option<Result<Vec<WatchPart<S>>, ListWatchError>>);
 
-/// Waits for the next item of a watch that the machine wants to read.
 pub(super) fn next_watched<S>(
     watches: &mut [(StreamId, WatchStream<S>)],
     wanted: impl Fn(StreamId) -> bool,
@@ -109,9 +101,8 @@ pub(super) fn next_watched<S>(
     })
 }
 
-// Writes the log lines of a source; `informer_core::reflector` decides which, when, and in which words.
+// The log lines of a source; `informer_core::reflector` decides which, when, and in which words.
 
-/// Writes one line, with the names of informer, source and resource as fields.
 pub(super) fn write(informer: &str, source: &SourceId, resource: &str, line: &LogLine) {
     let LogLine { reason, text, .. } = line;
     match line.level {
@@ -127,12 +118,10 @@ pub(super) fn write(informer: &str, source: &SourceId, resource: &str, line: &Lo
     }
 }
 
-// The wait of a source for its turn to list.
-//
-// A source lists when the runtime's list budget has a permit for it, and enough memory of earlier lists and states has
-// been freed. Without the second wait, each attempt of a list that the server cuts would add another unfreed list.
+// A list needs a permit of the list budget, and enough freed memory of earlier lists and states. Without the
+// second, each attempt of a list that the server cuts would add another unfreed list.
 
-/// Waits for a permit of the list budget's `pool`, that of the source's cluster, and until enough memory is freed.
+/// `pool` is that of the source's cluster.
 pub(super) async fn turn<S: Body>(
     shared: PipelineShared<S>,
     source: SourceId,

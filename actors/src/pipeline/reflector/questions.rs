@@ -1,10 +1,5 @@
-//! The single requests of a session, beside its lists and watches.
-//!
-//! Answers "which version has the source, how is this object now, and why may there be nothing?". A future that is dropped
-//! asks no more. Invariants:
-//! 1. A question that fails, or that is not answered in time, changes nothing but what is logged.
-//!
-//! Read next: `session.rs`, which asks and waits.
+//! The single requests of a session, beside its lists and watches. The drop of a future ends its request. A
+//! GET or an explanation that fails or is late changes no object.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +17,6 @@ use crate::list_watch::{KnownObjects, ListWatch};
 use crate::pipeline::messages::Body;
 use crate::runtime::within;
 
-/// Asks for the version of the source.
 pub(super) fn version<S: Body>(
     source: &Rc<dyn ListWatch<S>>,
     request: ListRequest,
@@ -39,7 +33,7 @@ pub(super) fn version<S: Body>(
     .boxed_local()
 }
 
-/// Sends a GET for one undecodable object. No answer in time, or an object that does not decode, gives `None`.
+/// `None` if no answer comes in time, or the object still does not decode.
 pub(super) fn object<S: Body>(
     spec: &ReflectorSpec<S>,
     source: &Rc<dyn ListWatch<S>>,
@@ -49,7 +43,7 @@ pub(super) fn object<S: Body>(
     let (shared, source) = (spec.shared.clone(), spec.source.clone());
     async move {
         match within(limit, answer).await {
-            // An object with another key, such as that of another cluster, is not the answer.
+            // Another key, such as one of another cluster, is no answer.
             Some(Ok(found)) => found.filter(|found| found.key() == &key),
             Some(Err(error)) => {
                 let (informer, error) = (&shared.name, one_line(&error.to_string(), QUOTED));
@@ -62,8 +56,8 @@ pub(super) fn object<S: Body>(
     .boxed_local()
 }
 
-/// Asks why a first list is empty, if this is one. What is found out is shown in the status, and logged. Called before the
-/// list is published, so that whoever waits for that list knows that there is a question.
+/// Shows and logs why a first list is empty. Called before the list is published, so that a wait for it knows
+/// of the question.
 pub(super) fn why_empty<S: Body>(
     spec: &ReflectorSpec<S>,
     source: &Rc<dyn ListWatch<S>>,

@@ -1,21 +1,16 @@
 //! A Reflector's session: it carries out the machine's effects, and reports the results to the machine.
 //!
-//! Answers "how are the machine's effects carried out?": requests become streams, deliveries become asks to the
-//! DeltaFifo, waits become one timer. It decides nothing. Invariants:
-//! 1. One loop has one biased `select!`: the stop comes first, and data before the machine's timer, so that data that
-//!    has arrived is handled before a deadline. The GET for an undecodable object and its timer, at most one in a
-//!    second, come before data: otherwise a watch that is always ready would delay them for ever.
-//! 2. A delivery is awaited before anything else is read: that is the back-pressure onto the socket.
-//! 3. At most one GET for an undecodable object is open. The schedule decides when; the status counts it. A list that
-//!    is delivered meanwhile cancels it.
-//! 4. A permit of the runtime's list budget is held while the machine needs it: for a whole list with all its pages,
-//!    and for a watch-list up to its end bookmark. The session waits for it before the request, and owns it, so it is
-//!    given back however the session ends.
+//! 1. The `select!` is biased: data comes before the machine's timer, so that data that has arrived is
+//!    handled before a deadline. The GET for an undecodable object and its timer, at most one per second,
+//!    come before data: a watch that is always ready would delay them for ever.
+//! 2. A delivery is awaited before anything else is read: this is the back-pressure onto the socket.
+//! 3. At most one GET for an undecodable object is open. A delivered list cancels it.
+//! 4. The session owns a permit of the list budget while the machine needs it: for a list with all its pages,
+//!    for a watch-list up to its end bookmark. So the permit is given back however the session ends.
 //!
 //! ```text
 //!   machine ──effects──▶ streams, asks, timer ──what happened──▶ machine
 //! ```
-//! Read next: `informer_core::reflector` and `informer_core::repair`, which decide.
 
 use std::future::pending;
 use std::rc::Rc;
@@ -42,10 +37,9 @@ use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
 use crate::runtime::{RandomNumbers, sleep_until};
 
-/// How many objects, or undecodable keys of a list, are processed at a time.
 const SLICE: usize = 250;
 
-/// Follows the source until the stop; ends early when the DeltaFifo dies, and then waits for its own restart.
+/// Ends early when the DeltaFifo dies, and then waits for its own restart.
 pub(super) async fn run<S: Body>(
     spec: ReflectorSpec<S>,
     epoch: Epoch,
@@ -77,16 +71,13 @@ struct Session<S: Body> {
     list: Option<ListStream<S>>,
     watches: Vec<(StreamId, WatchStream<S>)>,
     question: Option<LocalBoxFuture<'static, Result<ResourceVersion, ListWatchError>>>,
-    /// The undecodable objects, and the GET for one of them.
     repairs: OffArbiter<RepairSchedule>,
     fetch: Option<LocalBoxFuture<'static, Option<Object<S>>>>,
-    /// The question why the first list was empty.
     why_empty: Option<LocalBoxFuture<'static, ()>>,
-    /// The wait for a permit of the list budget, and the permit.
     turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
     permit: Option<OwnedSemaphorePermit>,
     filtering: Filtering,
-    /// What the source has sent since the status was updated last.
+    /// What the status does not show yet.
     came: Came,
 }
 
@@ -142,8 +133,8 @@ impl<S: Body> Session<S> {
             if self.handle(happened).await.is_err() {
                 return;
             }
-            // A source that is always ready must not delay others on this arbiter. The next answer is assumed to be as
-            // large as this one.
+            // A source that is always ready must not delay others on this arbiter. The next answer is assumed
+            // to be as large.
             if taken + brought > SLICE {
                 taken = 0;
                 tokio::task::yield_now().await;
@@ -153,7 +144,7 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Carries out an effect; an error means that the DeltaFifo has died, which ends this epoch.
+    /// An error means that the DeltaFifo has died, which ends this epoch.
     async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), Closed> {
         match effect {
             Effect::AcquireListPermit => self.acquire_permit(),
@@ -181,13 +172,13 @@ impl<S: Body> Session<S> {
     }
 
     async fn deliver(&mut self, delivery: Delivery<S>) -> Result<(), Closed> {
-        // A list that is delivered is whole, so its permit is given back before the wait for a full queue.
+        // The list is whole: its permit is given back before the wait for a full queue.
         self.give_permit_back();
         let (epoch, source) = (self.epoch, self.spec.source.clone());
         let now = self.moment();
         super::filtering::note(&self.spec, &delivery);
         match delivery {
-            // It was left because of what it had brought until then: it brings no more lists until it is stopped.
+            // Its removal was decided on what it brought until now: it brings no more lists.
             Delivery::Replace(_) if self.spec.shared.sources.is_leaving(&source) => pending().await,
             Delivery::Replace(replacement) => {
                 // The state leaves Listing before the list can be published and `synced` become true.
@@ -209,7 +200,7 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Begins to wait for a permit, unless one is held (a list that starts over keeps it) or none is needed.
+    /// A held permit is kept, as by a list that starts over.
     fn acquire_permit(&mut self) {
         if self.permit.is_some() || !self.spec.config.list_permit {
             return self.open_list();
@@ -220,7 +211,6 @@ impl<S: Body> Session<S> {
         );
     }
 
-    /// Begins the list that is permitted: not older than what the sources have delivered from which this one takes over.
     fn open_list(&mut self) {
         let asked = AskedFor {
             is_first: self.machine.resource_version().is_none(),
@@ -242,7 +232,6 @@ impl<S: Body> Session<S> {
         KnownObjects::new(published, self.filtering.kept())
     }
 
-    /// Waits for the next thing to happen.
     async fn next(&mut self, filter_seen: u64) -> Happened<S> {
         let clock = self.spec.shared.runtime.0.clock.clone();
         let (deadline, repair_due) = (self.machine.poll_timeout(), self.repairs.poll_timeout());
@@ -278,7 +267,6 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Passes an event to the machine, or to the schedule of repairs; an error means that the DeltaFifo has died.
     async fn handle(&mut self, happened: Happened<S>) -> Result<(), Closed> {
         let now = self.moment();
         match happened {
@@ -310,7 +298,7 @@ impl<S: Body> Session<S> {
         Ok(())
     }
 
-    /// The same event without what is not kept, or an error in its place if it has objects of another cluster.
+    /// Without what is not kept; an error if an object is of another cluster.
     fn checked(&self, happened: Happened<S>) -> Happened<S> {
         let cluster = self.spec.cluster.as_ref();
         match happened {
@@ -326,7 +314,6 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Passes an event to the machine.
     fn feed_machine(&mut self, happened: Happened<S>, now: Moment) {
         happened.count(&mut self.came);
         match self.checked(happened) {
@@ -351,7 +338,6 @@ impl<S: Body> Session<S> {
         }
     }
 
-    /// Has the source listed again, if other namespaces are to be kept. Gives the count of changes that it has seen.
     fn look_at_filter(&mut self) -> u64 {
         let seen = self.filtering.count();
         if self.filtering.look(&self.spec, self.machine.resource_version()) {
@@ -372,7 +358,6 @@ impl<S: Body> Session<S> {
         self.chance.moment(&self.spec.shared.runtime.0.clock)
     }
 
-    /// Shows the machine's state on the board, and writes its log lines.
     fn report(&mut self) {
         while let Some(line) = self.machine.poll_log() {
             super::happened::write(

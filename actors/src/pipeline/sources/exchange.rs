@@ -1,13 +1,11 @@
-//! Sources that take over from each other.
+//! Sources that take over from each other: in a set of namespaces, or in a hand-over.
 //!
-//! Answers "which sources of a set of namespaces, or of a hand-over, follow the same objects for a while?". Invariants:
-//! 1. A set exchanges its sources while it has both the cluster-wide source and one of a single namespace. Before the
-//!    later of both is asked for its first list, the Indexer can know it: a source joins before it is followed.
+//! 1. A set exchanges its sources while it has both the cluster-wide one and one of a namespace. A source
+//!    joins before it is followed, so the Indexer can know the exchange before the later one requests its
+//!    first list.
 //! 2. A hand-over lasts as long as its guard.
-//! 3. After a rewind the outdated are taken out by at most [`MOST_AT_ONCE`] with each call. Until then they count: a list that
-//!    is below what they have delivered is asked for again.
-//!
-//! Read next: `informer_core::indexer`, whose store is told of it.
+//! 3. After a rewind each call takes out at most [`MOST_AT_ONCE`] outdated sources. Until then they count: a
+//!    list below what they delivered is requested again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -21,45 +19,42 @@ use crate::pipeline::source_spec::{Member, SourceSpec};
 
 const MOST_AT_ONCE: usize = 250;
 
-/// The exchanges of one informer.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     sets: BTreeMap<usize, Members>,
     hand_overs: BTreeMap<u64, HandOver>,
-    /// The newest version that each source has delivered, or may have yet to bring of what it took over.
+    /// The newest version that each has delivered, or has yet to bring of what it took over.
     pub(super) delivered: BTreeMap<SourceId, ResourceVersion>,
 }
 
-/// The sources of one set of namespaces.
 #[derive(Debug, Default)]
 struct Members {
     all: Option<SourceId>,
     each: BTreeMap<SourceId, Scope>,
     successors: Successors,
-    /// How many have no first list.
     missing: usize,
-    /// The newest version that each has delivered, but for those that the store knows as outdated.
+    /// Without those that the store knows as outdated.
     delivered: BTreeSet<(ResourceVersion, SourceId)>,
-    /// The newest version that those have delivered that have left.
+    /// The newest version delivered by those that left.
     left: Option<ResourceVersion>,
-    /// The number of changes with which the present exchange has begun.
+    /// The count of changes when the present exchange began.
     since: u64,
     rewinds: VecDeque<Rewind>,
 }
 
-/// A walk over the sources that were ahead when one of them published a list after a rewind, from the newest version down.
+/// After a list for a rewind: a walk down over the sources that were ahead.
 #[derive(Debug)]
 struct Rewind {
     one: SourceId,
     to: ResourceVersion,
-    /// What was known then.
+    /// As known when the list was published.
     then: Successors,
-    /// The next is below.
+    /// The walk goes on below this.
     below: Option<(ResourceVersion, SourceId)>,
 }
 
 impl Rewind {
-    /// Whether what this source has delivered is of the former history: it has not noticed since.
+    /// Outdated if its source has not noticed the rewind since.
     fn is_outdated(&self, (version, id): &(ResourceVersion, SourceId), now: &Successors) -> bool {
         let is_former = || self.then.is_former(id, &self.one).unwrap_or(true);
         *version > self.to && now.rewinds(id) == self.then.rewinds(id) && is_former()
@@ -71,12 +66,10 @@ impl Members {
         self.all.is_some() && !self.each.is_empty()
     }
 
-    /// The newest version that any of them has delivered.
     fn newest(&self) -> Option<ResourceVersion> {
         self.delivered.last().map(|(version, _)| version).max(self.left.as_ref()).cloned()
     }
 
-    /// One of them has moved from one version to another.
     fn moved(&mut self, id: &SourceId, from: Option<ResourceVersion>, to: &ResourceVersion) {
         self.successors.deliver(id, to);
         self.delivered.extend([(to.clone(), id.clone())]);
@@ -85,9 +78,8 @@ impl Members {
         }
     }
 
-    /// The server of one went back to this version. The others count until they notice it, too, unless they take part in an
-    /// exchange of which the store knew, `seen` changes of exchanges ago: then it knows which are outdated, and those are
-    /// taken out.
+    /// The server of `one` went back to this version. The others count until they notice it, too. If the
+    /// store knew of their exchange (`seen`), it knows the outdated ones: these are taken out.
     fn went_back(&mut self, one: &SourceId, to: &ResourceVersion, seen: u64) {
         self.left.take_if(|left| *left > *to);
         if self.is_exchanging() && self.since <= seen {
@@ -97,7 +89,6 @@ impl Members {
         self.successors.end_rewind(one);
     }
 
-    /// Takes the next outdated ones out; gives them.
     fn take_outdated(&mut self) -> Vec<SourceId> {
         let mut outdated = Vec::new();
         for _ in 0..MOST_AT_ONCE {
@@ -123,16 +114,14 @@ struct HandOver {
     add: BTreeMap<SourceId, Scope>,
     /// Those that go and those that come.
     both: Successors,
-    /// The newest version that any of them has delivered, in each cluster.
     delivered: BTreeMap<Option<ClusterName>, ResourceVersion>,
 }
 
-/// What a list is asked for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AskedFor {
-    /// The source has none yet.
+    /// The source has no list yet.
     pub(crate) is_first: bool,
-    /// Its server went back to this version.
+    /// The server went back to this version.
     pub(crate) after_rewind: Option<ResourceVersion>,
 }
 
@@ -147,12 +136,10 @@ impl AskedFor {
     }
 }
 
-/// A hand-over, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct HandingOver<'a> {
     sources: &'a Sources,
     number: u64,
-    /// Those that come.
     pub(crate) successors: Successors,
 }
 
@@ -206,7 +193,6 @@ impl Exchanges {
         }
     }
 
-    /// A source of this set has listed, or is not waited for any more.
     pub(super) fn note_listed(&mut self, set: usize) {
         if let Some(members) = self.sets.get_mut(&set) {
             members.missing -= 1;
@@ -221,12 +207,11 @@ impl Exchanges {
         self.sets.get(&set)?.all.as_ref()
     }
 
-    /// The sources of a set, the cluster-wide one first.
     pub(super) fn ids(&self, set: usize) -> impl Iterator<Item = &SourceId> {
         self.sets.get(&set).into_iter().flat_map(|members| members.all.iter().chain(members.each.keys()))
     }
 
-    /// What those that have come and are there have yet to bring counts as delivered by them.
+    /// What the arrived sources have yet to bring counts as delivered by them.
     fn end(&mut self, number: u64, is_there: impl Fn(&SourceId) -> bool) {
         let Some(HandOver { add, delivered, .. }) = self.hand_overs.remove(&number) else { return };
         for (id, scope) in add.into_iter().filter(|(id, _)| is_there(id)) {
@@ -275,10 +260,10 @@ impl Exchanges {
 }
 
 impl Sources {
-    /// Begins a hand-over. To be called before those that come are asked for anything.
+    /// Call it before those that come request anything.
     pub(crate) fn hand_over<S>(&self, remove: &[SourceId], add: &[SourceSpec<S>]) -> HandingOver<'_> {
         let mut state = self.state();
-        // A name that is taken is refused afterwards.
+        // `join` refuses a taken name later.
         let coming = add.iter().filter(|one| !state.entries.contains_key(&one.id));
         let coming: BTreeMap<SourceId, Scope> = coming.map(|one| (one.id.clone(), one.scope())).collect();
         let mut successors = Successors::none();
@@ -302,7 +287,7 @@ impl Sources {
         HandingOver { sources: self, number, successors }
     }
 
-    /// The sources that take over from each other now, if that has changed since it was `seen`.
+    /// `None` if that has not changed since `seen`.
     pub(crate) fn exchanged_since(&self, seen: &mut u64) -> Option<Vec<Successors>> {
         let exchanged = self.exchanged.load(Ordering::Acquire);
         if exchanged == *seen {
@@ -312,8 +297,8 @@ impl Sources {
         Some(self.state().exchanges.current())
     }
 
-    /// The source is asked for a list. If it takes over from others, gives the newest version
-    /// that they have delivered: the list must not be below it.
+    /// If the source takes over from others, its list must not be below the returned version, the newest that
+    /// they delivered.
     pub(crate) fn begin_list(&self, id: &SourceId, asked: AskedFor) -> Option<ResourceVersion> {
         let mut state = self.state();
         let state = &mut *state;
@@ -322,7 +307,7 @@ impl Sources {
         if let Some(member) = &entry.member
             && let Some(members) = state.exchanges.sets.get_mut(&member.set)
         {
-            // An exchange that begins before the list is published has to know who had moved on by now.
+            // An exchange that begins before the list is published must know who had moved on by now.
             asked.note(&mut members.successors, &entry.scope, id);
             if members.is_exchanging() {
                 takes_over = true;
@@ -344,13 +329,11 @@ impl Sources {
         newest
     }
 
-    /// The source is about to deliver this version.
     pub(crate) fn note_delivered(&self, id: &SourceId, version: &ResourceVersion) {
         self.note(id, version, None);
     }
 
-    /// The source has published a list after a rewind, and has delivered this version since: what was delivered before does
-    /// not count. The store had `seen` so many changes of exchanges.
+    /// From now on, earlier deliveries do not count. `seen` is the store's count of changes.
     pub(crate) fn note_rewind(&self, id: &SourceId, version: &ResourceVersion, seen: u64) {
         self.note(id, version, Some(seen));
     }
@@ -366,7 +349,7 @@ impl Sources {
         }
     }
 
-    /// Those that take over from this source of a set: the others of its set.
+    /// The sources that take over from one that leaves this set.
     pub(crate) fn successors_in_set(&self, set: usize) -> Successors {
         self.state().exchanges.sets.get(&set).map(|members| members.successors.clone()).unwrap_or_default()
     }

@@ -1,11 +1,8 @@
-//! Which objects an informer would have, if they were there.
+//! Whether an object that the informer no longer has is surely deleted, and whether it is selected again.
 //!
-//! Answers "is an object that the informer has no more surely deleted, and is it selected again?". A server tells a watch
-//! with selectors of an object that has left them as of a deletion: with the event `DELETED`, and the state before. So only a
-//! source that no object leaves can say that an object is gone. Invariants:
-//! 1. A source that has not listed, or does not keep the object's namespace, says nothing.
-//!
-//! Read next: `../sources.rs`.
+//! If an object leaves the selectors of a watch, the server sends `DELETED` with the state before. So only a
+//! source that no object can leave can say that an object is gone. A source that has not listed, or does not
+//! keep the namespace, says nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +26,6 @@ pub enum Selected {
     NotFollowed,
 }
 
-/// What one source says of the objects of a key.
 struct Following {
     coverage: Option<Coverage>,
     filter: Option<Arc<NamespaceFilter>>,
@@ -37,7 +33,6 @@ struct Following {
 }
 
 impl Following {
-    /// Whether it keeps the namespace of the object: in its next list, or as `kept` says.
     fn keeps(&self, key: &ObjectKey, kept: impl FnOnce(&NamespaceFilter) -> Option<Names>) -> bool {
         let Some(filter) = &self.filter else { return true };
         key.namespace().is_some_and(|name| kept(filter).is_some_and(|names| names.contains(name)))
@@ -45,7 +40,7 @@ impl Following {
 }
 
 impl Sources {
-    /// Whether an object of this key that none of them holds does surely not exist.
+    /// Whether an object that none of them holds surely does not exist.
     pub(crate) fn would_hold(&self, key: &ObjectKey) -> bool {
         self.of_key(key).iter().any(|source| {
             let can_be_left = source.coverage.as_ref().is_some_and(Coverage::can_be_left);
@@ -53,7 +48,7 @@ impl Sources {
         })
     }
 
-    /// Whether one of them follows an object of this key with these labels, which none of them holds.
+    /// For an object that none of them holds.
     pub(crate) fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected {
         let mut following = self.of_key(key);
         following.retain(|source| source.keeps(key, |filter| Some(filter.asked())));

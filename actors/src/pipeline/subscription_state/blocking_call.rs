@@ -1,11 +1,5 @@
-//! The call of a blocking closure that is under way, for subscriptions that limit their calls.
-//!
-//! Answers "has this call taken too long, and is it reported?". The closure's host notes when a call begins and ends; who
-//! waits for it looks at it when it is due. Invariants:
-//! 1. A call that takes too long is counted and reported once: while it is under way, or at its end if nobody has looked
-//!    before.
-//!
-//! Read next: `blocking_host.rs`, which looks.
+//! The running call of a blocking closure, for subscriptions that limit their calls. A call that takes too
+//! long is counted and reported once: while it runs, or at its end if nobody has looked before.
 
 use std::time::Duration;
 
@@ -13,7 +7,6 @@ use informer_core::meta::ObjectKey;
 
 use super::SubscriptionState;
 
-/// A call that is under way.
 #[derive(Debug)]
 pub(super) struct BlockingCall {
     key: ObjectKey,
@@ -22,29 +15,25 @@ pub(super) struct BlockingCall {
 }
 
 impl BlockingCall {
-    /// The key of its event, if it has taken longer than the limit.
     pub(super) fn stuck_on(&self) -> Option<&ObjectKey> {
         self.is_overdue.then_some(&self.key)
     }
 }
 
-/// What a look at the call under way shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CallCheck {
-    /// It has to end by then; or, if none is under way, none can be overdue before.
+    /// When the running call must end; if none runs, the earliest time at which one can be overdue.
     DueAt(Duration),
-    /// It has become overdue, with the event of this key.
     Overdue(ObjectKey),
 }
 
 impl SubscriptionState {
-    /// A blocking closure is called with the event of this key.
     pub(crate) fn begin_call(&self, key: &ObjectKey, now: Duration) {
         let call = BlockingCall { key: key.clone(), began: now, is_overdue: false };
         self.figures().rare.get_or_insert_default().call = Some(call);
     }
 
-    /// The call has returned. If it took too long and that is not reported yet, it is counted, and this is its key.
+    /// Returns the key if the call took too long and was not reported before.
     pub(crate) fn end_call(&self, limit: Duration, now: Duration) -> Option<ObjectKey> {
         let mut figures = self.figures();
         let rare = figures.rare.as_mut()?;
@@ -55,7 +44,6 @@ impl SubscriptionState {
         is_news.then_some(call.key)
     }
 
-    /// Whether the call under way is overdue; one that is found to be is counted, and reported this once.
     pub(crate) fn check_call(&self, limit: Duration, now: Duration) -> CallCheck {
         let mut figures = self.figures();
         let rare = figures.rare.get_or_insert_default();

@@ -1,6 +1,4 @@
 //! The status of a subscription, as its owner reads it.
-//!
-//! Answers "how is this subscription doing?". Read next: `../subscription_state.rs`, which fills it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +15,7 @@ use crate::pipeline::figures::Timing;
 pub struct SubscriptionStatus {
     /// Its name: the one given, or the kind of its recipient and a number.
     pub name: Arc<str>,
-    /// How events wait that its subscriber has not taken yet.
+    /// How its events wait until the subscriber takes them.
     pub policy: Policy,
     /// The period of resyncs, if it has any.
     pub resync: Option<Duration>,
@@ -29,12 +27,13 @@ pub struct SubscriptionStatus {
     pub depth: usize,
     /// Since when the oldest of them waits, as time since the runtime's start.
     pub oldest_since: Option<Duration>,
-    /// Whether events are with the subscriber and not yet handled: at most 64, or one if it gets one at a time.
+    /// Whether events are with the subscriber and not yet handled: at most 64, or one if it gets one at a
+    /// time.
     pub in_flight: bool,
     /// Events that were not delivered because a newer one of the same key replaced them.
     pub coalesced: u64,
-    /// Events that were dropped because its backlog was full; under `Coalesce` those of objects that were created and
-    /// deleted meanwhile, beyond the bound of 4,096.
+    /// Events that were dropped because the backlog was full. Under `Coalesce`: events of objects that were
+    /// created and deleted while they waited, beyond the bound of 4,096.
     pub dropped: u64,
     /// Changes, and objects of lists, that its filters dropped.
     pub filtered: u64,
@@ -42,14 +41,16 @@ pub struct SubscriptionStatus {
     pub panics: u64,
     /// How often a filter panicked, which counts as "yes": no event was lost.
     pub filter_panics: u64,
-    /// Calls of its closure that took longer than its limit: async ones were cancelled, blocking ones went on.
+    /// Calls of its closure that took longer than its limit: async ones were cancelled, blocking ones went
+    /// on.
     pub overran: u64,
     /// The key of the event with which its blocking closure has been busy for longer than its limit.
     pub stuck_on: Option<ObjectKey>,
     /// How long it took from the subscription to `synced`.
     pub sync_took: Option<Duration>,
-    /// The delivery latency: from when the reflector read an event until the subscriber had handled it. It is measured
-    /// once for each window (at most 64 events, or one), for its oldest event, and only since the sync.
+    /// The delivery latency: from when the reflector read an event until the subscriber had handled it. It is
+    /// measured once for each window (at most 64 events, or one), for its oldest event, and only since the
+    /// sync.
     pub latency: Timing,
     /// How long each call of its closure took, since the sync. It is not known for actors and streams.
     pub calls: Timing,
@@ -57,10 +58,8 @@ pub struct SubscriptionStatus {
     pub ended: Option<EndReason>,
 }
 
-// What a wait for the sync of a subscription looks at.
-
 impl SubscriptionState {
-    /// Whether it is synced, which is Ok, or has ended before.
+    /// `Ok` if it is synced; the reason if it has ended before.
     pub(crate) fn sync_outcome(&self) -> Option<Result<(), EndReason>> {
         let figures = self.figures();
         match &figures.ended {
@@ -70,13 +69,11 @@ impl SubscriptionState {
         }
     }
 
-    /// Ready after the next change that can be waited for, from this call on.
+    /// Ready after the next change from this call on.
     pub(crate) fn changed(&self) -> impl Future<Output = ()> + '_ {
         self.0.changed.notified()
     }
 }
-
-// Why a subscription has ended, and what its shutdown left undone.
 
 /// Why a subscription has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,10 +87,10 @@ pub enum EndReason {
     ListenerFailed(Arc<str>),
     /// The informer has stopped.
     InformerStopped,
-    /// More events waited for it than its bound allows, or more than four lists with events, and its policy ends it then:
-    /// see `SubscribeOptions::every`.
+    /// More events waited for it than its bound allows, or more than four lists with events, and its policy
+    /// ends it in this case: see `SubscribeOptions::every`.
     Overflow {
-        /// Events that it did not receive, at least one: those of a list that nobody has counted are one.
+        /// Events that it did not receive, at least one. The events of a list that were not counted are one.
         dropped: u64,
     },
 }
@@ -117,8 +114,8 @@ pub enum ShutdownError {
     /// The limit passed first.
     #[error("{0}")]
     Unfinished(Unfinished),
-    /// Its own callback has called it, and would wait for itself: nothing was waited for, and no further call
-    /// follows this one.
+    /// Its own callback called it, and would have waited for itself. Nothing was waited for, and no further
+    /// call follows this one.
     #[error("shutdown called from inside the subscription's own callback")]
     OwnCallback,
 }
@@ -131,10 +128,11 @@ pub struct Unfinished {
     pub name: Arc<str>,
     /// Events that waited and had not been handed to the subscriber: they are dropped.
     pub dropped: usize,
-    /// Events that had been handed over and not been reported back as handled: the subscriber may have handled some.
+    /// Events that had been handed over and not been reported back as handled: the subscriber may have
+    /// handled some.
     pub in_flight: usize,
-    /// Whether its callback still ran at the end: a blocking closure cannot be cancelled, nor an async one that blocks
-    /// its thread.
+    /// Whether its callback still ran at the end: a blocking closure cannot be cancelled, nor an async one
+    /// that blocks its thread.
     pub still_running: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The callback pool: its width, its end, and on which thread a strand's value is used and dropped.
+//! The callback pool: its width, its end, and the thread on which the value of a strand (a `PooledValue`) is
+//! used and dropped.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, mpsc};

@@ -65,7 +65,7 @@ impl Drop for Busy {
     }
 }
 
-/// Has the thread free a value of so many bytes, which lasts until what is returned is dropped.
+/// Makes the thread free a value of this number of bytes. That lasts until the returned sender is dropped.
 fn busy(freeing: &Freeing, bytes: usize) -> mpsc::Sender<()> {
     let ((go, gate), (begins, begun)) = (mpsc::channel(), mpsc::channel());
     let value = By::whole(freeing.release()).keep(Busy(begins, gate));
@@ -75,7 +75,8 @@ fn busy(freeing: &Freeing, bytes: usize) -> mpsc::Sender<()> {
     go
 }
 
-/// Drops 100 values of so many bytes. No more than `most` wait meanwhile. Returns the threads that have freed some by then.
+/// Drops 100 values of this number of bytes; at most `most` bytes wait. Returns the threads that have freed
+/// some so far.
 fn drop_100(
     freeing: &Freeing,
     to: (&mpsc::Sender<String>, &mpsc::Receiver<String>),
@@ -95,7 +96,7 @@ fn own_name() -> String {
     std::thread::current().name().unwrap_or_default().to_owned()
 }
 
-/// Looks again and again, for ten seconds at least; the thread that is waited for tells nobody.
+/// Checks again and again, for at least ten seconds, because the awaited thread sends no signal.
 fn until(holds: impl Fn() -> bool) -> bool {
     (0..10_000).any(|_| {
         std::thread::park_timeout(Duration::from_millis(1));

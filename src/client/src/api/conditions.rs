@@ -1,11 +1,5 @@
-//! The conditions that are waited for most often.
-//!
-//! Answers "what is passed to `Api::until`?" A condition is any closure over `Option<&K>`, where `None` is an absent
-//! object; these are closures. Invariants:
-//! 1. An absent object meets only those conditions that say so.
-//! 2. Each reads what the API's own documentation names as the sign.
-//!
-//! Read next: `until.rs`.
+//! The usual conditions for `Api::until`. A condition is any closure over `Option<&K>`, where `None` is an
+//! absent object.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -14,17 +8,17 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube_core::{DynamicObject, Resource};
 use serde_json::Value;
 
-/// The object is there, in whatever state.
+/// The object exists, in any state.
 pub fn present<K>() -> impl FnMut(Option<&K>) -> bool + Send {
     |object| object.is_some()
 }
 
-/// No object of this name is there.
+/// No object has this name.
 pub fn absent<K>() -> impl FnMut(Option<&K>) -> bool + Send {
     |object| object.is_none()
 }
 
-/// The object of this uid is gone, also where another one has its name by now.
+/// The object of this uid is gone, even if another one has its name now.
 ///
 /// ```
 /// use actix_informer::client::api::conditions;
@@ -71,7 +65,8 @@ fn job_is(job: Option<&Job>, kind: &str) -> bool {
     is_true(conditions, kind, |condition| (&condition.type_, &condition.status))
 }
 
-/// The deployment's newest version is rolled out: all its replicas are of it and available, and none is left of others.
+/// The deployment's newest version is rolled out: all its replicas have this version and are available, and
+/// no others are left.
 pub fn deployment_rolled_out() -> impl FnMut(Option<&Deployment>) -> bool + Send {
     |deployment| {
         let rolled_out = |deployment: &Deployment| {
@@ -93,9 +88,9 @@ pub fn crd_established() -> impl FnMut(Option<&CustomResourceDefinition>) -> boo
     }
 }
 
-/// An object of any kind has this condition with this status in `status.conditions`, as `kubectl wait --for=condition`: a
-/// condition that was observed for an older generation of the object counts for nothing, and upper and lower case are the
-/// same.
+/// An object of any kind has this condition with this status in `status.conditions`, as
+/// `kubectl wait --for=condition`. A condition that was observed for an older generation of the object does
+/// not count. Upper and lower case are the same.
 ///
 /// ```
 /// use actix_informer::client::api::conditions;
@@ -128,7 +123,6 @@ pub fn has_condition(kind: &str, status: &str) -> impl FnMut(Option<&DynamicObje
     }
 }
 
-/// Whether the condition of this type is true.
 fn is_true<C>(conditions: Option<&Vec<C>>, kind: &str, read: impl Fn(&C) -> (&String, &String)) -> bool {
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|condition| {

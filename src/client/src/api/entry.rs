@@ -1,12 +1,8 @@
-//! An object that may not be there yet: read it, make or change it, and write what has changed.
+//! An object that may not exist yet: read it, make or change it, and write it, with the types and rules of
+//! kube-rs's `Api::entry`.
 //!
-//! Answers "how do I get or create, then modify?" with the types and rules of kube-rs's `Api::entry`. Invariants:
-//! 1. Nothing is sent but a get by `entry` and one write by `commit`; a commit of an unchanged object sends nothing.
-//! 2. A commit overwrites nobody: a changed object carries the version that was read, a new one is created. Where
-//!    another writer was faster, it is a conflict.
-//! 3. The name and the namespace that are written are those that were asked for.
-//!
-//! Read next: `retry.rs`, to begin again after a conflict.
+//! A commit overwrites no other writer: a changed object carries the version that was read, and a new one is
+//! created. If another writer was faster, that is a conflict.
 
 use std::fmt;
 
@@ -18,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::Api;
 use crate::error::Error;
 
-/// What is there under a name; made by [`Api::entry`].
+/// What exists under a name; made by [`Api::entry`].
 #[derive(Debug)]
 #[must_use = "nothing is written before commit"]
 #[expect(
@@ -26,9 +22,9 @@ use crate::error::Error;
     reason = "an object is there or it is not: who matches both has matched all"
 )]
 pub enum Entry<'a, K> {
-    /// An object is there.
+    /// The object exists.
     Occupied(OccupiedEntry<'a, K>),
-    /// No object is there.
+    /// The object does not exist.
     Vacant(VacantEntry<'a, K>),
 }
 
@@ -49,7 +45,6 @@ pub struct VacantEntry<'a, K> {
     name: &'a str,
 }
 
-/// What a commit has to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pending {
     Nothing,
@@ -77,7 +72,8 @@ pub enum CommitError {
         /// The namespace in the object.
         object: String,
     },
-    /// The server did not take it. [`Error::is_conflict`] and [`Error::is_already_exists`]: another writer was faster.
+    /// The server refused it. [`Error::is_conflict`] and [`Error::is_already_exists`]: another writer was
+    /// faster.
     #[error(transparent)]
     Save(#[from] Error),
 }
@@ -86,7 +82,7 @@ impl<K> Api<K>
 where
     K: Resource + DeserializeOwned,
 {
-    /// Gets what is there under this name, to change it or to create it.
+    /// Gets the object of this name as an entry, to change it or to create it.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -140,7 +136,7 @@ impl<'a, K> Entry<'a, K> {
         }
     }
 
-    /// The object, or this one, which a commit will create.
+    /// The object, or else this one, which a commit will create.
     pub fn or_insert(self, object: impl FnOnce() -> K) -> OccupiedEntry<'a, K> {
         match self {
             Self::Occupied(entry) => entry,
@@ -181,8 +177,9 @@ impl<K> OccupiedEntry<'_, K> {
         self.object
     }
 
-    /// Creates a new object, replaces a changed one, and does nothing about an unchanged one. The entry then holds the
-    /// object as the server stored it, and can be changed and committed again; after a dry run it is still to be written.
+    /// Creates a new object, replaces a changed one, and does nothing for an unchanged one. The entry then
+    /// holds the object as the server stored it, and can be changed and committed again; after a dry run it
+    /// must still be written.
     ///
     /// # Errors
     /// [`CommitError`]. After a conflict, take a new entry.

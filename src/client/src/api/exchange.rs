@@ -1,15 +1,10 @@
 //! One request of a verb and its answer.
 //!
-//! Answers "how does a kube-core request become an HTTP request of this client, and its answer a value?" Invariants:
-//! 1. Every path that leaves was made of checked parts (`scope.rs`); kube-core only adds queries and bodies.
-//! 2. A kind with namespaces is asked for by name in one namespace only: without one, a server answers that it does not
-//!    know the path, which would be taken for an absent object.
-//! 3. An error of an answer names the request and the field, and quotes no value. An answer of another kind than was
-//!    asked for is not decoded.
-//! 4. An object of another name or namespace than was asked for is an error: its connection may give each request the
-//!    answer of another one, so the connections of single requests close.
-//!
-//! Read next: `verbs.rs`.
+//! 1. An object of a kind with namespaces is requested in one namespace only. Without it, a server answers
+//!    that it does not know the path, which looks like an absent object.
+//! 2. An object of another name or namespace than requested is an error. Its connection may return the
+//!    answers of other requests, so the connections of single requests close.
+//! 3. Errors name the request and the field, and quote no value.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, Uri, header};
@@ -27,26 +22,23 @@ use crate::error::Error;
 use crate::scope::{check_selectors, encoded_name, segment};
 use crate::wire::{Asked, Form, JsonError, RequestedContent, Unexpected, WireKind};
 
-/// At most this many characters of a name that a server made up are shown.
 const MAX_NAME_CHARS: usize = 500;
 
-/// A request as kube-core makes it.
 pub(super) type Built = http::Request<Vec<u8>>;
 
 impl<K> Api<K> {
-    /// The collection: all namespaces, or the one.
     pub(super) fn collection(&self) -> Result<Request, Error> {
         self.scope.check()?;
         Ok(Request::new(self.scope.collection(self.scope.namespace.as_deref())))
     }
 
-    /// The collection in which objects have names, and this name as a part of a path.
+    /// Also returns the name as a part of a path.
     pub(super) fn object(&self, name: &str) -> Result<(Request, String), Error> {
         self.needs_namespace(self.scope.namespace.as_deref())?;
         Ok((self.collection()?, encoded_name(name)?))
     }
 
-    /// The collection in which this object is, or will be: that of its own namespace, unless this is one namespace.
+    /// That of the object's own namespace, unless the `Api` has one.
     pub(super) fn collection_of(&self, object: &K) -> Result<Request, Error>
     where
         K: Resource,
@@ -70,7 +62,6 @@ impl<K> Api<K> {
         Ok(())
     }
 
-    /// The request of a list.
     pub(super) fn list_request(&self, params: &ListParams) -> Result<Built, Error>
     where
         K: Resource,
@@ -80,7 +71,6 @@ impl<K> Api<K> {
         self.finished(accepting::<K>(request, Form::List))
     }
 
-    /// Sends a request and decodes the answer.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         request: Result<Built, RequestError>,
@@ -90,7 +80,7 @@ impl<K> Api<K> {
         question.decoded(&self.client.send(request).await?)
     }
 
-    /// Sends a request whose answer is the object of this name. With a namespace, it is the one there.
+    /// The answer must be the object of this name and, if given, of this namespace.
     pub(super) async fn ask_for_object<T: Resource + DeserializeOwned>(
         &self,
         request: Result<Built, RequestError>,
@@ -103,7 +93,7 @@ impl<K> Api<K> {
         Ok(object)
     }
 
-    /// Refuses an object that is not the one that was asked for, and closes the connections that may have mixed it up.
+    /// Refuses another object, and closes the connections that may have mixed it up.
     pub(super) async fn is_of_name(
         &self,
         request: String,
@@ -113,7 +103,7 @@ impl<K> Api<K> {
         let differs = |asked: Option<&str>, found: &Option<String>| {
             asked.zip(found.as_deref()).is_some_and(|(asked, found)| asked != found)
         };
-        // By "~", a server is asked for the object of whoever asks.
+        // For "~", a server returns the object of the caller.
         let asks_for_own = name == "~";
         if asks_for_own || !(differs(Some(name), &found.name) || differs(namespace, &found.namespace)) {
             return Ok(());
@@ -129,7 +119,6 @@ impl<K> Api<K> {
         Err(Error::AnotherObject { request, asked, received })
     }
 
-    /// Sends a request whose answer is an object or a `Status`, and says how the answer is written.
     pub(super) async fn ask_for_bytes(&self, request: Built) -> Result<(WireKind, Bytes), Error> {
         let request = self.finished(request)?;
         let question = Question::of(&request);
@@ -137,7 +126,7 @@ impl<K> Api<K> {
         Ok((question.wire(&answer)?, answer.into_body()))
     }
 
-    /// The request as it is sent: what kube-core leaves out or leaves empty.
+    /// Adds what kube-core leaves out, and removes empty parameters.
     pub(super) fn finished(&self, mut request: Built) -> Result<Built, Error> {
         let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
         let writes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
@@ -158,7 +147,6 @@ impl<K> Api<K> {
     }
 }
 
-/// The header that asks for what `K` holds: whole objects, or their metadata.
 pub(super) fn accepting<K: Resource>(mut request: Built, form: Form) -> Built {
     let content = if K::metadata_api() { RequestedContent::Metadata } else { RequestedContent::Objects };
     let asked = Asked { content, form };
@@ -167,12 +155,11 @@ pub(super) fn accepting<K: Resource>(mut request: Built, form: Form) -> Built {
     request
 }
 
-/// What the request asks for; an object, if it does not say.
+/// An object, if the request does not say.
 pub(super) fn asked_by(request: &Built) -> Asked {
     request.extensions().get().copied().unwrap_or(Asked::OBJECT)
 }
 
-/// What was asked, to compare the answer with. Cheap to make: texts are shared.
 pub(super) struct Question {
     method: Method,
     uri: Uri,
@@ -180,12 +167,10 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Of a request that is sent.
     pub(super) fn of(request: &Built) -> Self {
         Self { method: request.method().clone(), uri: request.uri().clone(), asked: asked_by(request) }
     }
 
-    /// How the request is called in errors.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.method, self.uri.path())
     }
@@ -195,7 +180,6 @@ impl Question {
         wire.map_err(|unexpected| unexpected_answer(self.name(), unexpected))
     }
 
-    /// What the answer holds, if it is of the kind that was asked for.
     pub(super) fn decoded<T: DeserializeOwned>(&self, answer: &Response<Bytes>) -> Result<T, Error> {
         let wire = self.wire(answer)?;
         let unexpected = |unexpected| unexpected_answer(self.name(), unexpected);
@@ -204,7 +188,7 @@ impl Question {
     }
 }
 
-/// Refuses whole objects where metadata was asked for, and tables.
+/// Refuses whole objects where metadata was requested, and tables.
 pub(super) fn checked(asked: Asked, wire: WireKind, body: &[u8]) -> Result<(), Unexpected> {
     // A Table names its group: without that text, whole objects need no scan.
     if asked.content == RequestedContent::Objects && memmem::find(body, b"meta.k8s.io/").is_none() {
@@ -214,7 +198,7 @@ pub(super) fn checked(asked: Asked, wire: WireKind, body: &[u8]) -> Result<(), U
     if scan.kind.is_some() && scan.api_version.is_some() {
         return asked.check_kind(scan.api_version.as_deref(), scan.kind.as_deref());
     }
-    // Fields that stand behind the metadata are found by the parser only; what is not JSON is its error.
+    // Only a parser finds fields after the metadata. The decoder reports what is not JSON.
     let Ok(found) = serde_json::from_slice::<Kind>(body) else { return Ok(()) };
     asked.check_kind(found.api_version.as_deref(), found.kind.as_deref())
 }
@@ -223,7 +207,6 @@ pub(super) fn unexpected_answer(request: String, unexpected: Unexpected) -> Erro
     Error::UnexpectedAnswer { request, asked: unexpected.asked, received: unexpected.received }
 }
 
-/// The fields that name the kind of an answer.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kind {
@@ -241,14 +224,13 @@ pub(super) fn not_made(error: RequestError) -> Error {
     }
 }
 
-/// The JSON of a body.
 pub(super) fn encoded<T: Serialize>(body: &T) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(body).map_err(|error| not_made(RequestError::SerializeBody(error)))
 }
 
-/// What a body holds; the error names the field.
+/// The error names the field.
 pub(super) fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> {
-    // Of a text, no string is checked on its own: that takes a third less than decoding bytes.
+    // Decoding a text takes a third less than decoding bytes: no string is checked on its own.
     let decoded = match std::str::from_utf8(body) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(body),
@@ -257,7 +239,7 @@ pub(super) fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> 
         if !error.is_data() {
             return JsonError::from(&error);
         }
-        // Only now is the path looked for: following it costs every answer that decodes.
+        // The path is found only after a failure: following it would cost every answer that decodes.
         let mut parser = serde_json::Deserializer::from_slice(body);
         match serde_path_to_error::deserialize::<_, T>(&mut parser) {
             Err(located) => JsonError::at(&located.path().to_string(), located.inner()),

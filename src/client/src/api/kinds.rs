@@ -1,9 +1,4 @@
 //! Subresources that only one kind has: of pods, service accounts and certificate signing requests.
-//!
-//! Answers "how is a pod evicted or bound, a token issued, a request approved?" Invariants:
-//! 1. Each sends the type that the API's documentation names, complete: the name of the object is filled in.
-//!
-//! Read next: `subresources.rs`.
 
 use std::fmt;
 
@@ -44,7 +39,7 @@ impl Api<Pod> {
         delete: &DeleteParams,
         params: &PostParams,
     ) -> Result<Status, Error> {
-        // kube-core's own request spells the options as no server reads them (5.0.0: delete_options).
+        // kube-core's own request names the options as no server reads them (5.0.0: delete_options).
         let mut eviction = json!({
             "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": self.namespace()},
         });
@@ -159,7 +154,7 @@ impl Api<Pod> {
 }
 
 impl Api<ServiceAccount> {
-    /// Issues a token for a service account: its audiences and its life as `request.spec` says.
+    /// Issues a token for a service account, with the audiences and the lifetime of `request.spec`.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -177,7 +172,8 @@ impl Api<ServiceAccount> {
     /// ```
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found), [`is_invalid`](Error::is_invalid) for a life below ten minutes.
+    /// [`is_not_found`](Error::is_not_found), [`is_invalid`](Error::is_invalid) for a lifetime below ten
+    /// minutes.
     pub async fn create_token(
         &self,
         name: &str,

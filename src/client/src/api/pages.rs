@@ -1,14 +1,8 @@
-//! Lists read page by page.
+//! Lists read page by page, as with client-go's `tools/pager`. `machine/pager.rs` decides which page is
+//! requested next.
 //!
-//! Answers "how are many objects read without holding them all, or one huge answer?" as client-go's `tools/pager`.
-//! Which page is asked for next is decided by `machine/pager.rs`. Invariants:
-//! 1. All pages are of one version unless the reader has asked for something else: a page that has expired then ends the
-//!    stream with an error, never with a clean end.
-//! 2. At most as many pages are asked for ahead as the reader has set, none unless set. Dropping the stream ends the request
-//!    that is under way.
-//! 3. `list_all` gives one consistent list, whatever expires.
-//!
-//! Read next: `verbs.rs`.
+//! All pages are of one version unless the reader has chosen otherwise: an expired page ends the stream with
+//! an error, never with a clean end.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,24 +22,24 @@ use super::exchange::Question;
 use super::machine::pager::{Page, Pager, WhenExpired};
 use crate::error::{Error, Refused};
 
-/// Objects on a page, unless `limit` says otherwise: client-go's number.
+/// Objects on a page unless `limit` is set: client-go's number.
 const PAGE: u32 = 500;
 
 type Answer = Result<(Question, Response<Bytes>), Error>;
 
 /// The pages of a list; made by [`Api::pages`].
 ///
-/// The stream ends after the last page or the first error. Nothing is asked for while it is not polled, except the one
-/// request that is under way; dropping the stream ends that one.
+/// The stream ends after the last page or the first error. Nothing is requested while it is not polled,
+/// except for the one request that is under way; dropping the stream ends that one.
 #[must_use = "pages are asked for when the stream is read"]
 pub struct Pages<K: Clone> {
     api: Api<K>,
     params: ListParams,
     pager: Pager,
     asking: Option<BoxFuture<'static, Answer>>,
-    /// Pages that have come and were not taken.
+    /// Pages that have arrived and were not taken.
     waiting: VecDeque<ObjectList<K>>,
-    /// The error that ends the stream, behind the pages that wait.
+    /// Ends the stream after the pages that wait.
     error: Option<Error>,
 }
 
@@ -60,12 +54,12 @@ impl<K> Api<K>
 where
     K: Resource + DeserializeOwned + Clone + fmt::Debug,
 {
-    /// Lists page by page: `limit` objects at a time, or 500. Sends nothing until the stream is read, and waits only where
-    /// the stream is awaited.
+    /// Lists page by page: `limit` objects at a time, or 500. Sends nothing until the stream is read, and
+    /// waits only where the stream is awaited.
     ///
-    /// The next page is asked for when this one was taken; [`Pages::prefetch`] asks for some ahead. A server keeps the
-    /// version of a list for some minutes only: who reads more slowly gets an error with [`Error::is_expired`], and must
-    /// begin again, or choose by [`Pages::when_expired`].
+    /// The next page is requested when this one was taken; [`Pages::prefetch`] requests some ahead. A server
+    /// keeps the version of a list for some minutes only: a slower reader gets an error with
+    /// [`Error::is_expired`], and must begin again, or choose by [`Pages::when_expired`].
     ///
     /// ```
     /// # use actix_informer::prelude::*;
@@ -91,7 +85,7 @@ where
     /// ```
     ///
     /// # Errors
-    /// Items of the stream: as [`Self::list`]. Nothing comes after one.
+    /// Items of the stream: as [`Self::list`]. An error is the last item.
     pub fn pages(&self, params: &ListParams) -> Pages<K> {
         let mut params = params.clone();
         params.limit.get_or_insert(PAGE);
@@ -105,8 +99,8 @@ where
         }
     }
 
-    /// Lists everything by pages, and gives it as one list of one version. If a page expires on the way, the whole list is
-    /// asked for once more without pages, as client-go's pager does.
+    /// Lists everything by pages, and returns it as one list of one version. If a page expires on the way,
+    /// the whole list is requested once more without pages, as client-go's pager does.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -139,8 +133,9 @@ where
 }
 
 impl<K: Clone> Pages<K> {
-    /// Asks for so many pages ahead of the one that is read, one after the other; none unless set. client-go's number is 5.
-    /// As many pages are held at most, with the one that is read. They advance while the stream is polled.
+    /// Requests this many pages ahead of the one that is read, one after the other. The default is 0;
+    /// client-go's number is 5. At most this many pages are held besides the one that is read. They are
+    /// requested while the stream is polled.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -154,8 +149,8 @@ impl<K: Clone> Pages<K> {
         self
     }
 
-    /// What follows when the server no longer has the version of the pages before: an error, unless set. A first page
-    /// that expires is an error in any case.
+    /// What follows when the server no longer has the version of the earlier pages: an error, unless set. A
+    /// first page that expires is always an error.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -172,8 +167,8 @@ impl<K: Clone> Pages<K> {
         self
     }
 
-    /// Whether a page had expired, and the whole list was asked for once more ([`WhenExpired::ListAgain`]): the newest page
-    /// then holds every object, also those of the pages before.
+    /// Whether a page had expired, and the whole list was requested again ([`WhenExpired::ListAgain`]): the
+    /// newest page then holds every object, also those of the earlier pages.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -196,8 +191,8 @@ impl<K: Clone> Pages<K> {
         self.pager.has_begun_again()
     }
 
-    /// The objects one by one, as client-go's `EachListItem`: a reader that stops, by an error of its own or by dropping
-    /// the stream, asks for nothing more.
+    /// The objects one by one, as client-go's `EachListItem`: a reader that stops, by an error of its own or
+    /// by dropping the stream, requests nothing more.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -222,7 +217,7 @@ impl<K> Pages<K>
 where
     K: Resource + DeserializeOwned + Clone,
 {
-    /// Takes what has come, and asks for what may be asked for now.
+    /// Takes what has arrived, and requests what may be requested now.
     fn advance(&mut self, context: &mut Context<'_>) {
         loop {
             if self.asking.is_none() && self.error.is_none() {
@@ -297,7 +292,7 @@ where
         let this = self.get_mut();
         loop {
             if let Some(item) = this.page.next() {
-                // What is asked for ahead arrives while the items of this page are read.
+                // Pages that are requested ahead arrive while this page is read.
                 if this.pages.asking.is_some() {
                     this.pages.advance(context);
                 }
@@ -312,7 +307,7 @@ where
     }
 }
 
-/// Nothing of it is pinned: the request is in a box.
+/// Nothing is pinned: the request is in a box.
 impl<K: Clone> Unpin for Pages<K> {}
 impl<K: Clone> Unpin for Items<K> {}
 

@@ -1,17 +1,10 @@
-//! Whether and when something that has failed is tried again: a watch, a wait for a condition, a write that met a conflict.
+//! Whether and when a failed request is tried again: a watch, a wait for a condition, a write that met a
+//! conflict.
 //!
-//! Answers "does trying again help, is there another attempt, and how long is the wait?" with the classes and the waits that
-//! informers use, and "how do I change an object that others change too?". Invariants:
-//! 1. A request that could not be made is final: it would be the same the next time. What a server or a connection does is final
-//!    only where waiting changes nothing: the server refuses the request itself, the caller's rights or the kind.
-//! 2. The number of attempts of a write is bounded; as client-go's `util/retry`, five unless said otherwise. Two writers that
-//!    met each other do not meet again at once.
-//! 3. Only a conflict (409 Conflict) leads to another attempt of a write; every other error is given at once. Each attempt works
-//!    on what the server has then: nothing that was read before an attempt is written by the next.
-//! 4. The random numbers of waits are the standard library's, drawn once for each: these waits spread clients, and nothing
-//!    depends on their order. Those of a client in process come from the seed of its runtime: a simulation repeats them.
-//!
-//! Read next: `entry.rs`, for objects that may not be there yet; `../error/status.rs`, which classifies answers.
+//! 1. An error is final where waiting changes nothing: the request could not be made, or the server refuses
+//!    the request itself, the caller's rights or the kind.
+//! 2. Waits are random only to spread clients, so the standard library's numbers suffice. For a client in
+//!    process they come from the seed of its runtime: a simulation repeats them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -27,7 +20,7 @@ use super::Api;
 use crate::client::Client;
 use crate::error::{Error, status};
 
-/// The numbers of the attempts.
+/// How often, and after which waits, a write that meets a conflict is tried.
 ///
 /// ```
 /// use actix_informer::client::api::ConflictPolicy;
@@ -36,7 +29,7 @@ use crate::error::{Error, status};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConflictPolicy {
-    /// How many attempts there are in all; 0 is taken as 1. Default 5.
+    /// How many attempts there are in all; 0 counts as 1. Default 5.
     pub attempts: u32,
     /// The waits between them: from 10 to 20 ms, then doubled, the last from 0.5 to 1 s.
     pub backoff: BackoffPolicy,
@@ -57,12 +50,12 @@ pub struct Conflicts {
 }
 
 impl Conflicts {
-    /// No attempt has failed yet.
+    /// Begins without a failed attempt.
     pub fn new(policy: ConflictPolicy) -> Self {
         Self { attempts: policy.attempts, backoff: Backoff::new(policy.backoff) }
     }
 
-    /// An attempt met a conflict: the wait before the next one, or `None` if it was the last.
+    /// An attempt met a conflict: returns the wait before the next one, or `None` if it was the last.
     pub fn handle_conflict(&mut self, chance: f64) -> Option<Duration> {
         let left = self.attempts.saturating_sub(self.backoff.attempts()).saturating_sub(1);
         (left > 0).then(|| self.backoff.next_wait(chance))
@@ -79,11 +72,10 @@ fn from_system() -> f64 {
     f64::from(number) / (f64::from(u32::MAX) + 1.0)
 }
 
-/// The class of a failed request.
 pub(super) fn class_of(error: &Error) -> ErrorClass {
     match error {
         Error::Refused(refused) => match status::into_error(refused.status().clone(), false) {
-            // A replica of the server that lags behind: it will catch up.
+            // A replica of the server that lags behind will catch up.
             ListWatchError::TooLargeVersion(_) => ErrorClass::Retry,
             error => error.class(),
         },
@@ -91,7 +83,6 @@ pub(super) fn class_of(error: &Error) -> ErrorClass {
     }
 }
 
-/// Whether trying again cannot help.
 pub(super) fn is_final(error: &Error) -> bool {
     match error {
         Error::Refused(refused) => {
@@ -105,8 +96,9 @@ pub(super) fn is_final(error: &Error) -> bool {
 }
 
 impl Client {
-    /// Calls `attempt` until it meets no conflict, as client-go's `retry.RetryOnConflict`. Each call must read the newest
-    /// object itself, change and write it. Other errors are given at once, the last conflict after the last attempt.
+    /// Calls `attempt` until it meets no conflict, as client-go's `retry.RetryOnConflict`. Each call must
+    /// itself read the newest object, change it and write it. Other errors are returned at once, the last
+    /// conflict after the last attempt.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -151,8 +143,9 @@ impl<K> Api<K>
 where
     K: Resource + DeserializeOwned + Serialize,
 {
-    /// Gets an object, changes it and replaces it, again with the newest one as long as others are faster: five times.
-    /// `change` may be called as often. For more attempts, or other subresources, see [`Client::retry_on_conflict`].
+    /// Gets an object, changes it and replaces it. If another writer was faster, it does so again with the
+    /// newest object, five times in all. `change` may be called as often. For more attempts, or other
+    /// subresources, see [`Client::retry_on_conflict`].
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -167,8 +160,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found), [`is_conflict`](Error::is_conflict) after the last attempt, and whatever
-    /// else [`Self::get`] and [`Self::replace`] give.
+    /// [`is_not_found`](Error::is_not_found), [`is_conflict`](Error::is_conflict) after the last attempt, and
+    /// the other errors of [`Self::get`] and [`Self::replace`].
     pub async fn modify(
         &self,
         name: &str,

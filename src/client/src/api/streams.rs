@@ -1,11 +1,5 @@
-//! The subresources of pods that are streams: logs, commands, the main process, ports.
-//!
-//! Answers "how do I read a log, run a command in a container, attach to it or reach its ports?" What they give is in
-//! `../streams.rs`. Invariants:
-//! 1. One call is one request, with kube-core's query and the paths of every verb. A request for a websocket is not sent
-//!    again when its connection breaks: the command may have run.
-//!
-//! Read next: `../streams.rs`.
+//! The subresources of pods that are streams: logs, commands, the main process, ports. A websocket request is
+//! not sent again when its connection breaks: the command may have run.
 
 use std::time::Duration;
 
@@ -21,9 +15,9 @@ use crate::error::Error;
 use crate::streams::{Attached, LogStream, PortForward, Protocol, accepted, attached, forwarded, offer};
 use crate::transport::Connection;
 
-/// For commands: the newer first.
+/// The newer first.
 const OF_COMMANDS: &[Protocol] = &[Protocol::V5, Protocol::V4];
-/// For ports there is only one: kubelets know no other.
+/// Kubelets know no other.
 const OF_PORTS: &[Protocol] = &[Protocol::V4];
 
 impl Api<Pod> {
@@ -43,8 +37,9 @@ impl Api<Pod> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] with code 400 when the pod has several containers and none is named, or the container waits to
-    /// start; [`Error::TooLarge`] above 64 MiB; [`Error::Request`] with `follow`: such a log has no end.
+    /// [`Error::Refused`] with code 400 when the pod has several containers and none is named, or the
+    /// container waits to start; [`Error::TooLarge`] above 64 MiB; [`Error::Request`] with `follow`: such a
+    /// log has no end.
     pub async fn logs(&self, name: &str, params: &LogParams) -> Result<String, Error> {
         if params.follow {
             let why = "a log that is followed has no end: use Api::log_stream";
@@ -55,11 +50,12 @@ impl Api<Pod> {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// Reads the log of a container line by line, and with `follow` on as it is written, until the container ends.
-    /// Resolves when the server has accepted the request.
+    /// Reads the log of a container line by line until it ends; with `follow`, also what is written from now
+    /// on, until the container ends. Resolves when the server has accepted the request.
     ///
-    /// A line longer than [`MAX_LINE`](crate::streams::MAX_LINE) comes in parts. What is not read is not read from
-    /// the connection. The stream ends when the log does; when the connection breaks, its last item is the error.
+    /// A line longer than [`MAX_LINE`](crate::streams::MAX_LINE) comes in parts. Nothing is read from the
+    /// connection while the stream is not read. The stream ends when the log does; when the connection
+    /// breaks, its last item is the error.
     ///
     /// ```
     /// # use actix_informer::prelude::*;
@@ -95,15 +91,16 @@ impl Api<Pod> {
     fn log_request(&self, name: &str, params: &LogParams) -> Result<Built, Error> {
         let (collection, name) = self.object(name)?;
         let mut request = collection.logs(&name, params).map_err(not_made)?;
-        // Logs are text, and a refusal of them is JSON.
+        // Logs are text, but their refusal is JSON.
         request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         self.finished(request)
     }
 
-    /// Runs a command in a container. Resolves when the server has accepted the request; that the command could not run is
-    /// told by its [`ExitStatus`](crate::streams::ExitStatus).
+    /// Runs a command in a container. Resolves when the server has accepted the request. If the command could
+    /// not run, its [`ExitStatus`](crate::streams::ExitStatus) says so.
     ///
-    /// The command is not run by a shell. It is run at most once: the request is not repeated when its connection breaks.
+    /// The command is not run by a shell. It runs at most once: the request is not repeated when its
+    /// connection breaks.
     ///
     /// ```
     /// # use actix_informer::prelude::*;
@@ -163,8 +160,8 @@ impl Api<Pod> {
         self.attached(collection.attach(&name, params), params).await
     }
 
-    /// Connects to ports of a pod, once to each. Resolves when the server has accepted the request; a port on which nobody
-    /// listens ends with an error when it is read.
+    /// Connects to ports of a pod, once to each. Resolves when the server has accepted the request. A port on
+    /// which nobody listens ends with an error when it is read.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -184,7 +181,7 @@ impl Api<Pod> {
     /// As [`Self::exec`]; [`Error::Request`] for no port, the same port twice, or more than 127 ports.
     pub async fn port_forward(&self, name: &str, ports: &[u16]) -> Result<PortForward, Error> {
         let (collection, name) = self.object(name)?;
-        // Each port takes two channels, and their numbers are bytes of which the protocol keeps the last.
+        // Each port takes two channels. Their numbers are bytes, and the protocol reserves the last one.
         if ports.len() > 127 {
             return Err(Error::Request("the number of ports cannot be more than 127".to_owned()));
         }
@@ -215,7 +212,7 @@ impl Api<Pod> {
         .await
     }
 
-    /// Sends a request for a websocket; `serve` makes of the connection what the caller gets and the work behind it.
+    /// `serve` makes the caller's handle and its background work from the connection.
     async fn upgraded<T: Send + 'static, F: Future<Output = ()> + 'static>(
         &self,
         request: Result<Built, RequestError>,

@@ -1,9 +1,4 @@
 //! The parts of an object that have a path of their own: status, scale, and any other by its name.
-//!
-//! Answers "how is a subresource read and written?" Those that only one kind has are in `kinds.rs`. Invariants:
-//! 1. The name of a subresource is checked as every part of a path.
-//!
-//! Read next: `exchange.rs`.
 
 use std::fmt;
 
@@ -19,7 +14,7 @@ use crate::error::Error;
 use crate::scope::segment;
 
 impl<K: Resource> Api<K> {
-    /// Gets a subresource of the object of this name, as whatever type it has.
+    /// Gets a subresource of the object of this name, decoded as `T`.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -44,7 +39,7 @@ impl<K: Resource> Api<K> {
         self.ask(collection.get_subresource(subresource, &name)).await
     }
 
-    /// Posts a body to a subresource, and gives the answer as whatever type it has.
+    /// Posts a body to a subresource, and decodes the answer as `T`.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -275,7 +270,7 @@ impl<K: Resource> Api<K> {
     }
 }
 
-/// Subresources that have the name of their object.
+/// For subresources that carry the name of their object.
 impl<K: Resource> Api<K> {
     async fn get_named<T: Resource + DeserializeOwned>(
         &self,

@@ -1,12 +1,6 @@
-//! Waits until an object is as somebody needs it.
-//!
-//! Answers "when does this condition hold?" for one name, whatever objects have it one after the other. Invariants:
-//! 1. The condition sees the state at the beginning, each state after it, and each absence, also one that a gap in the
-//!    watch has hidden (`informer_core::until`).
-//! 2. It ends: with the state in which the condition holds, with the condition's own error, with an error that waiting
-//!    does not mend, or at the deadline, with what was seen last and the last error.
-//!
-//! Read next: `conditions.rs`.
+//! Waits until a condition holds for the object of one name. Several objects may have the name one after the
+//! other. The condition sees each state and each absence, also one that a gap in the watch has hidden
+//! (`informer_core::until`).
 
 use std::convert::Infallible;
 use std::fmt;
@@ -33,7 +27,7 @@ pub use informer_core::until::{LastSeen, Verdict};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UntilError<E = Infallible> {
-    /// The time is over.
+    /// The deadline has passed.
     #[error("{resource} {name}: the condition did not hold within {after:?}; last seen: {seen}{}", because(.last_error))]
     Deadline {
         /// The resource, such as `pods`.
@@ -59,7 +53,6 @@ fn because(error: &Option<Box<Error>>) -> String {
     error.as_ref().map(|error| format!("; last error: {error}")).unwrap_or_default()
 }
 
-/// What a wait knows.
 #[derive(Default)]
 struct Progress {
     seen: Seen,
@@ -67,7 +60,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// The object, or its absence, if the condition holds for this state or for an absence before it.
+    /// Returns the object, or its absence, if the condition holds for this state or for an absence before it.
     fn observe<K: Resource, V: Verdict>(
         &mut self,
         object: Option<K>,
@@ -83,7 +76,6 @@ impl Progress {
     }
 }
 
-/// The uid and the version of an object.
 fn identity<K: Resource>(object: &K) -> (Option<Uid>, String) {
     let meta = object.meta();
     (meta.uid.as_deref().and_then(Uid::new), meta.resource_version.clone().unwrap_or_default())
@@ -93,14 +85,15 @@ impl<K> Api<K>
 where
     K: Resource + DeserializeOwned + Clone + fmt::Debug,
 {
-    /// Waits until the condition holds for the object of this name, and gives the object as it was then; `None` if the
-    /// condition held for its absence. [`conditions`](super::conditions) has the usual ones.
+    /// Waits until the condition holds for the object of this name, and returns the object in that state;
+    /// `None` if the condition held for its absence. [`conditions`](super::conditions) has the usual ones.
     ///
-    /// It lists and watches this one name, which needs these two rights; a program with an informer of the kind waits by
-    /// [`Informer::until`](informer_actors::informer::Informer::until) instead, which asks the server for nothing. Errors of the
-    /// connection and of an overloaded server are waited out. `Duration::MAX` means no deadline.
+    /// It lists and watches this one name, which needs these two rights. A program with an informer of the
+    /// kind waits by [`Informer::until`](informer_actors::informer::Informer::until) instead, which sends no
+    /// request. Errors of the connection and of an overloaded server are waited out. `Duration::MAX` means no
+    /// deadline.
     ///
-    /// The condition is asked about every state that the server shows, each once. It may answer `bool`, or
+    /// The condition is called once for every state that the server shows. It returns `bool` or
     /// `Result<bool, E>`: an error ends the wait.
     ///
     /// ```no_run
@@ -152,7 +145,6 @@ where
         outcome
     }
 
-    /// Lists and watches until the condition holds.
     async fn observe<V: Verdict>(
         &self,
         name: &str,
@@ -182,7 +174,7 @@ where
                 let object = match event {
                     Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => Some(object),
                     Ok(WatchEvent::Deleted(_)) => None,
-                    // A bookmark: the server has been heard, and the object has not changed.
+                    // A bookmark: the server has answered, and the object has not changed.
                     Ok(_) => {
                         known.error = None;
                         continue;

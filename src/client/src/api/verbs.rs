@@ -1,11 +1,6 @@
-//! The verbs of objects and collections: get, list, create, replace, patch, delete, deletecollection.
+//! The verbs of objects and collections.
 //!
-//! Answers "what does each verb send, and what does it give?" Watches are in `watch.rs`, pages in `pages.rs`,
-//! subresources in `subresources.rs`. Invariants:
-//! 1. Each call sends one request, or none if it could not be one.
-//! 2. `get_opt` takes only the absence of the object for `None`: a server that does not serve the kind is an error.
-//!
-//! Read next: `exchange.rs`.
+//! `get_opt` returns `None` only for an absent object: a server that does not serve the kind is an error.
 
 use std::fmt;
 
@@ -25,15 +20,15 @@ use crate::wire::Form;
 
 /// What a server answers to a deletion.
 ///
-/// Which of the two says little: objects that wait for finalizers or for their grace period come back as objects, and
-/// some kinds send the object that is already gone. [`Api::until`] with
+/// The variant says little: objects that wait for finalizers or for their grace period come back as objects,
+/// and some kinds send the object that is already gone. [`Api::until`] with
 /// [`conditions::deleted`](super::conditions::deleted) waits for the end.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Deleted<T> {
-    /// The object or the objects as they were, or as they are while they end.
+    /// The object or objects as they were, or as they are while their deletion is under way.
     Object(T),
-    /// That it is done.
+    /// The deletion is done.
     Status(Box<Status>),
 }
 
@@ -47,7 +42,7 @@ impl<T> Deleted<T> {
     }
 }
 
-/// The only field that tells a `Status` from an object.
+/// Tells a `Status` from an object.
 #[derive(Deserialize)]
 struct Kind {
     #[serde(default)]
@@ -71,7 +66,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`] with [`is_not_found`](Error::is_not_found) when it is not there; otherwise what broke.
+    /// [`Error::Refused`] with [`is_not_found`](Error::is_not_found) when it does not exist; otherwise the
+    /// cause of the failure.
     pub async fn get(&self, name: &str) -> Result<K, Error> {
         self.get_with(name, &GetParams::default()).await
     }
@@ -113,7 +109,7 @@ where
     /// ```
     ///
     /// # Errors
-    /// As [`Self::get`]; also when it is the kind that the server does not serve.
+    /// As [`Self::get`]; also when the server does not serve the kind.
     pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
         match self.get(name).await {
             Ok(object) => Ok(Some(object)),
@@ -146,7 +142,8 @@ where
         question.decoded(&self.client.send(request).await?)
     }
 
-    /// Creates an object, and gives it as it was stored. An `Api` of all namespaces takes the object's own namespace.
+    /// Creates an object, and returns it as it was stored. An `Api` of all namespaces uses the object's own
+    /// namespace.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -169,15 +166,15 @@ where
     {
         let request = self.collection_of(object)?.create(params, encoded(object)?);
         let request = request.map(|request| accepting::<K>(request, Form::Object));
-        // An empty name is none, beside `generateName`.
+        // An empty name counts as none, beside `generateName`.
         match object.meta().name.as_deref().filter(|name| !name.is_empty()) {
             Some(name) => self.ask_for_object(request, (self.namespace_of(object), name)).await,
             None => self.ask(request).await,
         }
     }
 
-    /// Replaces an object. With `metadata.resourceVersion` in `object`, only if nobody has changed it since that version;
-    /// without, whatever is there now.
+    /// Replaces an object. With `metadata.resourceVersion` in `object`, this succeeds only if nobody has
+    /// changed the object since that version; without it, at any version.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -191,7 +188,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`is_conflict`](Error::is_conflict) when it has been changed: see [`Self::modify`](Api::modify) and [`Self::entry`].
+    /// [`is_conflict`](Error::is_conflict) when it has been changed: see [`Self::modify`](Api::modify) and
+    /// [`Self::entry`].
     pub async fn replace(&self, name: &str, params: &PostParams, object: &K) -> Result<K, Error>
     where
         K: Serialize,
@@ -202,8 +200,8 @@ where
         self.ask_for_object(request, (self.namespace_of(object), name)).await
     }
 
-    /// Changes an object by a JSON patch, a merge patch, a strategic merge patch or an apply. Apply creates it if it is not
-    /// there, and needs `PatchParams::apply("who")`.
+    /// Changes an object by a JSON patch, a merge patch, a strategic merge patch or an apply. Apply creates
+    /// it if it does not exist, and needs `PatchParams::apply("who")`.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -218,8 +216,9 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`is_conflict`](Error::is_conflict) when another manager has an applied field and `force` is not set; 415 when the
-    /// kind does not take this sort of patch, as custom resources do not take strategic ones.
+    /// [`is_conflict`](Error::is_conflict) when another manager has an applied field and `force` is not set;
+    /// 415 when the kind does not accept this sort of patch: custom resources accept no strategic merge
+    /// patch.
     pub async fn patch<P: Serialize + fmt::Debug>(
         &self,
         name: &str,
@@ -245,7 +244,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); [`is_conflict`](Error::is_conflict) when a precondition does not hold.
+    /// [`is_not_found`](Error::is_not_found); [`is_conflict`](Error::is_conflict) when a precondition does
+    /// not hold.
     pub async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>, Error> {
         let (collection, path) = self.object(name)?;
         let request = collection.delete(&path, params).map_err(not_made)?;
@@ -285,7 +285,6 @@ where
         self.ask_deletion(accepting::<K>(request, Form::List)).await
     }
 
-    /// The namespace of this object: the one of all requests, or its own.
     fn namespace_of<'a>(&'a self, object: &'a K) -> Option<&'a str> {
         self.namespace().or_else(|| object.meta().namespace.as_deref().filter(|name| !name.is_empty()))
     }

@@ -1,14 +1,9 @@
-//! A watch as a stream of events that goes on by itself.
+//! A watch as a stream of events that continues by itself.
 //!
-//! Answers "how do I follow changes without an informer?" Invariants:
-//! 1. No event is lost, out of order or there twice: each connection goes on after the version of the last delivered
-//!    event or bookmark, and an event at or below that version is left out and counted.
-//! 2. Every failure is an item. The stream goes on after it, with a wait that `machine/resume.rs` decides.
-//! 3. It ends only where it cannot go on: its version has expired and the reader did not say from where to go on, or
-//!    the client's thread is gone.
-//! 4. Nothing is read from the connection while the reader does not read.
-//!
-//! Read next: `machine/resume.rs`.
+//! 1. No event is lost or repeated: each connection continues after the version of the last delivered event
+//!    or bookmark, and an event at or below that version is left out and counted.
+//! 2. Every failure is an item, and the stream continues after it. It ends only if its version has expired
+//!    and the reader names no other, or if the client's thread has ended.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -33,16 +28,16 @@ use crate::scope::check_selectors;
 use crate::wire::{Asked, Event, EventType, Form, Frame, INITIAL_EVENTS_END, Splitter, WireKind};
 use crate::worker::BodyStream;
 
-/// The longest event that is read.
+/// In bytes.
 const EVENT_LIMIT: usize = 16 << 20;
-/// How long a connection lasts unless the parameters say otherwise: kube-rs's number.
+/// In seconds, unless the parameters say otherwise: kube-rs's number.
 const TIMEOUT: u32 = 290;
-/// How much longer than the server was asked to end it a connection may last.
+/// A connection may last this much longer than requested.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The events of a watch; made by [`Api::watch`].
 ///
-/// Errors are items, and the stream goes on after them. When its version has expired
+/// Errors are items, and the stream continues after them. When its version has expired
 /// ([`Error::is_expired`]), list again and call [`Self::resume_from`]; otherwise it ends there.
 #[must_use = "a watch asks for nothing until it is read"]
 pub struct Watch<K> {
@@ -51,12 +46,10 @@ pub struct Watch<K> {
     asked: Asked,
     resume: WatchResume,
     connection: Connection,
-    /// How the events that have arrived are written.
+    /// The encoding of the events that have arrived.
     wire: WireKind,
     splitter: Splitter,
-    /// Events that have arrived and were not read yet.
     arrived: VecDeque<Frame>,
-    /// Events that were left out.
     repeated: u64,
 }
 
@@ -71,11 +64,11 @@ impl<K> Api<K>
 where
     K: Resource + DeserializeOwned,
 {
-    /// Follows changes after a version: that of a list. Sends nothing until the stream is read.
+    /// Follows changes after a version, usually that of a list. Sends nothing until the stream is read.
     ///
-    /// Connections are renewed without a gap. With `WatchParams::initial_events()` the version may be empty: the server
-    /// first sends every object, then a bookmark that says so; a connection that breaks before that bookmark begins again
-    /// with the first object.
+    /// Connections are renewed without a gap. With `WatchParams::initial_events()` the version may be empty:
+    /// the server first sends every object, then a bookmark that says so. If the connection breaks before
+    /// that bookmark, the watch begins again with the first object.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -103,8 +96,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// A selector that no server understands, a version of 0 or none without initial events: from there, nobody could say
-    /// where to go on.
+    /// A selector that no server understands; a version of 0 or none without initial events, because no watch
+    /// could continue from there.
     pub fn watch(&self, params: &WatchParams, version: &str) -> Result<Watch<K>, Error> {
         check_selectors(params.label_selector.as_deref(), params.field_selector.as_deref())?;
         self.scope.check()?;
@@ -143,8 +136,8 @@ impl<K> Watch<K> {
         self.resume.version()
     }
 
-    /// How many events were left out because the server has sent them at or below the version that was delivered
-    /// already. 0 with every server that keeps to the protocol.
+    /// How many events were left out because the server sent them at or below the version that was already
+    /// delivered. 0 with every server that follows the protocol.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -156,7 +149,8 @@ impl<K> Watch<K> {
         self.repeated
     }
 
-    /// Goes on after this version, from now on; usually after [`Error::is_expired`], with the version of a new list.
+    /// Continues after this version from now on; usually after [`Error::is_expired`], with the version of a
+    /// new list.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;
@@ -170,8 +164,8 @@ impl<K> Watch<K> {
     /// ```
     ///
     /// # Errors
-    /// As [`Api::watch`] for a version of 0 or none: then the server would first send every object, in the order of no
-    /// version, and most of them would be taken for repeated. Nothing has changed then.
+    /// As [`Api::watch`] for a version of 0 or none: the server would first send every object, not in the
+    /// order of versions, and most of them would be taken for repeated. The watch is then unchanged.
     pub fn resume_from(&mut self, version: impl Into<String>) -> Result<(), Error> {
         let version = version.into();
         check_start(&version)?;
@@ -196,7 +190,7 @@ impl<K> Watch<K> {
         }
     }
 
-    /// Counts the failure; what it gives is the item.
+    /// Counts the failure and returns it as the item.
     fn failed(&mut self, error: Error) -> Error {
         tracing::debug!(target: "actix_informer::client", resource = %self.api.scope.name(), version = self.version(), %error, "a watch failed");
         if matches!(error, Error::Stopped) {
@@ -236,7 +230,7 @@ impl<K: Resource + DeserializeOwned> Watch<K> {
         Ok(())
     }
 
-    /// The event of a frame; nothing if it was delivered before.
+    /// `None` if the event was delivered before.
     fn read(&mut self, frame: &Frame) -> Result<Option<WatchEvent<K>>, Error> {
         let Frame::Whole(bytes) = frame else { return Err(Error::TooLarge(EVENT_LIMIT)) };
         let unreadable = |source| Error::Answer { request: format!("GET {}", self.path()), source };
@@ -313,7 +307,7 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
                 Connection::Open { body, since } => match ready!(body.poll_next_unpin(context)) {
                     Some(Ok(chunk)) => {
                         let mut frames = Vec::new();
-                        // A watch is never invalid as a whole: each of its events is.
+                        // A watch is never invalid as a whole, only its events are.
                         let _ = this.splitter.push(&chunk, &mut frames);
                         this.arrived.extend(frames);
                     }
@@ -331,7 +325,7 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
     }
 }
 
-/// Refuses a version from which nobody could say where to go on.
+/// Refuses a version from which no watch can continue.
 fn check_start(version: &str) -> Result<(), Error> {
     if matches!(version, "" | "0") {
         let why = "a watch begins at the version of a list, or with WatchParams::initial_events";

@@ -1,12 +1,7 @@
-//! As whom a client acts: the headers of Kubernetes' user impersonation.
+//! The headers of Kubernetes' user impersonation: the user that a client acts as. The escaping of extra keys
+//! is client-go's (`transport/round_trippers.go`).
 //!
-//! Answers "which headers are sent?" The escaping of extra keys is client-go's (`transport/round_trippers.go`).
-//! Invariants:
-//! 1. Groups, a uid or extra values without a user are refused: the server would refuse every request.
-//! 2. Any key of the extra values can be sent: what a header's name cannot hold is percent-encoded, and so is a percent
-//!    sign, so that the server can undo it.
-//!
-//! Read next: `../layers/authorize.rs`, which sends the headers.
+//! Groups, a uid or extra values without a user are refused: the server would refuse every request.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +10,7 @@ use http::{HeaderName, HeaderValue};
 
 use crate::error::Error;
 
-/// As which user to act; by default as the user of the credentials.
+/// By default the user of the credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Impersonation {
     pub(crate) user: Option<String>,
@@ -29,7 +24,8 @@ impl Impersonation {
         *self == Self::default()
     }
 
-    /// What is left of it without what is written in a kubeconfig, whose groups come first. Without its user nothing is.
+    /// Removes what a kubeconfig contains, whose groups come first. Nothing is left if the kubeconfig names
+    /// the user.
     pub(crate) fn without(mut self, written: &Self) -> Self {
         if written.user.is_some() {
             return Self::default();
@@ -40,7 +36,6 @@ impl Impersonation {
         self
     }
 
-    /// The headers of each request.
     pub(crate) fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Error> {
         let unusable =
             |reason: &str| Error::Unusable { what: "the impersonation", reason: reason.to_owned() };

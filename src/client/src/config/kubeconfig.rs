@@ -1,16 +1,11 @@
-//! Makes configurations of kubeconfig files.
+//! Makes configurations of kubeconfig files, by the rules of kubectl (client-go's `tools/clientcmd`).
+//! `tests/identity/kubeconfigs.rs` has a table of them.
 //!
-//! Answers "which files are read, which entry of a name counts, and when are they read again?" with kubectl's answers
-//! (client-go's `tools/clientcmd`), of which `tests/identity/kubeconfigs.rs` has a table. Invariants:
-//! 1. Of several files, the first definition of a name wins. Missing files in a list are skipped; a missing file that is
-//!    named alone is an error.
-//! 2. If the kubeconfig is empty and the process runs in a pod, the pod's service account is used.
-//! 3. A client's files are read again as long as it lives, for the credentials and the authority in them. The context
-//!    that was chosen at first stays. Where another server, another way to it, another way to log in or another user to
-//!    act as is found there, the old credentials stay and an error says so: new credentials are never sent to an old server or issuer.
-//! 4. No error quotes the file: it gives field, line and column.
-//!
-//! Read next: `kubeconfig/file.rs` (what is written), `kubeconfig/user.rs` (what it means).
+//! 1. In several files, the first definition of a name wins. Missing files of a list are skipped; a single
+//!    missing file is an error.
+//! 2. A client reads its files again for credentials and authorities; the context stays. If the server, the
+//!    way to it, the way to log in or the user to act as has changed, the old credentials stay and an error
+//!    says so: new credentials never go to an old server or issuer.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +27,7 @@ mod user;
 use file::File;
 use informer_core::words::quoted;
 
-/// Where the credentials of a configuration are written, and which of them are taken from there.
+/// Files that are read again, and what is taken from them.
 #[derive(Clone)]
 pub(crate) struct Origin {
     paths: Arc<[PathBuf]>,
@@ -43,12 +38,11 @@ pub(crate) struct Origin {
     pub(super) gives_login: bool,
 }
 
-/// What takes a new client where the files say another, as they said it at first: what a program sets is not in it.
+/// File values whose change requires a new client. Values that the program sets are not included.
 struct Fixed {
     endpoint: String,
     name: Option<String>,
     is_unchecked: bool,
-    /// Without user and password.
     proxy: Option<String>,
     plugin: Option<PluginConfig>,
     acts_as: Impersonation,
@@ -66,7 +60,7 @@ impl Fixed {
         Self { endpoint, name, is_unchecked, proxy, plugin, acts_as }
     }
 
-    /// What of it is another one in `now`.
+    /// The first value that differs.
     fn difference(&self, now: &Self) -> Option<&'static str> {
         let differences = [
             (self.endpoint != now.endpoint, "the server"),
@@ -80,18 +74,20 @@ impl Fixed {
 }
 
 impl Config {
-    /// Reads one kubeconfig file; `context` overrides its current context. Blocking. The client reads the file again
-    /// when it reads the files that it names: its tokens and certificates may change while the client lives, its
-    /// server, context, plugin and other settings take effect for new clients.
+    /// Reads one kubeconfig file; `context` overrides its current context. Blocking. The client reads the
+    /// file again when it reads the files that it names: tokens and certificates may change while the client
+    /// lives. A changed server, context, plugin or other setting takes effect only for new clients.
     ///
     /// # Errors
-    /// When it is missing, invalid or incomplete, or requires something that this client does not support.
+    /// When the file is missing, invalid or incomplete, or requires something that this client does not
+    /// support.
     pub fn from_kubeconfig_file(path: impl AsRef<Path>, context: Option<&str>) -> Result<Self, Error> {
         let path = path.as_ref();
         convert(load(path)?, context, std::slice::from_ref(&path.to_owned()))
     }
 
-    /// Reads a kubeconfig text; relative paths in it start at this process' working directory. Blocking.
+    /// Reads a kubeconfig text; relative paths in it start at the working directory of this process.
+    /// Blocking.
     ///
     /// # Errors
     /// As [`Self::from_kubeconfig_file`].
@@ -100,17 +96,18 @@ impl Config {
         convert(file, context, &[])
     }
 
-    /// Reads and merges several kubeconfig files, skipping those that do not exist. Blocking. They are read again as
-    /// the file of [`Self::from_kubeconfig_file`].
+    /// Reads and merges several kubeconfig files; missing ones are skipped. Blocking. The files are read
+    /// again, as in [`Self::from_kubeconfig_file`].
     ///
     /// # Errors
-    /// As [`Self::from_kubeconfig_file`]; with no file at all, that no context is set.
+    /// As [`Self::from_kubeconfig_file`]. Without any file, the error is that no context is set.
     pub fn from_kubeconfig_files(paths: &[PathBuf], context: Option<&str>) -> Result<Self, Error> {
         convert(merged(paths)?, context, paths)
     }
 
-    /// Uses the files in the variable `KUBECONFIG`, or the pod's service account if these files are empty or missing.
-    /// Blocking. The home directory is not searched: [`Self::from_home`] reads kubectl's default file.
+    /// Uses the files in the variable `KUBECONFIG`, or the pod's service account if these files are empty or
+    /// missing. Blocking. The home directory is not searched: [`Self::from_home`] reads kubectl's default
+    /// file.
     ///
     /// # Errors
     /// [`Error::NotConfigured`] when there is neither; otherwise as [`Self::from_kubeconfig_files`] and
@@ -121,8 +118,9 @@ impl Config {
         Self::from_files_or_pod(&paths, context)
     }
 
-    /// Reads `~/.kube/config`, the file that kubectl reads when `KUBECONFIG` is not set; `context` overrides its current
-    /// context. Blocking. For programs on a person's machine; what runs in a cluster takes [`Self::from_environment`].
+    /// Reads `~/.kube/config`, the file that kubectl reads when `KUBECONFIG` is not set; `context` overrides
+    /// its current context. Blocking. For programs on a person's machine; programs in a cluster use
+    /// [`Self::from_environment`].
     ///
     /// # Errors
     /// As [`Self::from_kubeconfig_file`].
@@ -143,7 +141,7 @@ impl Config {
         })
     }
 
-    /// The cluster of these files, or that of the pod if they define none.
+    /// The cluster of these files, or the pod's cluster if they define none.
     #[doc(hidden)]
     pub fn from_files_or_pod(paths: &[PathBuf], context: Option<&str>) -> Result<Self, Error> {
         if let Some(config) = from_nonempty_files(paths, context)? {
@@ -168,11 +166,8 @@ impl Origin {
         })
     }
 
-    /// What the files say now, for a client that reaches its server on this way: its material with other credentials.
+    /// Returns `material` with the files' current credentials. Fails if a change requires a new client.
     /// Blocking.
-    ///
-    /// # Errors
-    /// When the files cannot be used, or say something that takes a new client.
     pub(crate) fn read_again(&self, way: Way, mut material: Material) -> Result<Material, Error> {
         let now = convert(merged(&self.paths)?, Some(&self.context), &self.paths)?;
         let now = sent(now, way)?.config;
@@ -218,7 +213,7 @@ impl Origin {
     }
 }
 
-/// `None` when the files define nothing. If a context is named, files without it are an error instead.
+/// `None` when the files define nothing and no context is named.
 fn from_nonempty_files(paths: &[PathBuf], context: Option<&str>) -> Result<Option<Config>, Error> {
     let file = merged(paths)?;
     let is_empty = file.contexts.is_empty() && file.clusters.is_empty() && context.is_none();
@@ -242,13 +237,12 @@ fn merged(paths: &[PathBuf]) -> Result<File, Error> {
     Ok(all)
 }
 
-/// Of two entries of a name, the one that is there already stays.
+/// Existing entries win.
 fn add_new<T>(all: &mut BTreeMap<String, T>, mut next: BTreeMap<String, T>) {
     next.append(all);
     *all = next;
 }
 
-/// One file, with its paths made absolute.
 fn load(path: &Path) -> Result<File, Error> {
     let failed = |source| Error::File { what: "kubeconfig", path: path.to_owned(), source };
     let bytes = std::fs::read(path).map_err(failed)?;
@@ -271,7 +265,7 @@ fn convert(mut file: File, context: Option<&str>, paths: &[PathBuf]) -> Result<C
     Ok(config)
 }
 
-/// The path to name in errors about what only all files together say.
+/// The path for errors: only a single file can be named.
 fn single(paths: &[PathBuf]) -> Option<PathBuf> {
     match paths {
         [path] => Some(path.clone()),

@@ -1,34 +1,22 @@
-//! How long each step of a request may take.
-//!
-//! Answers "which limits are there, and how are they set?" The limit of a plugin is beside its policy
-//! ([`Config::plugin_limit`]), that of a whole request in `requests.rs`. Invariants:
-//! 1. Each limit has a setter, and each default its reason.
-//! 2. A limit counts for its own step: credentials are obtained before the limit of the head begins.
-//!
-//! Read next: `../layers/deadline.rs` and `../transport/awc/connector.rs`, which obey.
+//! How long each step of a request may take. Credentials are obtained before the limit of the head begins.
 
 use std::time::Duration;
 
 use super::Config;
 
-/// How long the head of an answer may take.
+/// For the head of an answer.
 pub(crate) const HEAD_DEADLINE: Duration = Duration::from_secs(30);
-/// How long a read of the body may take, except for watches.
+/// For a read of the body, except of a watch.
 pub(crate) const READ_DEADLINE: Duration = Duration::from_secs(30);
 
-/// The limits of a client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// For the lookup of a name.
     pub(crate) lookup: Duration,
-    /// For a TCP connection to one of its addresses.
+    /// For TCP to one address.
     pub(crate) connect: Duration,
-    /// For the TLS handshake with the server.
     pub(crate) handshake: Duration,
-    /// For TLS with a proxy and its answer.
     pub(crate) proxy: Duration,
     pub(crate) head: Duration,
-    /// For the heads of what takes longer: lists, and requests that may write.
     pub(crate) slow_head: Duration,
     pub(crate) read: Duration,
 }
@@ -36,11 +24,11 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // A resolver asks each of its servers for 5 s (resolv.conf, `timeout`): the second and the third get their turn.
+            // A resolver waits 5 s for each server (resolv.conf, `timeout`): three servers are tried.
             lookup: Duration::from_secs(15),
             connect: Duration::from_secs(5),
             handshake: Duration::from_secs(5),
-            // The proxy has to reach the server meanwhile.
+            // In this time the proxy must reach the server.
             proxy: Duration::from_secs(10),
             head: HEAD_DEADLINE,
             // The API server gives up after 60 s (`--request-timeout`), an admission webhook after 30 s.
@@ -51,7 +39,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Longer than the steps of a connection together, each of which has better words.
+    /// Longer than all steps of a connection together: their own errors are more exact.
     pub(crate) fn whole_connection(&self) -> Duration {
         [self.lookup, self.connect, self.proxy, self.handshake, Duration::from_secs(1)]
             .into_iter()
@@ -84,21 +72,21 @@ impl Config {
         self
     }
 
-    /// How long the head of an answer may take, with the connection if one has to be made: of a read of one object, and of
-    /// a watch. 30 s unless set.
+    /// How long the head of an answer may take for a read of one object and for a watch, including the time
+    /// to connect. 30 s unless set.
     pub fn head_limit(mut self, limit: Duration) -> Self {
         self.limits.head = limit;
         self
     }
 
-    /// As [`Self::head_limit`], of a list and of a request that may write. 65 s unless set: an API server gives up after
-    /// 60 s, and only its answer says whether anything was written.
+    /// As [`Self::head_limit`], for a list and a request that may write. 65 s unless set: an API server gives
+    /// up after 60 s, and only its answer says whether anything was written.
     pub fn slow_head_limit(mut self, limit: Duration) -> Self {
         self.limits.slow_head = limit;
         self
     }
 
-    /// How long each read of a body may take, except those of watches, and of other streams; 30 s unless set.
+    /// How long each read of a body may take, except for watches and other streams; 30 s unless set.
     pub fn read_limit(mut self, limit: Duration) -> Self {
         self.limits.read = limit;
         self

@@ -1,12 +1,6 @@
-//! Kinds that are followed by name, whether or not the server has them yet.
-//!
-//! Answers "how do I follow a kind that may come later, or come back with another version?" The name is looked up when
-//! a source needs it. Invariants:
-//! 1. Making a description sends nothing.
-//! 2. A name that means nothing is a missing kind (`Gone`), which the reflector asks for again; so are a category, and a
-//!    resource that cannot be watched.
-//!
-//! Read next: `../resource/named.rs`, the source; `../discovery.rs`, the look-up.
+//! Kinds that are followed by name: the name is looked up when a source needs it. An unknown name, a category
+//! and a resource that cannot be watched count as a missing kind (`Gone`), which the reflector requests
+//! again.
 
 use std::sync::Arc;
 
@@ -22,11 +16,12 @@ use crate::representation::{Dynamic, MetadataOnly, Representation};
 use crate::resource::{FindResource, FoundResource, ResourceSource};
 
 impl Client {
-    /// Objects of the kind that this name means, as kubectl takes it, in all namespaces: `websites.example.org`,
-    /// `deploy`. Sends nothing: the name is looked up before the first list, and again whenever the kind is gone. So the
-    /// kind may be defined later, go away, and come back with another version or scope: meanwhile the state is
-    /// [`Gone`](informer_core::reflector::SourceState::Gone), what was cached stays, and subscribers are then told the
-    /// difference. A name with a version (`websites.v1.example.org`) means that version only.
+    /// Objects of the kind that this name means, in all namespaces. Names are those that kubectl accepts:
+    /// `websites.example.org`, `deploy`. Sends nothing: the name is looked up before the first list, and
+    /// again whenever the kind is gone. So the kind may be defined later, go away, and come back with another
+    /// version or scope. While it is gone, the state is [`Gone`](informer_core::reflector::SourceState::Gone)
+    /// and the cache is kept; when it is back, subscribers receive the differences. A name with a version
+    /// (`websites.v1.example.org`) means that version only.
     ///
     /// ```
     /// use actix_informer::prelude::*;
@@ -48,14 +43,14 @@ impl Client {
     /// # Ok(()) }
     /// ```
     ///
-    /// Of a kind that is cluster-scoped, a namespace is too much: its state is `Gone` and says so. An object that is the
-    /// same in the old and the new version of its kind (its uid and resource version are) is read in the new one, and
-    /// delivered as updated.
+    /// A cluster-scoped kind must have no namespace here: otherwise its state is `Gone` and says so. An
+    /// object that is the same in the old and the new version of its kind (its uid and resource version are
+    /// equal) is read in the new one, and delivered as updated.
     pub fn named(&self, name: impl Into<String>) -> ResourceSource<DynamicObject, Dynamic> {
         self.followed_by_name(name.into(), Dynamic::new)
     }
 
-    /// As [`Self::named`], only the metadata of the objects.
+    /// As [`Self::named`], but only the metadata of the objects.
     pub fn metadata_named(
         &self,
         name: impl Into<String>,
@@ -77,8 +72,8 @@ impl Client {
         Arc::new(ByName { client: self.clone(), name: name.to_owned() })
     }
 
-    /// The name by which all names of one resource are one: `deployments.apps` for `deploy`. A name with a version stays
-    /// as it is, and so does one that means nothing, or that cannot be looked up.
+    /// One name for all names of a resource: `deployments.apps` for `deploy`. A name with a version is
+    /// returned unchanged, and so is one that means nothing, or that cannot be looked up.
     #[doc(hidden)]
     pub async fn common_name(&self, name: &str) -> Result<CommonName, DiscoveryError> {
         match self.resource_named(name).await {
@@ -97,12 +92,12 @@ impl Client {
     }
 }
 
-/// A name, and whether its objects are in namespaces, if that is known.
+/// A name, and whether its objects are in namespaces.
 #[derive(Debug)]
 pub struct CommonName {
     /// As the server writes it.
     pub name: String,
-    /// None where that is not known.
+    /// `None` if that is not known.
     pub is_namespaced: Option<bool>,
 }
 
@@ -134,7 +129,7 @@ fn followable(found: NamedResource) -> Result<FoundResource, DiscoveryError> {
     Ok(FoundResource { api: found.api_resource().clone(), is_cluster_scoped: !found.is_namespaced() })
 }
 
-/// A failed look-up as the failure of a source.
+/// Converts a failed look-up to the failure of a source.
 pub fn failure(error: DiscoveryError) -> ListWatchError {
     let text: Arc<str> = error.to_string().into();
     match error {

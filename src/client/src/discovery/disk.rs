@@ -1,17 +1,13 @@
-//! A cache of discovery on disk, in kubectl's layout: each reads what the other has written.
+//! A cache of discovery on disk, which kubectl shares (client-go's `discovery/cached/disk`). Every function
+//! blocks. In `--cache-dir`, `discovery/<host>_<port>/servergroups.json` and
+//! `discovery/<host>_<port>/<group>/<version>/serverresources.json` have the old form; `http/` has the
+//! aggregated answers with their ETags (`disk/answers.rs`).
 //!
-//! Answers "what was discovered before this process began?" Below the directory that kubectl calls `--cache-dir`:
-//! `discovery/<host>_<port>/servergroups.json` and `discovery/<host>_<port>/<group>/<version>/serverresources.json` are
-//! the documents in the old form; `http/` has the aggregated answers with their ETags (`disk/answers.rs`). Invariants:
-//! 1. A file that is missing, older than the time to live, larger than the limit or not a document makes the whole cache
-//!    a miss: the server is asked. kubectl writes no file for a version without resources, so a cache that it has written
-//!    for a server with such a version is a miss.
-//! 2. A file appears under its name only when it is complete. Files and directories that are made here can be read by
-//!    their owner alone. A file that another process is writing is left alone.
-//! 3. Names of groups and versions that could lead to another place are not written, and not followed.
-//! 4. An incomplete discovery is not written: what is missing would be missing for every reader.
-//!
-//! Every function here blocks. Read next: client-go's `discovery/cached/disk`, which this agrees with.
+//! 1. A file that is missing, too old, too large or invalid makes the whole cache a miss. kubectl writes no
+//!    file for a version without resources, so its cache of such a server is a miss.
+//! 2. A file appears under its name only when it is complete, and only its owner can read it. Names that
+//!    could lead to another place are not followed.
+//! 3. An incomplete discovery is not written: what is missing would be missing for every reader.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -29,26 +25,23 @@ use crate::scope::segment;
 
 mod answers;
 
-/// How long a file serves unless set otherwise, as for kubectl.
+/// As for kubectl.
 pub(super) const TTL: Duration = Duration::from_secs(6 * 60 * 60);
-/// How far the clock of another machine may be ahead: files from later are not trusted.
+/// How far the clock of another machine may be ahead. Later files are not trusted.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
-/// The largest file that is read, in bytes: a document and its headers.
+/// In bytes, for a document and its headers.
 const FILE_LIMIT: u64 = DOCUMENT_LIMIT as u64 + (64 << 10);
 
 const GROUPS: &str = "servergroups.json";
 const RESOURCES: &str = "serverresources.json";
 
-/// The cache of one server.
 #[derive(Debug, Clone)]
 pub(super) struct Disk {
     documents: PathBuf,
     answers: PathBuf,
-    /// The URL of the server, without a slash at its end.
     url: String,
 }
 
-/// What a cache on disk had.
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) groups: Vec<DiscoveredGroup>,
@@ -57,7 +50,6 @@ pub(super) struct Stored {
 }
 
 impl Disk {
-    /// The cache of the server at this URL, in this `--cache-dir`.
     pub(super) fn new(directory: &Path, url: &str) -> Self {
         let url = url.trim_end_matches('/');
         Self {
@@ -67,7 +59,7 @@ impl Disk {
         }
     }
 
-    /// Everything, if all of it is there, is younger than `ttl` and can be read.
+    /// Everything, if all files exist, are younger than `ttl` and can be read.
     pub(super) fn load(&self, ttl: Duration) -> Option<Stored> {
         let (body, mut age) = read(&self.documents.join(GROUPS), ttl)?;
         let mut groups = legacy::groups(&body).ok().filter(|groups| !groups.is_empty())?;
@@ -82,16 +74,13 @@ impl Disk {
         Some(Stored { groups, age })
     }
 
-    /// The aggregated answer to `/api` or `/apis` with the ETag by which the server recognizes it, however old it is.
+    /// However old it is: the server recognizes it by its ETag.
     pub(super) fn load_answer(&self, at: usize) -> Option<Tagged> {
         let (file, _) = read(&self.answers.join(answers::file_name(&self.url, ROOTS[at])), Duration::MAX)?;
         answers::read(&file)
     }
 
-    /// Writes everything, and the answers that have changed.
-    ///
-    /// # Errors
-    /// The first file that cannot be written. What was written before stays: each file is complete.
+    /// Fails at the first file that cannot be written. The files before it stay: each is complete.
     pub(super) fn store(
         &self,
         resources: &ServerResources,
@@ -112,7 +101,7 @@ impl Disk {
                 }
             }
         }
-        // Last, so that it never names what is not there yet.
+        // Last, so that it never names a file that does not exist yet.
         write(&self.documents.join(GROUPS), &legacy::written_groups(&resources.groups))
     }
 
@@ -125,8 +114,8 @@ impl Disk {
     }
 }
 
-/// The directory of a server: its URL without the scheme, with `_` for each character that a file system might refuse.
-/// A part that would lead out of the directory is replaced, too.
+/// The URL without the scheme, with `_` for each character that a file system might refuse, and for each part
+/// that would lead out of the directory.
 fn directory_of(url: &str) -> PathBuf {
     let host = url.replacen("https://", "", 1).replacen("http://", "", 1);
     let safe = |c: char| c.is_ascii_alphanumeric() || "_()/.".contains(c);
@@ -135,7 +124,7 @@ fn directory_of(url: &str) -> PathBuf {
     host.split('/').filter(|text| !text.is_empty()).map(part).collect()
 }
 
-/// A file and its age, if it is younger than `ttl`.
+/// `None` if the file is not younger than `ttl`.
 fn read(path: &Path, ttl: Duration) -> Option<(Vec<u8>, Duration)> {
     let file = fs::File::open(path).ok()?;
     let metadata = file.metadata().ok()?;
@@ -152,21 +141,20 @@ fn read(path: &Path, ttl: Duration) -> Option<(Vec<u8>, Duration)> {
     Some((body, age))
 }
 
-/// Replaces a file as a whole.
 fn write(path: &Path, body: &[u8]) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make(directory)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A number of the process would not do: two containers that share the directory may both be process 1.
+    // A process number is not unique: two containers that share the directory may both be process 1.
     replace(path, &directory.join(format!("{name}.{:016x}", fastrand::u64(..))), body)
 }
 
-/// Replaces a file by one that is written beside it, under a name that no file has.
+/// `beside` is a name that no file has.
 fn replace(path: &Path, beside: &Path, body: &[u8]) -> io::Result<()> {
     let mut file = create(beside)?;
     let written = file.write_all(body).and_then(|()| fs::rename(beside, path));
     if written.is_err() {
-        // The first error counts: that it cannot be removed either says nothing more.
+        // Only the first error counts.
         drop(fs::remove_file(beside));
     }
     written

@@ -1,14 +1,9 @@
-//! The discovery documents of API servers: read into the model, and written in the old form for a cache on disk.
+//! Reads the discovery documents of API servers: aggregated discovery (`APIGroupDiscoveryList`, v2 and
+//! v2beta1) and the old form (`APIVersions`, `APIGroupList`, `APIResourceList`). No error quotes a value.
 //!
-//! Answers "what does this document say?" for aggregated discovery (`APIGroupDiscoveryList`, v2 and v2beta1) and for the
-//! old form (`APIVersions`, `APIGroupList`, `APIResourceList`). Invariants:
-//! 1. Any bytes give a document or an error; the error quotes no value.
-//! 2. A missing or null field is an empty one, as for client-go: servers that are written in Go send null for an empty
-//!    list. What has no name or no kind is left out, as client-go leaves it out.
-//! 3. A version that is `Stale` counts as failed: its server did not answer.
-//! 4. The old form of a model gives the same model again.
-//!
-//! Read next: `model.rs`; `documents/legacy.rs`, the old form.
+//! 1. A missing or null field is an empty one, as for client-go: servers in Go send null for an empty list.
+//!    What has no name or no kind is left out, as by client-go.
+//! 2. A `Stale` version counts as failed: its server did not answer.
 
 use std::sync::Arc;
 
@@ -21,19 +16,16 @@ use crate::wire::JsonError;
 
 pub(crate) mod legacy;
 
-/// The largest document that is read, in bytes: clusters with thousands of definitions have some megabytes.
+/// In bytes: clusters with thousands of definitions have some megabytes.
 pub(super) const DOCUMENT_LIMIT: usize = 32 << 20;
 
-/// What a server answered for `/api` or `/apis`.
+/// The answer to `/api` or `/apis`.
 #[derive(Debug)]
 pub(crate) enum Root {
-    /// Everything below it, and the versions whose servers did not answer.
     Aggregated(Vec<DiscoveredGroup>, Vec<FailedGroupVersion>),
-    /// The groups and their versions without their resources.
     Legacy(Vec<DiscoveredGroup>),
 }
 
-/// Why bytes are no discovery document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DocumentError {
     #[error("it is larger than {DOCUMENT_LIMIT} bytes")]
@@ -44,7 +36,6 @@ pub(crate) enum DocumentError {
     Json(JsonError),
 }
 
-/// Reads the answer to `/api` or `/apis`, in whichever form it is.
 pub(crate) fn root(body: &[u8]) -> Result<Root, DocumentError> {
     #[derive(Deserialize)]
     struct Kind {
@@ -71,7 +62,7 @@ pub(super) fn parsed<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<T, Doc
     serde_json::from_slice(body).map_err(|error| DocumentError::Json(JsonError::from(&error)))
 }
 
-/// Null is the default, as a missing field is.
+/// Null counts as a missing field.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
@@ -208,12 +199,11 @@ impl AggregatedSubresource {
     }
 }
 
-/// A kind of this group and version.
 fn api_resource((group, version): (&str, &str), kind: &str, plural: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
 
-/// A subresource whose kind is of the group and version that it names; if it names none, of its resource's.
+/// If it names no version, it has those of its resource.
 fn subresource(
     own: (&str, &str),
     (group, version, kind): (&str, &str, &str),
@@ -224,7 +214,7 @@ fn subresource(
     (api_resource(of, kind, name), ApiCapabilities { scope, subresources: Vec::new(), operations })
 }
 
-/// Old servers do not name it: then it is guessed, as kubectl guesses it.
+/// Old servers do not name it: then it is guessed, as by kubectl.
 fn singular(named: String, kind: &str) -> String {
     if named.is_empty() { kind.to_lowercase() } else { named }
 }

@@ -1,10 +1,5 @@
-//! Why a name could not be resolved, or a server's resources not be discovered.
-//!
-//! Answers "what does the caller of discovery learn?" Invariants:
-//! 1. An error can be cloned: callers that waited for the same answer get the same error.
-//! 2. A name that is not found names those that were perhaps meant, and what could not be discovered.
-//!
-//! Read next: `../discovery.rs`.
+//! Why a name could not be resolved, or a server's resources could not be discovered. An error can be cloned:
+//! all callers that waited for one answer get the same error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +16,7 @@ pub enum DiscoveryError {
     /// The server did not answer the request for its groups.
     #[error("the server's resources cannot be discovered: {0}")]
     Request(#[source] Arc<Error>),
-    /// The server answered with something else than a discovery document.
+    /// The server answered with something other than a discovery document.
     #[error("the answer to GET {path} is no discovery document: {reason}")]
     Document {
         /// The path of the request.
@@ -29,13 +24,15 @@ pub enum DiscoveryError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A panic while the server was asked: a bug of this crate. It is logged, and the next question asks again.
+    /// A panic during discovery: a bug of this crate. It is logged, and the next caller asks the server
+    /// again.
     #[error("the discovery of the server's resources panicked: {0}")]
     Panicked(String),
     /// The server has no resource of this name.
     #[error("the server has no resource named {}{}{}", quoted(.0.name()), hint(.0), missing(.0))]
     Unknown(Box<UnknownName>),
-    /// The name is a category: [`resources_named`](super::super::Client::resources_named) gives its resources.
+    /// The name is a category: [`resources_named`](super::super::Client::resources_named) returns its
+    /// resources.
     #[error("{} is a category of several resources: {}", quoted(.name), listed(.resources))]
     Category {
         /// The name.
@@ -73,13 +70,13 @@ impl UnknownName {
         &self.alike
     }
 
-    /// The versions of groups that could not be discovered: the name may be in one of them.
+    /// The versions of groups that could not be discovered: one of them may have the name.
     pub fn failed(&self) -> &[FailedGroupVersion] {
         &self.failed
     }
 
-    /// Set if the server was not asked again for this question, because too many names were not found shortly before:
-    /// how long until it is.
+    /// Set if the server was not asked again, because too many names were not found shortly before: the time
+    /// until it is asked again.
     pub fn asks_again_in(&self) -> Option<Duration> {
         self.asks_again_in
     }
@@ -92,7 +89,7 @@ impl DiscoveryError {
     }
 }
 
-/// At most this many resources of a category are named in a text; the value has all of them.
+/// In a text; the value has all of them.
 const NAMED: usize = 20;
 
 fn listed(resources: &[String]) -> String {

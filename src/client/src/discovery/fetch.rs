@@ -1,13 +1,8 @@
-//! Asks a server for everything that it serves.
+//! Requests everything that a server serves: `/api` and `/apis` in the aggregated form, with the ETags of the
+//! last answers. If the server knows only the old form, also the resources of each version of each group.
 //!
-//! Answers "which requests does discovery send?" Aggregated discovery first: `/api` and `/apis`, both at once, each with
-//! the ETag of the answer before. A server that knows only the old form is asked for the resources of each version of
-//! each group. Invariants:
-//! 1. A server without a core group (404 for `/api`) has none; that `/apis` fails is an error.
-//! 2. A version of a group that fails is named beside what was found; it fails nothing else.
-//! 3. At most [`AT_ONCE`] requests run at once, and at most [`MOST_VERSIONS`] versions are asked for.
-//!
-//! Read next: `documents.rs`.
+//! A server without a core group (404 for `/api`) has none; a failure of `/apis` is an error. A version that
+//! fails is named beside what was found.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,41 +20,33 @@ use crate::error::Error;
 use crate::request::RequestOptions;
 use crate::scope::segment;
 
-/// The forms of an answer that are understood, the best first: v2 since Kubernetes 1.30, v2beta1 since 1.26. It is
-/// client-go's header to the letter: kubectl's cache on disk keeps answers by it.
+/// The accepted forms, the best first: v2 since Kubernetes 1.30, v2beta1 since 1.26. It must be exactly
+/// client-go's header: kubectl's cache on disk keeps answers by it.
 pub(super) const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                       application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 /// For a server that refuses the header above.
 const ACCEPT_LEGACY: &str = "application/json";
-/// The longest that one request may take, as client-go bounds it.
+/// For one request; client-go's number.
 const LIMIT: Duration = Duration::from_secs(32);
-/// How many versions of groups are asked for at once.
 const AT_ONCE: usize = 8;
-/// How many versions of groups are asked for at most.
 const MOST_VERSIONS: usize = 2_000;
 
-/// The paths of the two roots.
 pub(super) const ROOTS: [&str; 2] = ["/api", "/apis"];
 
-/// What a server answered.
 pub(super) struct Fetched {
     pub(super) resources: ServerResources,
     pub(super) roots: TaggedRoots,
-    /// The bodies of the aggregated answers with their ETags, for a cache on disk. `None` where nothing has changed.
+    /// The aggregated answers with their ETags, for a cache on disk. `None` if nothing has changed.
     pub(super) bodies: [Option<Response<Bytes>>; 2],
     pub(super) is_aggregated: bool,
 }
 
-/// One root of the server.
 enum Answer {
-    /// As it was.
     Unchanged(Tagged),
     Changed(Response<Bytes>),
-    /// There is no such root.
     Absent,
 }
 
-/// Everything that the server serves.
 pub(super) async fn fetch(
     client: &Client,
     memory: &Memory,
@@ -169,7 +156,6 @@ async fn get(
     client.send(request).await
 }
 
-/// Asks for the resources of each version of these groups.
 async fn each_version(
     client: &Client,
     memory: &Memory,
@@ -214,7 +200,7 @@ async fn resources(
     (group, version): (String, String),
 ) -> Result<Resources, String> {
     let (group, version) = (group.as_str(), version.as_str());
-    // Names from a document become a path only if they lead nowhere else.
+    // A name in a document becomes part of a path only if it leads nowhere else.
     let names = [("group", group), ("version", version)];
     for (what, text) in names.into_iter().filter(|(_, text)| !text.is_empty()) {
         segment(what, text).map_err(|error| error.to_string())?;

@@ -1,19 +1,15 @@
-//! Finds the resource that a name means, as kubectl finds it.
+//! Finds the resource that a name means, in kubectl's order (`ParseResourceArg`, the shortcut expander, the
+//! priority mapper):
 //!
-//! Answers "which resource is `deploy`, `Deployment`, `deployments.apps`, `deployments.v1.apps`?" It is a function of the
-//! name and of what was discovered; nothing is asked. The order of the looks is kubectl's (`ParseResourceArg`, the
-//! shortcut expander, the priority mapper):
-//! 1. `name.version.group`, then `name.group`, as plural, singular or short name. A group that is not found exactly may
-//!    be the beginning of one: `storageclass.storage`.
+//! 1. `name.version.group`, then `name.group`, as plural, singular or short name. A group may be the
+//!    beginning of one: `storageclass.storage`.
 //! 2. The same as a kind.
-//! 3. Among several: version `v1` of the core group, then the groups in the order of the server, in each of them the
+//! 3. Among several: version `v1` of the core group, then the groups in the server's order, in each the
 //!    preferred version first.
 //!
-//! It differs where kubectl drops a part of the name. A short name with a version gives that version, while kubectl gives
-//! the preferred one. A kind without a group is found in any group and in any case, while kubectl finds it in the core
-//! group alone unless its singular is the same word.
-//!
-//! Read next: `../discovery.rs`, which asks again when a name is not found.
+//! It differs where kubectl drops a part of the name. A short name with a version means that version, not the
+//! preferred one. A kind without a group is found in any group and in any case; kubectl finds it in the core
+//! group alone, unless its singular is the same word.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +24,7 @@ use super::model::{DiscoveredGroup, DiscoveredResource, ServerResources};
 pub struct Found {
     /// The resource.
     pub resource: Arc<DiscoveredResource>,
-    /// The resources of lower priority that have the same short name, such as `foos.example.com`.
+    /// The resources of lower priority with the same short name, such as `foos.example.com`.
     pub also: Vec<String>,
 }
 
@@ -43,7 +39,7 @@ impl ServerResources {
     }
 }
 
-/// A name and what it says of the version and the group; empty: nothing.
+/// An empty version or group means any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Asked<'a> {
     name: &'a str,
@@ -51,7 +47,6 @@ struct Asked<'a> {
     group: &'a str,
 }
 
-/// The resource of this name, if there is one.
 pub(crate) fn resolve(server: &ServerResources, text: &str) -> Option<Found> {
     let (full, partial) = parts(text);
     let found = full.and_then(|asked| by_resource(server, asked)).or_else(|| by_resource(server, partial));
@@ -78,14 +73,14 @@ fn by_resource(server: &ServerResources, asked: Asked<'_>) -> Option<Found> {
         return Some(Found { resource, also: Vec::new() });
     };
     let asked = Asked { name: &long.api.plural, group: &long.api.group, version: asked.version };
-    // The group is known: the core group's name is empty, which would mean any.
+    // The empty name of the core group would mean any group.
     let of_group = |resource: &DiscoveredResource, name: &str| {
         resource.api.group == long.api.group && is_named(resource, name)
     };
     first(server, asked, of_group).map(|resource| Found { resource, also })
 }
 
-/// The resource that has this short name, and those that have it too. A name that is a resource's own is not a short one.
+/// Also returns the other resources with this short name. `None` if the name is a resource's own.
 fn expanded(server: &ServerResources, asked: Asked<'_>) -> Option<(Arc<DiscoveredResource>, Vec<String>)> {
     let of_group =
         |resource: &&Arc<DiscoveredResource>| asked.group.is_empty() || asked.group == resource.api.group;
@@ -125,7 +120,7 @@ fn is_named(resource: &DiscoveredResource, name: &str) -> bool {
     resource.api.plural == name || resource.singular == name
 }
 
-/// The first in the order of priority that fits. A group that is not there may be the beginning of one.
+/// The first by priority. A group that does not exist may be the beginning of one.
 fn first(
     server: &ServerResources,
     asked: Asked<'_>,
@@ -146,7 +141,6 @@ fn first(
     }
 }
 
-/// Every resource: version `v1` of the core group, then group by group with the preferred version first.
 fn by_priority(server: &ServerResources) -> impl Iterator<Item = &Arc<DiscoveredResource>> {
     let is_first = |group: &DiscoveredGroup, version: &str| group.name.is_empty() && version == "v1";
     let core = server
@@ -163,7 +157,7 @@ fn by_priority(server: &ServerResources) -> impl Iterator<Item = &Arc<Discovered
     core.chain(rest).flat_map(|version| &version.resources)
 }
 
-/// The resources of a category, each in its preferred version. Empty if there is no such category.
+/// Each in its preferred version. Empty if there is no such category.
 pub(crate) fn category(server: &ServerResources, name: &str) -> Vec<Arc<DiscoveredResource>> {
     let mut found: Vec<Arc<DiscoveredResource>> = Vec::new();
     for resource in server.all().filter(|resource| resource.categories.iter().any(|of| of == name)) {
@@ -176,7 +170,6 @@ pub(crate) fn category(server: &ServerResources, name: &str) -> Vec<Arc<Discover
     found
 }
 
-/// The resources that a name means: those of a category, or the one of this name.
 pub(crate) fn resolve_all(server: &ServerResources, text: &str) -> Option<Vec<Found>> {
     let of_category = category(server, text);
     if of_category.is_empty() {
@@ -185,7 +178,6 @@ pub(crate) fn resolve_all(server: &ServerResources, text: &str) -> Option<Vec<Fo
     Some(of_category.into_iter().map(|resource| Found { resource, also: Vec::new() }).collect())
 }
 
-/// The one resource of this name; an error if it means several.
 pub(crate) fn resolve_one(server: &ServerResources, name: &str) -> Option<Result<Found, DiscoveryError>> {
     if let Some(found) = resolve(server, name) {
         return Some(Ok(found));
@@ -194,7 +186,6 @@ pub(crate) fn resolve_one(server: &ServerResources, name: &str) -> Option<Result
     (!resources.is_empty()).then(|| Err(DiscoveryError::Category { name: name.to_owned(), resources }))
 }
 
-/// The error of a name that means nothing.
 pub(crate) fn unknown(
     server: &ServerResources,
     name: &str,
@@ -205,19 +196,15 @@ pub(crate) fn unknown(
     DiscoveryError::Unknown(Box::new(UnknownName { name, alike, failed, asks_again_in }))
 }
 
-/// At most this many characters of a name are kept in an error.
 const MAX_NAME_CHARS: usize = 253;
-/// How alike two names must be for one to be offered for the other.
 const ALIKE: f64 = 0.85;
-/// At most this many names are offered.
 const OFFERED: usize = 3;
 
-/// The names that were perhaps meant, the most alike first.
 pub(crate) fn alike(server: &ServerResources, text: &str) -> Vec<String> {
     let name = text.split('.').next().unwrap_or_default().to_lowercase();
     let score = |resource: &Arc<DiscoveredResource>| {
         let names = [&resource.api.plural, &resource.singular].into_iter().chain(&resource.short_names);
-        // Longer ones are no names of Kubernetes, and would take long.
+        // Longer names are no names of Kubernetes, and would take long.
         let names = names.filter(|known| known.len() <= MAX_NAME_CHARS);
         names.map(|known| strsim::jaro_winkler(&name, known)).fold(0.0, f64::max)
     };
@@ -228,7 +215,7 @@ pub(crate) fn alike(server: &ServerResources, text: &str) -> Vec<String> {
             scored.push((score, resource.name()));
         }
     }
-    // Stable: of equally alike ones the one of higher priority stands first.
+    // The sort is stable: equally alike names stay in the order of priority.
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
     scored.into_iter().take(OFFERED).map(|(_, name)| shortened(&name, MAX_NAME_CHARS)).collect()
 }

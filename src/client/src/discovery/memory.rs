@@ -1,20 +1,12 @@
-//! What a client knows of its server's resources, shared by all its clones.
+//! What a client knows of its server's resources, shared by its clones.
 //!
-//! Answers "is what is known still good for this question, is the server to be asked now, or is it asked already?" The
-//! decisions read no clock: each function is given the time. Invariants:
-//! 1. The server is asked once at a time. All callers that wait for an answer drive the one future that asks: one that is
-//!    kept and not polled stops no other. They take its answer, if it is new enough for their question, or its error.
-//! 2. That future is dropped with the last caller that waits for it, and leaves nothing behind: the next caller asks.
-//! 3. What is known is replaced as a whole, never by an error, and never by what was found before it.
-//! 4. What is known serves until it is older than its time to live, counted from when it was begun to be asked for. An
-//!    incomplete answer lives shorter, since a group that did not answer may answer soon; that is counted from when it
-//!    arrived, because it is the slow answers that are incomplete.
-//! 5. An answer that was begun to be asked for after a question answers it, however long it took: no question asks twice.
-//! 6. A name that is not found asks once more, unless what is known is such an answer; so a kind that exists when a
-//!    question begins is found.
-//! 7. Questions for names that do not exist ask at most [`BURST`] times at once, and once each [`BETWEEN`] for long.
-//!
-//! Read next: `fetch.rs`, which asks.
+//! 1. All callers that wait drive the one future that asks the server: a caller that is not polled stops no
+//!    other. The last of them drops it.
+//! 2. An answer serves for its time to live from the start of its request. An incomplete one serves shorter,
+//!    from its arrival, because slow answers are the incomplete ones.
+//! 3. An answer whose request began after a question answers it. Without such an answer, a name that is not
+//!    found asks once more: a kind that exists when a question begins is found.
+//! 4. Unknown names ask at most [`BURST`] times at once, then once every [`BETWEEN`].
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,14 +21,12 @@ use super::error::DiscoveryError;
 use super::model::{DiscoveredGroup, FailedGroupVersion, ServerResources};
 use crate::warning::OnceInAWhile;
 
-/// What is known, and since when.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) resources: Arc<ServerResources>,
     pub(crate) origin: KeptOrigin,
 }
 
-/// An answer to `/api` or `/apis` with the ETag by which the server recognizes it.
 #[derive(Debug, Clone)]
 pub(crate) struct Tagged {
     pub(crate) etag: String,
@@ -44,7 +34,6 @@ pub(crate) struct Tagged {
     pub(crate) failed: Vec<FailedGroupVersion>,
 }
 
-/// The answers to `/api` and `/apis`, where the server has tagged them.
 pub(crate) type TaggedRoots = [Option<Tagged>; 2];
 
 /// How discovery of a client is doing.
@@ -53,11 +42,12 @@ pub(crate) type TaggedRoots = [Option<Tagged>; 2];
 pub struct DiscoveryStatus {
     /// How often the server was asked for everything that it serves.
     pub refreshes: u64,
-    /// The requests that were sent for that: two each time, and more where the server knows only the old form.
+    /// The requests that were sent for refreshes: two each time, and more if the server knows only the old
+    /// form.
     pub requests: u64,
     /// How many of the requests were answered with 304: nothing has changed.
     pub unchanged: u64,
-    /// How often asking failed.
+    /// How often a refresh failed.
     pub failures: u64,
     /// How often a name was not found in what was known, so that the server was asked again.
     pub misses: u64,
@@ -73,16 +63,12 @@ pub struct DiscoveryStatus {
     pub failed: usize,
 }
 
-/// What asking gives.
 type Answer = Result<Known, DiscoveryError>;
-/// The one future that asks, shared by the callers that wait for it.
 type Asking = Shared<BoxFuture<'static, Answer>>;
 
-/// The shared state.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     state: Mutex<State>,
-    /// What was told of what was asked.
     pub(super) told: OnceInAWhile,
 }
 
@@ -98,36 +84,32 @@ struct State {
     status: DiscoveryStatus,
 }
 
-/// An asking that begins, and what it may compare with.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) order: u64,
     pub(crate) at: Instant,
     pub(crate) roots: TaggedRoots,
-    /// Whether a cache on disk may answer.
     #[cfg(feature = "disk-cache")]
     pub(crate) may_read_disk: bool,
 }
 
-/// What follows for a question.
 #[derive(Debug)]
 pub(crate) enum Next {
     Use(Known),
-    /// The server is asked for this question: what comes of it is its answer.
+    /// This question makes the request.
     Ask(Asking),
-    /// The server is asked for another question: what comes of it may be an answer to this one.
+    /// Another question makes the request, whose answer may serve this one, too.
     Wait(Asking),
-    /// Too many names were not found: the server is asked again after this time.
+    /// Too many names were not found: ask again after this time.
     HoldBack(Duration, Known),
 }
 
 impl Memory {
-    /// The place of a question that is asked now.
     pub(crate) fn question(&self) -> u64 {
         self.state().next()
     }
 
-    /// What follows for a question. `ask` makes the future that asks; a panic in it is an error of all that wait for it.
+    /// A panic in `ask` is an error for all that wait.
     pub(crate) fn next<F>(self: &Arc<Self>, question: Question, ask: impl FnOnce(Begun) -> F) -> Next
     where
         F: Future<Output = Answer> + Send + 'static,
@@ -162,14 +144,12 @@ impl Memory {
         Next::Ask(asking)
     }
 
-    /// Keeps an answer of the server.
     pub(crate) fn accept(&self, resources: ServerResources, roots: TaggedRoots, begun: &Begun) -> Known {
         let mut state = self.state();
         state.roots = roots;
         state.accept(resources, (begun.order, begun.at), Duration::ZERO)
     }
 
-    /// Keeps what a cache on disk had, which is of this age.
     #[cfg(feature = "disk-cache")]
     pub(crate) fn accept_from_disk(&self, resources: ServerResources, age: Duration) -> Known {
         let mut state = self.state();
@@ -177,7 +157,6 @@ impl Memory {
         state.accept(resources, (0, Instant::now()), age)
     }
 
-    /// What is known now does not answer any later question.
     pub(crate) fn invalidate(&self) {
         let mut state = self.state();
         state.invalidated = Some(state.next());
@@ -192,7 +171,7 @@ impl Memory {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing that runs under this lock can panic halfway through a change.
+        // Nothing under this lock can panic halfway through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -208,7 +187,7 @@ impl State {
         known.origin.answers(question, self.invalidated, now).then(|| known.clone())
     }
 
-    /// The future that asks, unless it has ended or nobody waits for it.
+    /// `None` if it has ended or nobody waits for it.
     fn asking(&self) -> Option<Asking> {
         self.asking.as_ref()?.upgrade().filter(|asking| asking.peek().is_none())
     }
@@ -223,7 +202,6 @@ impl State {
     }
 }
 
-/// Counts a failure; a panic is one.
 async fn counted(memory: Arc<Memory>, asking: impl Future<Output = Answer>) -> Answer {
     let ended = AssertUnwindSafe(asking).catch_unwind().await;
     let answer = ended.unwrap_or_else(|panic| {
@@ -236,45 +214,36 @@ async fn counted(memory: Arc<Memory>, asking: impl Future<Output = Answer>) -> A
     answer
 }
 
-/// How long an answer serves in memory unless set otherwise. A later one costs two requests, which a server that knows
-/// ETags answers with 304 and no body.
+/// By default. A later answer costs two requests, which a server with ETags answers with 304 and no body.
 pub(crate) const TTL: Duration = Duration::from_secs(10 * 60);
-/// How long an incomplete answer serves at most.
 pub(crate) const INCOMPLETE_TTL: Duration = Duration::from_secs(30);
-/// How often names that are not found may ask at once.
 pub(crate) const BURST: u32 = 8;
-/// How often they may ask for long.
 pub(crate) const BETWEEN: Duration = Duration::from_secs(2);
 
-/// What a question needs. Questions, answers and invalidations have one order, which is counted: a clock may stand still
-/// between them.
+/// Questions, answers and invalidations have one counted order: a clock may stand still between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Question {
-    /// Its place in that order.
     pub(crate) order: u64,
-    /// Whether only an answer will do that was begun to be asked for after it.
+    /// Only an answer whose request began after the question serves.
     pub(crate) newer: bool,
-    /// How old another answer may be.
     pub(crate) ttl: Duration,
 }
 
-/// When and how what is known was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeptOrigin {
-    /// Its place in the order: when it was begun to be asked for. Of a cache on disk 0, before every question.
+    /// When its request began, in that order. 0 for a cache on disk: before every question.
     pub(crate) order: u64,
-    /// When it was begun to be asked for.
+    /// When its request began.
     pub(crate) at: Instant,
-    /// How old it was then: nothing, but for a cache on disk.
+    /// Its age then. Zero, except for a cache on disk.
     pub(crate) age: Duration,
-    /// When it was there. That may be long after: a caller that is not polled asks, and reads no answer.
+    /// Possibly long after `at`: a caller that is not polled reads no answer.
     pub(crate) arrived: Instant,
-    /// Whether something could not be discovered.
     pub(crate) is_incomplete: bool,
 }
 
 impl KeptOrigin {
-    /// Whether it answers a question; `invalidated` is the place of the last invalidation.
+    /// `invalidated` is the place of the last invalidation in the order.
     pub(crate) fn answers(self, question: Question, invalidated: Option<u64>, now: Instant) -> bool {
         let is_valid = invalidated.is_none_or(|at| at < self.order);
         let is_newer = self.order > question.order;
@@ -288,15 +257,14 @@ impl KeptOrigin {
     }
 }
 
-/// How many questions for unknown names may still ask.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MissBudget {
-    /// When the questions so far would have been asked, one after another with [`BETWEEN`] between them.
+    /// When the questions so far would have ended, with [`BETWEEN`] between them.
     spread_until: Option<Instant>,
 }
 
 impl MissBudget {
-    /// Takes one; if none is left, says how long until there is one.
+    /// Fails with the time until another one is allowed.
     pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         let begins = self.spread_until.unwrap_or(now).max(now);
         let ahead = begins.saturating_duration_since(now);

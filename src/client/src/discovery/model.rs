@@ -1,12 +1,5 @@
-//! What a server serves, in one form for every version of its discovery documents.
-//!
-//! Answers "which groups, versions and resources are there, and which could not be found out?" These are values: nothing
-//! here asks a server. Invariants:
-//! 1. Groups stand in the order of the server, the core group first: it is their priority. Versions stand in the order of
-//!    the server within their group.
-//! 2. What could not be discovered is named in [`ServerResources::failed`], beside what was found.
-//!
-//! Read next: `documents.rs`, which makes them; `mapper.rs`, which looks names up in them.
+//! What a server serves, in one form for all versions of its discovery documents. Groups and their versions
+//! are in the server's order, the core group first: this is their priority.
 
 use std::fmt;
 use std::sync::Arc;
@@ -74,7 +67,7 @@ pub struct FailedGroupVersion {
     pub reason: String,
 }
 
-/// Discovery has found only a part: the versions of groups that are named here are missing from it.
+/// Discovery has found only a part: these versions of groups are missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the resources of {} could not be discovered", listed(.0))]
 #[non_exhaustive]
@@ -94,7 +87,7 @@ impl ServerResources {
         self.groups.iter().flat_map(|group| &group.versions).flat_map(|version| &version.resources)
     }
 
-    /// Each resource in one version: the one that the server prefers, or else the first that has it.
+    /// Each resource in one version: the server's preferred one, or else the first that has it.
     pub fn preferred(&self) -> Vec<Arc<DiscoveredResource>> {
         let mut chosen: Vec<Arc<DiscoveredResource>> = Vec::new();
         for group in &self.groups {
@@ -159,9 +152,9 @@ pub(super) fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
-/// At most this many of the failed versions are named in a text; the value has all of them.
+/// In a text; the value has all of them.
 const NAMED: usize = 8;
-/// At most this many characters of a name and of a reason are shown.
+/// Of a name and of a reason, in a text.
 const MAX_CHARS: usize = 200;
 
 fn listed(failed: &[FailedGroupVersion]) -> String {

@@ -1,8 +1,4 @@
 //! A resource that was found by its name, and what can be done with it.
-//!
-//! Answers "how do I follow, read and write a resource whose kind I do not know at compile time?" It sends nothing.
-//!
-//! Read next: `../resource.rs`, `../api.rs`, what it makes.
 
 use std::sync::Arc;
 
@@ -50,7 +46,7 @@ impl NamedResource {
         Self { client, found }
     }
 
-    /// Everything that discovery says of it, with all its names.
+    /// Everything that discovery says about it, with all its names.
     pub fn discovered(&self) -> &Arc<DiscoveredResource> {
         &self.found.resource
     }
@@ -90,25 +86,25 @@ impl NamedResource {
         self.found.resource.full_name()
     }
 
-    /// The resources of lower priority that have the same short name, such as `foos.example.com`: whoever means one of
-    /// them must write its group. Empty unless the name was ambiguous; then it was logged, too.
+    /// The resources of lower priority with the same short name, such as `foos.example.com`. To mean one of
+    /// them, write its group. Empty unless the name was ambiguous; an ambiguous name is also logged.
     pub fn also_named(&self) -> &[String] {
         &self.found.also
     }
 
-    /// Its objects in all namespaces, for reads and writes. Of a kind with namespaces, verbs that need a name fail
-    /// without a namespace, before any request.
+    /// Its objects in all namespaces, for reads and writes. If the kind has namespaces, verbs that need a
+    /// name fail without a namespace, before any request.
     pub fn api(&self) -> Api<DynamicObject> {
         self.client.dynamic_api(self.api_resource()).discovered(self.scope())
     }
 
-    /// Its objects in this namespace, for reads and writes. Of a cluster-scoped kind, each verb fails with
-    /// [`Error::ClusterScoped`](crate::Error::ClusterScoped), before any request.
+    /// Its objects in this namespace, for reads and writes. If the kind is cluster-scoped, each verb fails
+    /// with [`Error::ClusterScoped`](crate::Error::ClusterScoped), before any request.
     pub fn api_namespaced(&self, namespace: impl Into<String>) -> Api<DynamicObject> {
         self.api().namespaced(namespace)
     }
 
-    /// What an informer of it follows: its objects in all namespaces, unless it is narrowed.
+    /// What an informer of it follows: its objects in all namespaces, unless narrowed.
     ///
     /// # Errors
     /// [`DiscoveryError::NotWatchable`] when it cannot be listed and watched, such as `tokenreviews`.

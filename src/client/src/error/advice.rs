@@ -1,48 +1,38 @@
-//! What a person can do about a request that the server refuses.
+//! What a person can do about a refused request, behind the server's own words. `../list_watch/refusal.rs`
+//! uses the same sentences for lists and watches.
 //!
-//! Answers "and now?" behind the server's own words, for single requests; what is said of an informer's lists and watches
-//! is in `../list_watch/refusal.rs`, with the same sentences. Invariants:
-//! 1. Advice is given only where the answer itself says what is wrong; otherwise there is none.
-//! 2. It holds no secret: of credentials their kind is named, and their file or program.
-//!
-//! Read next: `refused.rs`, which shows it.
+//! Advice is given only if the answer says what is wrong. It holds no secret: of credentials, it names kind,
+//! file or program.
 
 use http::Method;
 use kube_core::response::Status;
 
 use crate::request::{RequestKind, RequestTarget};
 
-/// Of a user who is not known.
 pub(crate) const ANONYMOUS: &str =
     "the server does not know who asks: configure a token, a client certificate or a credential plugin";
-/// Of 429 and of answers that name a wait.
+/// For 429 and answers that name a wait.
 pub(crate) const OVERLOADED: &str = "if this lasts, raise the server's limits for this client (FlowSchema, \
                                      PriorityLevelConfiguration)";
-/// Of 3xx.
 pub(crate) const REDIRECTED: &str =
     "redirects are not followed: configure the endpoint of the API server itself";
-/// Of 5xx.
 pub(crate) const SERVER_FAULT: &str =
     "the fault is the server's, or that of a proxy before it: their logs say more";
-/// Of 406 and 415.
+/// For 406 and 415.
 pub(crate) const NO_JSON: &str = "this API does not send JSON: nothing else is understood here";
-/// Of plain HTTP on a port for TLS.
 const NEEDS_TLS: &str = "the server speaks TLS on this port: its URL begins with https://";
-/// What Go's HTTP server answers, with code 400.
+/// Words of Go's HTTP server, with code 400.
 const PLAIN_ON_TLS: &str = "Client sent an HTTP request to an HTTPS server";
 
-/// Of 401.
 pub(crate) fn unauthorized(credentials: Option<&str>) -> String {
     let sent = credentials.map(|kind| format!("it was sent with {kind}; ")).unwrap_or_default();
     format!("{sent}use credentials that this cluster accepts and that have not expired")
 }
 
-/// The advice that words alone give, whatever was asked for.
 pub(crate) fn of_words(code: u16, message: &str) -> Option<&'static str> {
     (code == 400 && message.contains(PLAIN_ON_TLS)).then_some(NEEDS_TLS)
 }
 
-/// How a kind comes to a server that does not serve it.
 pub(crate) fn install(group: &str) -> &'static str {
     match is_built_in(group) {
         true => "correct its group, version and plural, or use a server that has it",
@@ -50,8 +40,7 @@ pub(crate) fn install(group: &str) -> &'static str {
     }
 }
 
-/// Kubernetes' own groups with a dot. Others below `k8s.io` are of definitions that people install, such as those of the
-/// Gateway API.
+/// Kubernetes' own groups with a dot. Other groups below `k8s.io` are installed, such as the Gateway API.
 const OWN_GROUPS: [&str; 18] = [
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -73,12 +62,11 @@ const OWN_GROUPS: [&str; 18] = [
     "storagemigration.k8s.io",
 ];
 
-/// Whether the group is Kubernetes' own; those that people define have a domain of their own.
 fn is_built_in(group: &str) -> bool {
     !group.contains('.') || OWN_GROUPS.contains(&group)
 }
 
-/// The rule that RBAC lacks, as it is written in a role; `verbs` as JSON strings.
+/// `verbs`: JSON strings.
 pub(crate) fn rule((group, resource): (&str, &str), namespace: Option<&str>, verbs: &str) -> String {
     let role = match namespace {
         Some(namespace) => format!("a Role in the namespace {namespace}"),
@@ -89,7 +77,7 @@ pub(crate) fn rule((group, resource): (&str, &str), namespace: Option<&str>, ver
     )
 }
 
-/// What to do about this answer to a single request; nothing where only the server's words can say it.
+/// `None` if only the server's words can say it.
 pub(crate) fn of_request(
     (method, path): (&Method, &str),
     status: &Status,
@@ -100,7 +88,7 @@ pub(crate) fn of_request(
     match status.code {
         401 => Some(unauthorized(credentials)),
         403 if status.message.contains("system:anonymous") => Some(ANONYMOUS.to_owned()),
-        // Admission refuses with 403 as well: no rule of RBAC would change that.
+        // Admission also refuses with 403: no rule of RBAC would change that.
         403 if status.message.contains(" cannot ") => Some(denied(method, path, &named, &status.message)),
         404 if !names_object && !named.plural.is_empty() => Some(not_served(&named)),
         405 => Some("this resource does not have this verb".to_owned()),
@@ -108,7 +96,7 @@ pub(crate) fn of_request(
             Some("this kind does not take this sort of patch: use a merge patch or a JSON patch".to_owned())
         }
         406 | 415 => Some(NO_JSON.to_owned()),
-        // A budget that does not allow an eviction answers 429 as well.
+        // A disruption budget also answers 429, to an eviction.
         429 if named.subresource != "/eviction" => Some(OVERLOADED.to_owned()),
         300..=399 => Some(REDIRECTED.to_owned()),
         500.. => Some(SERVER_FAULT.to_owned()),

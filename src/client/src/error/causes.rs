@@ -1,14 +1,8 @@
-//! What goes wrong beside the requests themselves: with the credential plugin, the OpenID Connect login, the proxy, and with a
-//! stream after the server has accepted its request.
+//! Causes of failures outside the requests themselves: credential plugin, OpenID Connect login, proxy, and
+//! streams after their request was accepted.
 //!
-//! Answers "at which step did it fail, and what is to be done?" as data. Invariants:
-//! 1. No text holds a secret: no user, no password, no token, and no byte of what a proxy, an issuer or a stream has sent, but
-//!    for the end of what a plugin printed to stderr, the code of a proxy's answer, and the reason that a server gives for
-//!    closing a stream, shortened.
-//! 2. A deadline is told from a connection that broke.
-//!
-//! Read next: `../error.rs`, which has them as causes; `../identity/exec.rs`, `../identity/oidc.rs`, `../proxy.rs` and
-//! `../streams.rs`, where they begin.
+//! No text holds a secret or bytes from a peer, with three exceptions: the end of a plugin's stderr, the code
+//! of a proxy's answer, and a server's shortened reason for closing a stream.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +10,7 @@ use std::time::Duration;
 
 use super::Error;
 
-/// Why a credential plugin gave no credentials.
+/// Why a credential plugin returned no credentials.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PluginError {
@@ -48,7 +42,7 @@ pub enum PluginError {
         /// The end of what it printed to stderr.
         stderr: String,
     },
-    /// It printed more than credentials can be.
+    /// It printed more than the limit for credentials.
     #[error("it printed more than {0} bytes and was killed")]
     TooLarge(usize),
     /// What it printed is not an `ExecCredential` that can be used.
@@ -75,7 +69,7 @@ pub enum OidcError {
         #[source]
         source: Box<Error>,
     },
-    /// The issuer, or the host that it names for tokens, is reached in plain text: nothing was sent there.
+    /// The issuer, or the host that it names for tokens, would be reached in plain text. Nothing was sent.
     #[error(
         "the issuer {issuer} is not asked: tokens and the client's secret are sent over https or to this machine only, \
          and {host} is reached over http"
@@ -99,12 +93,12 @@ pub enum OidcError {
     Malformed {
         /// Its URL.
         issuer: String,
-        /// Why, without a word of the answer.
+        /// Why, without text of the answer.
         reason: &'static str,
     },
 }
 
-/// Why a proxy gave no connection to the API server. No request was sent.
+/// Why a proxy opened no connection to the API server. No request was sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
@@ -128,7 +122,7 @@ pub enum ProxyError {
     /// The answer is not one of a proxy of this kind.
     #[error("the answer of the proxy cannot be read: {0}")]
     Malformed(&'static str),
-    /// The proxy asks for a user and a password, and its URL has none that it accepts.
+    /// The proxy requires a user and a password, and its URL has none that it accepts.
     #[error("{}", login(*.is_given))]
     Login {
         /// Whether the URL of the proxy has a user.
@@ -139,7 +133,7 @@ pub enum ProxyError {
     Refused {
         /// The HTTP code.
         code: u16,
-        /// The host and the port that it was asked for.
+        /// The requested host and port.
         target: String,
     },
     /// A SOCKS5 proxy refused to connect.
@@ -147,7 +141,7 @@ pub enum ProxyError {
     SocksRefused {
         /// The code of the reply (RFC 1928, section 6).
         reply: u8,
-        /// The host and the port that it was asked for.
+        /// The requested host and port.
         target: String,
     },
     /// The name of the API server is longer than SOCKS5 can carry.
@@ -159,10 +153,10 @@ pub enum ProxyError {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The server answered 101, and its answer is not that of a websocket with channels.
+    /// The server's answer 101 does not open a websocket with channels.
     #[error("the server does not speak a websocket with channels: {0}")]
     Handshake(&'static str),
-    /// The server sent what the protocol does not allow.
+    /// The server broke the rules of the protocol.
     #[error("the server broke the websocket protocol: {0}")]
     Protocol(String),
     /// A frame is longer than any server sends.
@@ -173,13 +167,13 @@ pub enum StreamError {
     Closed {
         /// The code of RFC 6455 section 7.4.
         code: u16,
-        /// What the server says; empty if it says nothing.
+        /// The server's reason; empty if it gave none.
         reason: String,
     },
-    /// The connection ended, and the server did not say that the stream has ended.
+    /// The connection ended before the server ended the stream.
     #[error("the connection was cut off")]
     CutOff,
-    /// The server did not answer a ping: it is gone, or something on the way forwards nothing any more.
+    /// The server did not answer a ping: it is gone, or something on the way forwards nothing.
     #[error("the server did not answer a ping within {0:?}")]
     Silent(Duration),
     /// The connection broke.
@@ -219,7 +213,6 @@ fn login(is_given: bool) -> &'static str {
     }
 }
 
-/// What to do about the code of an answer to CONNECT.
 fn of_code(code: u16) -> &'static str {
     match code {
         400 | 404 | 405 | 501 => {
@@ -238,7 +231,6 @@ fn of_code(code: u16) -> &'static str {
     }
 }
 
-/// The words of RFC 1928 for a reply, and what to do.
 fn of_reply(reply: u8) -> String {
     let words = match reply {
         1 => "it failed; its log says more",

@@ -1,12 +1,8 @@
-//! What a server answered instead of a success, and to which request.
+//! The answer of a server that refuses a request, with method and path of the request; never with its query,
+//! body or headers.
 //!
-//! Answers "who refused what, and why?" Invariants:
-//! 1. It names the method and the path of the request, never its query, its body or its headers. What to do stands
-//!    behind the server's words (`advice.rs`).
-//! 2. The status is bounded and without the client's token (`status.rs`). Its message is the server's: of a refused
-//!    write it may quote what was written.
-//!
-//! Read next: `../error.rs`.
+//! The status is bounded and without the client's token (`status.rs`). Its message is the server's, and may
+//! quote a value of a refused write.
 
 use std::fmt;
 use std::ops::Deref;
@@ -18,10 +14,10 @@ use kube_core::response::{Status, reason};
 
 use super::{advice, status};
 
-/// The answer of a server that is no success, with the request that it answers. It reads like its [`Status`].
+/// An answer of the server that is not a success, with its request. Reads like its [`Status`].
 ///
-/// The message is the server's, cut at 512 characters. If a write was refused, it may quote a value of the object that was
-/// written: who writes Secrets does not log the message of a 422.
+/// The message is the server's, cut at 512 characters. If a write was refused, the message may quote a value
+/// of the written object: do not log the message of a 422 to a write of a Secret.
 ///
 /// ```
 /// use actix_informer::client::{Client, Error};
@@ -43,12 +39,12 @@ pub struct Refused {
     path: String,
     status: Status,
     audit_id: Option<String>,
-    /// The kind of the credentials, known of a 401.
+    /// Known for a 401.
     credentials: Option<Arc<str>>,
 }
 
 impl Refused {
-    /// An answer without a reason, such as that of a proxy, gets the one that its code stands for, as in client-go.
+    /// An answer without a reason, such as a proxy's, gets the reason of its code, as in client-go.
     #[doc(hidden)]
     pub fn new(method: Method, path: &str, mut status: Status) -> Self {
         if status.reason.is_empty() {
@@ -65,7 +61,7 @@ impl Refused {
         Self { credentials, ..self }
     }
 
-    /// The token with which a list that has expired can go on at a newer version, if the server gives one.
+    /// The token with which an expired list can go on at a newer version.
     pub(crate) fn continue_token(&self) -> Option<&str> {
         self.status.metadata.as_ref()?.continue_.as_deref()
     }
@@ -80,13 +76,13 @@ impl Refused {
         &self.path
     }
 
-    /// What the server says: code, reason, message, and in the details the fields that are wrong.
+    /// The server's code, reason and message; the details contain the wrong fields.
     pub fn status(&self) -> &Status {
         &self.status
     }
 
-    /// How long the server asks the client to wait, in a header (seconds or a date) or else in the body; at most five
-    /// minutes.
+    /// How long the server wants the client to wait, from a header (seconds or a date) or else from the body;
+    /// at most five minutes.
     pub fn retry_after(&self) -> Option<Duration> {
         status::wait_of(&self.status)
     }
@@ -96,8 +92,9 @@ impl Refused {
         self.audit_id.as_deref()
     }
 
-    /// What a person can do about it, in one sentence, where the answer says enough for that: which rule RBAC lacks, which
-    /// credentials were refused, which kind is not served. It stands at the end of this error's text.
+    /// What a person can do about it, in one sentence, if the answer says enough for that: which rule RBAC
+    /// lacks, which credentials were refused, which kind is not served. It is also the end of this error's
+    /// text.
     ///
     /// ```
     /// # use actix_informer::client::Error;
@@ -111,8 +108,9 @@ impl Refused {
         advice::of_request((&self.method, &self.path), &self.status, self.credentials.as_deref())
     }
 
-    /// Whether it is the object that is not there. Otherwise a 404 says that the server does not know the path: it
-    /// does not serve this kind (yet), or a namespace is missing or too much. The object's answer names the object.
+    /// Whether the object itself was not found: the answer then names it. Any other 404 means that the server
+    /// does not know the path: it does not serve this kind (yet), or the path lacks a namespace or has one
+    /// too many.
     pub fn is_object_not_found(&self) -> bool {
         let names_object =
             |status: &Status| status.details.as_ref().is_some_and(|known| !known.name.is_empty());

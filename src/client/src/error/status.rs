@@ -1,15 +1,10 @@
-//! Reads a server's error answer.
+//! Reads a server's error: an HTTP answer that is not a success, or an ERROR event of a watch. Its class
+//! decides what happens next.
 //!
-//! Answers "which `Status` and which [`ListWatchError`] is this answer?" for HTTP answers that are not a success and for
-//! ERROR events in a watch, with or without a `Status` in them. The class of the error decides what happens next.
-//! Invariants:
-//! 1. The same error gives the same result as an HTTP answer and as an ERROR event.
-//! 2. A body that is not a `Status` (a page of a proxy, plain text) is typed by its HTTP code and quoted, shortened; one
-//!    whose Content-Type is neither JSON nor text is named by that type, and not quoted.
-//! 3. If the server repeats the client's token, it is replaced wherever it stands.
-//! 4. The size of a `Status` is bounded: each text in characters, the causes in number.
-//!
-//! Read next: `informer_core::list_watch_error`, the classes.
+//! 1. An answer and an event with the same error have the same result.
+//! 2. A body that is not a `Status` is typed by its HTTP code and quoted, shortened. If its Content-Type is
+//!    neither JSON nor text, only that type is quoted.
+//! 3. If the server repeats the client's token, it is replaced everywhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,20 +20,18 @@ use serde::Deserialize;
 use crate::request::SentAuthorization;
 use crate::{retry_after, wire};
 
-/// At most this many characters of a server's message and reason are kept.
+/// For each text of a server.
 const MAX_MESSAGE_CHARS: usize = 512;
-/// At most this many causes are kept: a real server sends one for each wrong field.
+/// A real server sends one for each wrong field.
 const MAX_CAUSES: usize = 64;
-/// At most this many characters of a Content-Type are shown.
 const MAX_TYPE_CHARS: usize = 100;
-/// A longer continue token is not kept: a real server's has some hundred bytes.
+/// A longer continue token is dropped, not cut: a real one has some hundred bytes.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
-/// Replaces the client's token where a server has repeated it.
 const TOKEN_PLACEHOLDER: &str = "[the token]";
-/// Shorter tokens are not replaced: they are used in tests and occur in ordinary words.
+/// Shorter tokens are not replaced: they occur in ordinary words.
 const MIN_TOKEN_BYTES: usize = 8;
 
-/// A `meta/v1 Status` as it arrives. More is accepted than servers send: null for every field.
+/// Accepts more than servers send: null for every field.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Received {
@@ -70,7 +63,6 @@ struct ReceivedCause {
     field: Option<String>,
 }
 
-/// Reads the body of an answer with this head.
 pub(crate) fn of_parts(head: &Parts, body: &[u8]) -> Status {
     let authorization = head.extensions.get::<SentAuthorization>().map(|sent| &sent.0);
     if !wire::is_readable(&head.headers) {
@@ -87,8 +79,7 @@ pub(crate) fn of_parts(head: &Parts, body: &[u8]) -> Status {
     of_answer(authorization, (head.status.as_u16(), retry_after::of(&head.headers)), body)
 }
 
-/// Reads the body of an answer with this HTTP code and the wait of its Retry-After header. `authorization` is the header of the
-/// request, which the server may have repeated.
+/// `authorization`: the header of the request, which the server may have repeated.
 fn of_answer(
     authorization: Option<&HeaderValue>,
     (code, retry_after): (u16, Option<Duration>),
@@ -102,28 +93,25 @@ fn of_answer(
     let mut status = received.kept(token);
     status.code = code;
     if let Some(wait) = retry_after {
-        // A wait of less than a second is one: nothing asks to wait for no time.
+        // Rounded up: a wait below a second is not zero.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         status.details.get_or_insert_with(no_details).retry_after_seconds = bounded(seconds);
     }
     status
 }
 
-/// Reads the body of an answer with this HTTP code and this text of its Retry-After header.
 #[cfg(feature = "unstable")]
 pub(crate) fn of_texts(code: u16, retry_after: Option<&str>, body: &[u8]) -> Status {
     let wait = retry_after.and_then(|text| retry_after::parsed(text, None));
     of_answer(None, (code, wait), body)
 }
 
-/// Reads the object of an ERROR event.
 pub(crate) fn of_frame(object: &str) -> Status {
     serde_json::from_str::<Received>(object).unwrap_or_else(|_| Received::from_other(object)).kept(None)
 }
 
 impl Received {
-    /// Takes `message` and `reason` of an object that is not a valid `Status`. Nothing else of it is quoted: it may be
-    /// any object with secret values.
+    /// Nothing but `message` and `reason` is quoted: any object may come, with secret values.
     fn from_other(object: &str) -> Self {
         let found: serde_json::Value = serde_json::from_str(object).unwrap_or_default();
         let text = |field: &str| found.get(field).and_then(|value| value.as_str()).map(str::to_owned);
@@ -135,7 +123,6 @@ impl Received {
         }
     }
 
-    /// What is kept of it: bounded, and without the token.
     fn kept(self, token: Option<&str>) -> Status {
         let kept = |text: Option<String>| {
             let text = text.unwrap_or_default();
@@ -163,7 +150,6 @@ impl Received {
             _ => None,
         };
         let (reason, message) = (kept(self.reason), kept(self.message));
-        // A token that is cut is none.
         let token = self.metadata.and_then(|metadata| metadata.continue_);
         let token = token.filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN_BYTES);
         let metadata = token.map(|token| ListMeta { continue_: Some(token), ..ListMeta::default() });
@@ -186,7 +172,6 @@ fn bounded(seconds: u64) -> u32 {
     u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
-/// How long the server asks the client to wait, in a header (seconds or a date) or else in the body; at most five minutes.
 pub(crate) fn wait_of(status: &Status) -> Option<Duration> {
     let seconds = status.details.as_ref()?.retry_after_seconds;
     (seconds > 0).then(|| retry_after::capped(Duration::from_secs(seconds.into())))
@@ -199,8 +184,7 @@ fn is_too_large(status: &Status) -> bool {
             && status.message.contains("Too large resource version")
 }
 
-/// The typed error. `initial_events` is true if the request was a watch-list, which older servers and proxies refuse as
-/// invalid.
+/// `initial_events`: the request was a watch-list, which older servers and proxies refuse as invalid.
 pub(crate) fn into_error(status: Status, initial_events: bool) -> ListWatchError {
     let code = if status.code == 0 { code_of(&status.reason) } else { status.code };
     let (retry_after, too_large) = (wait_of(&status), is_too_large(&status));
@@ -222,7 +206,7 @@ pub(crate) fn into_error(status: Status, initial_events: bool) -> ListWatchError
     }
 }
 
-/// The HTTP code of a reason, for ERROR events without a code.
+/// For ERROR events without a code.
 fn code_of(reason: &str) -> u16 {
     match reason {
         "BadRequest" => 400,
@@ -237,7 +221,6 @@ fn plain(body: &[u8]) -> String {
     String::from_utf8_lossy(body).trim().to_owned()
 }
 
-/// The token of an Authorization header; `None` if it is so short that ordinary words may contain it.
 fn token_of(authorization: &HeaderValue) -> Option<&str> {
     let text = authorization.to_str().ok()?;
     let token = text.split_once(' ').map_or(text, |(_, token)| token).trim();

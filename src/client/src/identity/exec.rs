@@ -1,14 +1,9 @@
-//! Credential plugins: programs named by a kubeconfig that print credentials, as most cloud providers use them.
+//! Credential plugins: programs that a kubeconfig names and that print credentials. Rules and field names are
+//! client-go's (`plugin/pkg/client/auth/exec`, `clientcmd/api/v1.ExecConfig`,
+//! `pkg/apis/clientauthentication.Cluster`, KEP-541, KEP-3331).
 //!
-//! Answers "what is asked of the plugin, and what does its answer mean?" `exec/process.rs` runs the program. The rules
-//! are client-go's (`plugin/pkg/client/auth/exec`, KEP-541, KEP-3331), and so are the names of the fields
-//! (`clientcmd/api/v1.ExecConfig`, `pkg/apis/clientauthentication.Cluster`). Invariants:
-//! 1. A plugin whose policy, terminal or version is refused never starts. What runs is the file that the policy allows.
-//! 2. Token and key stand in no Debug, error or log; an error quotes only what the plugin printed to stderr, shortened.
-//! 3. Reading never fails because of a missing field; what is missing is empty.
-//! 4. [`Plugin::run`] blocks no longer than the plugin's limit and the second that its pipes may outlive it.
-//!
-//! Read next: `exec/process.rs`, then `identity.rs`, which calls this.
+//! A plugin that the policy, the terminal or the version refuses never starts. No Debug, error or log holds a
+//! token or key; errors quote only the end of stderr. [`Plugin::run`] blocks for at most its limit.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -29,18 +24,17 @@ use crate::error::PluginError;
 
 mod process;
 
-/// How long a plugin may run unless configured: a person may have to answer it in a browser.
+/// The default: a person may have to answer in a browser.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// The variable in which a plugin finds what it is asked.
 const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";
 const V1: &str = "client.authentication.k8s.io/v1";
 const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
 
 /// Which credential plugins may be started.
 ///
-/// A kubeconfig names programs that run with the rights of this process. The rule is kubectl's `credentialPluginPolicy`
-/// (KEP-3331).
+/// A kubeconfig names programs that run with the rights of this process. The rule is kubectl's
+/// `credentialPluginPolicy` (KEP-3331).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PluginPolicy {
@@ -49,14 +43,14 @@ pub enum PluginPolicy {
     AllowAll,
     /// None.
     DenyAll,
-    /// Only these files: a name without a slash is the file that `PATH` finds for it, a path is that file. The command of
-    /// the kubeconfig is found in the same way, and must be the same file.
+    /// Only these files. A name without a slash is the file that `PATH` finds for it; a path is that file.
+    /// The command of the kubeconfig is resolved in the same way and must be the same file.
     Allow(Vec<String>),
 }
 
 impl PluginPolicy {
-    /// The program that runs for this command of a kubeconfig, if it may: of a list, the file itself, since a link may
-    /// lead elsewhere later. Blocking: looks for files.
+    /// For a list, returns the file without links, since a link may lead elsewhere later. Blocking: looks for
+    /// files.
     fn program(&self, command: &str) -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         match self {
@@ -74,8 +68,8 @@ impl PluginPolicy {
     }
 }
 
-/// The file that runs for this name: the file of a path, or the first one in a folder of `path`. Folders that are not
-/// absolute are left out, as in Go's `exec.LookPath`: whose they are depends on where the process was started.
+/// Relative folders in `path` are skipped, as in Go's `exec.LookPath`: they depend on where the process was
+/// started.
 fn looked_up(name: &str, path: &OsStr) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|file| is_program(file));
@@ -93,7 +87,6 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|found| found.is_file() && may_run(&found))
 }
 
-/// The `exec` of a kubeconfig's user.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct PluginConfig {
@@ -106,7 +99,6 @@ pub(crate) struct PluginConfig {
     pub(crate) interactive_mode: String,
 }
 
-/// A variable for the environment of a plugin.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Variable {
@@ -114,7 +106,7 @@ pub(crate) struct Variable {
     pub(crate) value: String,
 }
 
-/// What a plugin that asks for it receives about the cluster.
+/// What a plugin with `provideClusterInfo` receives.
 #[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct ClusterInfo {
@@ -122,22 +114,20 @@ pub(crate) struct ClusterInfo {
     pub(crate) server: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) tls_server_name: String,
-    /// With user and password, if it has them: the plugin has to use it, too.
+    /// May contain user and password: the plugin must use the proxy, too.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) proxy_url: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) insecure_skip_tls_verify: bool,
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_base64")]
     pub(crate) certificate_authority_data: Vec<u8>,
-    /// The cluster's extension for plugins, as it is; null if there is none.
+    /// The cluster's extension for plugins; null if there is none.
     pub(crate) config: serde_json::Value,
 }
 
-/// A credential plugin as a kubeconfig describes it, checked.
 #[derive(Clone)]
 pub(crate) struct Plugin {
     command: String,
-    /// What runs for it.
     program: PathBuf,
     args: Vec<String>,
     env: Vec<(String, String)>,
@@ -148,7 +138,6 @@ pub(crate) struct Plugin {
     limit: Duration,
 }
 
-/// Whether a plugin may ask a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InteractiveMode {
     Never,
@@ -156,20 +145,16 @@ enum InteractiveMode {
     Always,
 }
 
-/// What a plugin printed.
 #[derive(Clone)]
 pub(crate) struct PluginCredentials {
     pub(crate) token: Option<SecretString>,
-    /// Certificates and key, both PEM.
+    /// Certificate chain and key, both PEM.
     pub(crate) certificate: Option<(Vec<u8>, SecretSlice<u8>)>,
     pub(crate) expires: Option<Timestamp>,
 }
 
 impl Plugin {
-    /// Checks a kubeconfig's description; `cluster` is given to a plugin that asks for it.
-    ///
-    /// # Errors
-    /// When the policy does not allow the plugin, or its description is incomplete.
+    /// Refuses a plugin that the policy does not allow, and an incomplete description.
     pub(crate) fn new(
         config: &PluginConfig,
         cluster: &ClusterInfo,
@@ -220,7 +205,7 @@ impl Plugin {
         &self.command
     }
 
-    /// Runs the plugin and reads its answer. Blocks until it ends, at most its limit.
+    /// Blocks.
     pub(crate) fn run(&self) -> Result<PluginCredentials, PluginError> {
         let interactive = self.is_interactive(std::io::stdin().is_terminal())?;
         let mut command = Command::new(&self.program);
@@ -292,13 +277,12 @@ struct AnswerStatus {
     client_key_data: Option<String>,
 }
 
-/// Reads what a plugin printed: an `ExecCredential` of `api_version`, in JSON or YAML. Nothing of the text stands in an
-/// error.
+/// Errors contain nothing of the text.
 pub(crate) fn parse(output: &[u8], api_version: &str) -> Result<PluginCredentials, PluginError> {
     let malformed = |what: &str| PluginError::Malformed(what.to_owned());
     let answer: Answer = serde_json::from_slice(output).or_else(|error| {
-        // client-go's decoder takes YAML too. What JSON's parser says of JSON is more exact; its own words may quote a
-        // value.
+        // client-go's decoder accepts YAML, too. The JSON parser's position is more exact, but its message
+        // may quote a value.
         std::str::from_utf8(output)
             .ok()
             .filter(|text| !text.trim().is_empty())

@@ -1,12 +1,10 @@
-//! What an identity is made of: files, inline text and a plugin, and the TLS configuration that follows from them.
+//! What an identity is made of: files, inline text, a plugin or a login; and the TLS configurations that
+//! follow.
 //!
-//! Answers "what is read, and what does it give?" `identity.rs` decides when. Invariants:
-//! 1. Beside a certificate or a token that a kubeconfig writes down its plugin is not asked, as in client-go. The token of
-//!    an OpenID Connect login is sent beside a certificate: the one may be for a front, the other for the server.
-//! 2. Files are read on a thread that may block, a plugin runs on a thread of its own: no arbiter waits for either.
-//! 3. A certificate and its key are read together; a pair that does not fit is refused, and the old pair stays.
-//!
-//! Read next: `../tls.rs`.
+//! 1. A certificate or token in the kubeconfig wins over its plugin, as in client-go. The token of an OpenID
+//!    Connect login is also sent beside a certificate: one may be for a front, the other for the server.
+//! 2. Files are read on blocking threads, and plugins run on their own thread: no arbiter waits.
+//! 3. Certificate and key are read together. If they do not fit, the old pair stays.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,20 +26,18 @@ use super::exec::PluginCredentials;
 use crate::error::Error;
 use crate::tls;
 
-/// How long before their end credentials of a plugin are renewed, at most a tenth of their life.
+/// How long before their end credentials are renewed; at most a tenth of their life.
 const AHEAD: Duration = Duration::from_secs(60);
-/// How often, and how long apart, a certificate is read whose key does not fit.
+/// For a certificate and a key that do not fit.
 const TRIES: u32 = 3;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
-/// PEM that is written down, or a file that is read again.
 #[derive(Clone)]
 pub(crate) enum Pem {
     Inline(SecretSlice<u8>),
     File(PathBuf),
 }
 
-/// Which authorities may have signed the server's certificate.
 #[derive(Clone)]
 pub(crate) enum Trust {
     Anybody,
@@ -49,11 +45,10 @@ pub(crate) enum Trust {
     Only(Pem),
 }
 
-/// Where the Authorization header comes from, if no plugin gives it.
 #[derive(Clone)]
 pub(crate) enum Login {
     Token(SecretString),
-    /// What counts until the file was read once, if there is something. It is as old as the kubeconfig.
+    /// `otherwise` is used until the file was read once. It is as old as the kubeconfig.
     TokenFile {
         path: PathBuf,
         otherwise: Option<SecretString>,
@@ -64,47 +59,42 @@ pub(crate) enum Login {
     },
 }
 
-/// Everything that an identity is made of.
 #[derive(Clone)]
 pub(crate) struct Material {
-    /// Nothing for a plain http endpoint.
+    /// None for plain http.
     pub(crate) tls: Option<TlsMaterial>,
-    /// Nothing unless there is an https proxy.
+    /// None without an https proxy.
     pub(crate) proxy_tls: Option<ProxyTlsMaterial>,
     pub(crate) login: Option<Login>,
     pub(crate) provider: Option<Arc<Provider>>,
-    /// Where the kubeconfig that all this was taken from is read again; nothing if there is none.
     pub(crate) again: Option<ReadAgain>,
-    /// A token file has been read: the token beside it is outdated.
+    /// A token file was read: the inline token is outdated.
     pub(crate) has_read_token: Arc<AtomicBool>,
 }
 
-/// Gives a material the credentials that are written now. Blocking: files.
+/// Returns the material with the current credentials of its kubeconfig. Blocking: files.
 pub(crate) type ReadAgain = Arc<dyn Fn(Material) -> Result<Material, Error> + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct TlsMaterial {
     pub(crate) server_name: ServerName<'static>,
     pub(crate) trust: Trust,
-    /// Certificate chain and key.
     pub(crate) certificate: Option<(Pem, Pem)>,
 }
 
-/// What the TLS with a proxy is made of. No certificate is presented there: the client's is meant for the API server.
+/// The client certificate is for the API server only.
 #[derive(Clone)]
 pub(crate) struct ProxyTlsMaterial {
     pub(crate) server_name: ServerName<'static>,
     pub(crate) trust: Trust,
 }
 
-/// What a TLS handshake needs.
 #[derive(Clone)]
 pub(crate) struct Tls {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) server_name: ServerName<'static>,
 }
 
-/// What was read at one time.
 #[derive(Clone, Default)]
 pub(crate) struct Read {
     authorities: Option<SecretSlice<u8>>,
@@ -121,7 +111,6 @@ struct PluginRead {
 }
 
 impl Material {
-    /// Whether anything may differ when it is read again.
     pub(crate) fn can_change(&self) -> bool {
         self.provider.is_some() || self.has_files()
     }
@@ -134,18 +123,17 @@ impl Material {
         tls || matches!(self.login, Some(Login::TokenFile { .. })) || self.again.is_some()
     }
 
-    /// Whom to trust: the API server and the proxy have one answer.
+    /// API server and proxy have the same value.
     fn trust(&self) -> Option<&Trust> {
         let of_proxy = || self.proxy_tls.as_ref().map(|proxy| &proxy.trust);
         self.tls.as_ref().map(|tls| &tls.trust).or_else(of_proxy)
     }
 
-    /// Whether any TLS configuration follows from it.
     pub(crate) fn has_tls(&self) -> bool {
         self.tls.is_some() || self.proxy_tls.is_some()
     }
 
-    /// What is presented to the server, by its kind: files and programs are named, nothing of their content.
+    /// Kinds of credentials, with names of files and programs; no content.
     pub(crate) fn credentials(&self) -> String {
         let certificate =
             self.tls.as_ref().and_then(|tls| tls.certificate.as_ref()).map(|(chain, _)| match chain {
@@ -166,9 +154,8 @@ impl Material {
         if kinds.is_empty() { "no credentials".to_owned() } else { kinds.join(" and ") }
     }
 
-    /// Reads everything but token files and providers, which wait for the first request. Blocking: files.
-    ///
-    /// Gives what was read if that is all.
+    /// Reads all but token files and providers, which wait for the first request. Returns what was read if
+    /// that is all. Blocking: files.
     pub(crate) fn check(&self) -> Result<Option<Read>, Error> {
         let has_token_file = matches!(self.login, Some(Login::TokenFile { .. }));
         let login = self.login.clone().filter(|_| !has_token_file);
@@ -181,14 +168,13 @@ impl Material {
         Ok((!waits).then_some(read))
     }
 
-    /// What is written down wins over a provider's.
     fn needs_provider(&self) -> bool {
         let is_login = matches!(self.provider.as_deref(), Some(Provider::Oidc { .. }));
         let has_certificate = self.tls.as_ref().is_some_and(|tls| tls.certificate.is_some());
         self.login.is_none() && (is_login || !has_certificate)
     }
 
-    /// Reads files where blocking is allowed, and asks the provider unless its credentials in `kept` may stay.
+    /// Asks the provider unless `kept` has its credentials.
     pub(crate) async fn read_elsewhere(&self, kept: Option<&Read>, is_refused: bool) -> Result<Read, Error> {
         let mut read = self.read_settled(kept).await?;
         let Some(provider) = self.provider.as_ref().filter(|_| self.needs_provider()) else {
@@ -201,8 +187,8 @@ impl Material {
         Ok(read)
     }
 
-    /// Reads the files; a moment later again where a certificate and a key do not fit, as while they are replaced. What is
-    /// as it was in `kept` fits.
+    /// Reads again after a moment if certificate and key do not fit, as during a rotation. A pair as in
+    /// `kept` fits.
     async fn read_settled(&self, kept: Option<&Read>) -> Result<Read, Error> {
         let mut tries = 0;
         loop {
@@ -262,7 +248,6 @@ impl Material {
         Ok(read)
     }
 
-    /// The TLS configuration that follows from what was read.
     pub(crate) fn tls(&self, read: &Read) -> Result<Option<Tls>, Error> {
         let Some(material) = &self.tls else { return Ok(None) };
         let roots = match &material.trust {
@@ -275,8 +260,8 @@ impl Material {
         Ok(Some(Tls { config, server_name: material.server_name.clone() }))
     }
 
-    /// The TLS configuration for the proxy. The system's authorities count there beside the configured ones: these are
-    /// the cluster's own, and a proxy stands outside of it.
+    /// Also trusts the system's authorities: the configured ones are the cluster's, and a proxy stands
+    /// outside it.
     pub(crate) fn tls_with_proxy(&self, read: &Read) -> Result<Option<Tls>, Error> {
         let Some(material) = &self.proxy_tls else { return Ok(None) };
         let roots = match &material.trust {
@@ -303,12 +288,10 @@ impl Pem {
 }
 
 impl Read {
-    /// When to read again for the plugin's sake.
     pub(crate) fn renewed_from(&self) -> Option<Instant> {
         self.plugin.as_ref()?.renewed_from
     }
 
-    /// From when on nothing of this may be used.
     pub(crate) fn ends(&self) -> Option<Instant> {
         self.plugin.as_ref()?.ends
     }
@@ -325,7 +308,6 @@ impl Read {
         login(self) == login(other)
     }
 
-    /// The header that every request carries.
     pub(crate) fn authorization(&self) -> Result<Option<HeaderValue>, Error> {
         let Some(text) = self.header_text() else { return Ok(None) };
         let mut header = HeaderValue::from_str(text.expose_secret()).map_err(|_| Error::Unusable {

@@ -1,16 +1,12 @@
-//! The OpenID Connect login of a kubeconfig (`auth-provider: oidc`): an id token that is renewed by a refresh token.
+//! The OpenID Connect login of a kubeconfig (`auth-provider: oidc`), by client-go's rules
+//! (`plugin/pkg/client/auth/oidc`).
 //!
-//! Answers "which id token counts now?" The rules are client-go's (`plugin/pkg/client/auth/oidc`). Invariants:
-//! 1. A token of the kubeconfig is used until ten seconds before it expires; then the issuer is asked for another.
-//! 2. A refresh token that the issuer replaces is kept in memory only: the kubeconfig is never written. Tokens that
-//!    another program has written there meanwhile, as kubectl does, replace those that are known.
-//! 3. Neither tokens nor the client's secret stand in a Debug, an error or a log; of what the issuer says of a refusal
-//!    only its `error` code is read.
-//! 4. The issuer, and the host that it names for tokens, are asked over TLS or on this machine (`../credentials.rs`).
-//! 5. The client's secret is sent in the header, and where the issuer refuses that, in the form (RFC 6749, section 2.3.1;
-//!    `client_secret_basic` and `client_secret_post`). The way that worked is taken first the next time.
-//!
-//! Read next: `identity/material.rs`, who asks.
+//! 1. New tokens are kept in memory only; the kubeconfig is never written. Tokens that another program
+//!    (kubectl) writes there replace the known ones.
+//! 2. No token or secret stands in a Debug, an error or a log. Only the `error` code of a refusal is read.
+//! 3. Issuer and token host are asked only over TLS or on this machine (`../credentials.rs`).
+//! 4. The client's secret is sent in the header (`client_secret_basic`); if refused, in the form
+//!    (`client_secret_post`, RFC 6749 section 2.3.1). The next time begins with the way that worked.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,37 +30,33 @@ use crate::error::{Error, OidcError};
 use crate::proxy::ProxySetting;
 use crate::way::Way;
 
-/// Clocks differ: a token that expires within this time counts as expired.
+/// Clocks differ: a token with less time left counts as expired.
 const MARGIN: SignedDuration = SignedDuration::from_secs(10);
 
-/// What stays as it is in a form, and in the parts of a header of the client (RFC 6749, appendix B).
+/// Unescaped besides letters and digits (RFC 6749, appendix B).
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How the client shows who it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     InHeader,
     InForm,
 }
 
-/// Sends a request to an issuer.
 pub(crate) type AskIssuer =
     Box<dyn Fn(Request<Vec<u8>>) -> BoxFuture<'static, Result<Response<Bytes>, Error>> + Send + Sync>;
 
-/// Makes what asks the issuer at this URL, whose certificate this authority has signed. It is a client without credentials,
-/// which stands above all identities: so it is handed in.
+/// Makes a client without credentials for this URL and authority. Passed in, because clients depend on
+/// identities.
 pub(crate) type Issuers = fn(&str, Option<&[u8]>) -> Result<AskIssuer, Error>;
 
-/// A login by OpenID Connect as a kubeconfig describes it.
 pub(crate) struct Oidc {
     issuer: String,
     client_id: String,
     client_secret: Option<SecretString>,
     authority: Option<Vec<u8>>,
-    /// The issuer has taken the secret in the form.
     takes_form: AtomicBool,
     tokens: Mutex<Tokens>,
-    /// What the kubeconfig held when it was read last.
+    /// As last read from the kubeconfig.
     written: Mutex<Tokens>,
 }
 
@@ -72,7 +64,7 @@ pub(crate) struct Oidc {
 struct Tokens {
     id: Option<SecretString>,
     refresh: Option<SecretString>,
-    /// Nothing has been sent with them, so that no refusal can mean them.
+    /// Not sent yet, so no refusal can mean them.
     are_new: bool,
 }
 
@@ -108,7 +100,6 @@ struct Claims {
 }
 
 impl Oidc {
-    /// Checks the keys of an `auth-provider`; `read` gives the bytes of `idp-certificate-authority`.
     pub(crate) fn new(
         config: &HashMap<String, String>,
         read: impl FnOnce(&str) -> Result<Vec<u8>, Error>,
@@ -138,8 +129,8 @@ impl Oidc {
         })
     }
 
-    /// Takes over the tokens of this login as it is written now, if they are others than were written before. `false`, and
-    /// nothing is taken, where they are of another issuer or client.
+    /// Takes over tokens that have changed in the kubeconfig, now read as `now`. Returns `false` if that is
+    /// another login.
     pub(crate) fn adopt(&self, now: &Self) -> bool {
         if !self.is_same_login(now) {
             return false;
@@ -162,7 +153,7 @@ impl Oidc {
             && secret(self) == secret(other)
     }
 
-    /// An id token that counts at `now`. With `force` the one that is known counts as refused.
+    /// `force`: the server has refused the known id token.
     pub(crate) async fn credentials(
         &self,
         now: Timestamp,
@@ -209,7 +200,7 @@ impl Oidc {
                     self.takes_form.store(*shown == Shown::InForm, Ordering::Relaxed);
                     return self.read(answer.body());
                 }
-                // What a refusal says may repeat what was sent. One of the token itself has accepted the client.
+                // The refusal may repeat secrets, so its text is not kept.
                 Err(Error::Refused(status)) if matches!(status.code, 400 | 401) => {
                     let is_of_token = is_of_token(&status.message);
                     refused = Some(self.malformed("it refuses the refresh-token; log in again"));
@@ -223,7 +214,6 @@ impl Oidc {
         Err(refused.unwrap_or_else(|| self.malformed("it is not a success")))
     }
 
-    /// The request for another token.
     fn renewing(
         &self,
         path: &str,
@@ -250,7 +240,7 @@ impl Oidc {
         request.map_err(|_| self.malformed("a header cannot be made of the client-id"))
     }
 
-    /// What asks the host of a URL, and the URL's path and query. The issuer may name another host for tokens.
+    /// Returns a client for the URL's host (the token host may not be the issuer), and its path and query.
     fn at(&self, url: &str, issuers: Issuers) -> Result<(AskIssuer, String), OidcError> {
         let uri: http::Uri = url.parse().map_err(|_| self.malformed("a URL in it cannot be read"))?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -289,7 +279,6 @@ impl Oidc {
         }
     }
 
-    /// That the issuer has not answered within this time.
     pub(crate) fn late(&self, after: Duration) -> OidcError {
         OidcError::TimedOut { issuer: self.issuer.clone(), after }
     }
@@ -307,7 +296,7 @@ fn credentials(token: SecretString, expires: Option<Timestamp>) -> PluginCredent
     PluginCredentials { token: Some(token), certificate: None, expires }
 }
 
-/// The `exp` of a JSON Web Token; `None` where it has none or cannot be read. The signature is the server's to check.
+/// The `exp` of a JSON Web Token. The API server checks the signature.
 fn expires(token: &str) -> Option<Timestamp> {
     let payload = token.split('.').nth(1)?;
     let payload = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
@@ -323,8 +312,8 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, FORM).to_string()
 }
 
-/// Whether this refusal is one of the refresh token: then the issuer knows the client, and asking in another way would
-/// send the token in vain.
+/// Whether the refresh token itself is refused. The issuer then accepted the client: a second way would fail,
+/// too.
 fn is_of_token(message: &str) -> bool {
     serde_json::from_str::<Refusal>(message).is_ok_and(|refusal| refusal.error == "invalid_grant")
 }

@@ -1,18 +1,12 @@
-//! Gives each request the client's headers and credentials, and renews these when the server refuses them.
+//! Adds the client's headers and credentials to each request, and renews refused credentials.
 //!
-//! Answers "as whom is this request sent, by which program, and what if the server does not accept that?" Invariants:
-//! 1. A request with an Authorization header of its own keeps it, and its refusal says nothing of the client's.
-//! 2. A request that the server refuses with 401, or whose handshake fails because of a certificate, is sent once again
-//!    if the identity could be renewed: it has not been handled.
-//! 3. The answer to a refused request carries the header that was sent, so that errors can leave it out. A 401 carries
-//!    the kind of the credentials, so that errors can name it.
-//!
-//! 4. The other headers of a client come first: as whom it acts, and which program it is. A header that the caller has set
-//!    stays as it is, and nothing is added beside it.
-//! 5. A caller that names the user to act as has named all: no group, uid or extra value of the client is added, as in
+//! 1. A header of the caller stays, and the client adds none of that name.
+//! 2. After 401 for the client's own credentials, or a handshake that failed because of a certificate, the
+//!    request was not handled: it is sent once again if the identity could be renewed.
+//! 3. An answer that is not a success carries the sent Authorization header, so that errors can omit it. A
+//!    401 carries the kind of the credentials.
+//! 4. If the caller names the user to act as, no group, uid or extra value of the client is added, as in
 //!    client-go (`transport/round_trippers.go`, `impersonatingRoundTripper`).
-//!
-//! Read next: `../identity.rs`, which renews; `../config/impersonation.rs`, which makes the headers of impersonation.
 
 use std::sync::Arc;
 
@@ -30,14 +24,13 @@ use crate::error::Error;
 
 type Answer = Result<Response<Body>, TransportError>;
 
-/// Sends the request with `attempt`, once or twice.
 pub(super) async fn send(
     identities: &Identities,
     request: Request<Bytes>,
     attempt: impl AsyncFn(Request<Bytes>) -> Answer,
 ) -> Answer {
     let identity = identities.current().await?;
-    // Without credentials that can change there is no second attempt to keep a copy for.
+    // A second attempt needs credentials that can change.
     let copy = identities.can_change().then(|| request.clone());
     let has_own = request.headers().contains_key(header::AUTHORIZATION);
     let credentials = || match has_own {
@@ -59,7 +52,6 @@ pub(super) async fn send(
     naming(send_as(&attempt, &renewed, request).await, credentials)
 }
 
-/// The answer; of a 401, with the kind of the credentials that were refused.
 fn naming(mut answer: Answer, credentials: impl Fn() -> String) -> Answer {
     if let Ok(answer) = &mut answer
         && answer.status() == StatusCode::UNAUTHORIZED
@@ -77,7 +69,6 @@ async fn send_as(
     if let Some(own) = &identity.authorization {
         request.headers_mut().entry(header::AUTHORIZATION).or_insert_with(|| own.clone());
     }
-    // The transport below connects with its certificate.
     request.extensions_mut().insert(Arc::clone(identity));
     let sent = request.headers().get(header::AUTHORIZATION).cloned();
     let mut answer = attempt(request).await?;
@@ -88,8 +79,7 @@ async fn send_as(
     Ok(answer)
 }
 
-/// Whether a handshake failed because of a certificate: ours refused by the server, or the server's not trusted here. What
-/// breaks after it may have been handled.
+/// Whether a handshake failed because of either side's certificate. What breaks later may have been handled.
 fn is_about_certificates(error: &TransportError) -> bool {
     let (TransportError::Connect { source, .. }
     | TransportError::Proxy { source: ProxyError::Tls(source), .. }) = error
@@ -101,11 +91,11 @@ fn is_about_certificates(error: &TransportError) -> bool {
 
 const DEFAULT_USER_AGENT: &str = concat!("actix-informer/", env!("CARGO_PKG_VERSION"));
 
-/// The header that names the user to act as, and how the others begin that say more of this user.
+/// Names the user to act as. Other headers about this user begin with [`IMPERSONATION`].
 const USER: &str = "impersonate-user";
 const IMPERSONATION: &str = "impersonate-";
 
-/// The headers, in the order of their names: those of one name stand together.
+/// Values of the same name stand together.
 pub(super) struct Headers(Vec<(HeaderName, HeaderValue)>);
 
 impl Headers {

@@ -1,14 +1,10 @@
-//! Ends a request whose answer takes too long.
+//! Ends a request whose answer takes too long. `../config/limits.rs` has the limits.
 //!
-//! Answers "how long may the whole request, the head of an answer, a read of its body, and a watch or stream take?" Invariants:
-//! 1. The head of each attempt has a limit, and a longer one if the request is a list, or not a read: the API server gives
-//!    up after 60 s (`--request-timeout`), an admission webhook after 30 s, and only their answer says whether anything
-//!    was written. Credentials are obtained before, in their own time.
-//! 2. A deadline of the body counts only while the reader waits. A slow reader does not exceed it, and
-//!    what has arrived before the end of a watch is delivered.
-//! 3. Nothing comes after an error.
-//!
-//! Read next: `../config/limits.rs`, which names the limits.
+//! 1. The head of a list or a write has a longer limit: the API server gives up after 60 s
+//!    (`--request-timeout`), an admission webhook after 30 s, and only their answer says whether anything was
+//!    written. The time in which credentials are obtained does not count.
+//! 2. A deadline of the body counts only while the reader waits. Bytes that arrived before the end of a watch
+//!    are delivered.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,18 +23,16 @@ use super::super::transport::{Body, Transport};
 
 type Answer = Result<Response<Body>, TransportError>;
 
-/// The deadlines of one attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadlines {
     head: Duration,
-    /// For each read of the body.
     idle: Option<Duration>,
-    /// For the whole body, how long that is after the request, and what is late then.
+    /// The body's end, how long that is after the request, and what is late then.
     ends: Option<(Instant, Duration, &'static str)>,
 }
 
 impl Deadlines {
-    /// `ends` is the end of the whole request, if it has one.
+    /// `ends`: of the whole request.
     pub(super) fn new(
         kind: RequestKind,
         is_slow: bool,
@@ -59,13 +53,12 @@ impl Deadlines {
     }
 }
 
-/// Whether the head of the answer may take long: of a list, and of a request that may write.
 pub(super) fn is_slow<B>(request: &Request<B>) -> bool {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     !is_read || is_collection(request.uri().path())
 }
 
-/// Whether this is the path of a collection, as `/apis/apps/v1/namespaces/shop/deployments` is.
+/// True for `/apis/apps/v1/namespaces/shop/deployments`, for example.
 fn is_collection(path: &str) -> bool {
     let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
     let below = match parts[..] {
@@ -76,12 +69,11 @@ fn is_collection(path: &str) -> bool {
     matches!(below, [_] | ["namespaces", _, _])
 }
 
-/// The end of a body, or of a read of it, that may last so long. A time that an `Instant` cannot hold is never reached.
+/// `None` if an `Instant` cannot hold the time: it is never reached.
 fn end(total: Duration, what: &'static str) -> Option<(Instant, Duration, &'static str)> {
     Instant::now().checked_add(total).map(|at| (at, total, what))
 }
 
-/// Ends a request with all its attempts.
 pub(super) async fn whole(
     ends: Option<(Instant, Duration)>,
     sending: impl Future<Output = Answer>,
@@ -91,7 +83,7 @@ pub(super) async fn whole(
     timeout_at(at, sending).await.unwrap_or(Err(late))
 }
 
-/// `sending` sends one attempt with `transport`, which learns when the head did not come in time.
+/// Limits one attempt. `transport` learns that the head was late.
 pub(super) async fn send(
     transport: &dyn Transport,
     kind: RequestKind,
@@ -106,15 +98,12 @@ pub(super) async fn send(
     Ok(answer?.map(|body| Timed { body: Some(body), idle, ends, timer: None }.boxed_local()))
 }
 
-/// A body with deadlines.
 struct Timed {
-    /// Nothing after its end.
+    /// None after the end.
     body: Option<Body>,
-    /// For each read.
     idle: Option<Duration>,
-    /// For the whole body, how long that is after the request, and what is late then.
+    /// As in [`Deadlines`].
     ends: Option<(Instant, Duration, &'static str)>,
-    /// Runs while the reader waits.
     timer: Option<Timer>,
 }
 
@@ -125,14 +114,13 @@ struct Timer {
 }
 
 impl Timed {
-    /// When the read that begins now must be over, and what was late then.
+    /// When the read that begins now is late, and as what.
     fn limit(&self) -> Option<(Instant, (&'static str, Duration))> {
         let idle = self.idle.and_then(|idle| end(idle, "a read of the body"));
         let (at, after, what) = [self.ends, idle].into_iter().flatten().min_by_key(|(at, ..)| *at)?;
         Some((at, (what, after)))
     }
 
-    /// Resolves when the reader has waited for too long.
     fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<TransportError> {
         if !self.timer.as_ref().is_some_and(|timer| timer.is_armed) {
             let Some((at, late)) = self.limit() else { return Poll::Pending };

@@ -1,14 +1,9 @@
-//! Bounds how many requests of a client are under way, and how many it sends a second.
+//! Bounds how many requests of a client are under way on all threads, and how many it sends a second.
 //!
-//! Answers "may this request be sent now?" Invariants:
-//! 1. At most as many requests as the settings say are between their beginning and the end of their body, on all threads
-//!    together. A watch and a stream are not counted: they last.
-//! 2. Those that wait are let through in the order in which they came. One that is dropped leaves the queue.
-//! 3. A request whose turn would come after its own end is refused at once; an error of waiting names this limit, so
+//! 1. A unary request is under way until its body ends. Watches and streams do not count: they last.
+//! 2. Requests pass in the order of arrival.
+//! 3. A request whose turn would come after its own end is refused at once. The error names this limit, so
 //!    that nobody looks for it at the server.
-//! 4. Long waits are logged, at most once in ten seconds for all requests together.
-//!
-//! Read next: `../config/requests.rs`, the settings.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,26 +17,22 @@ use super::super::error::TransportError;
 use super::super::request::RequestKind;
 use super::super::transport::Body;
 
-/// A wait from this length on is logged: shorter ones are what a limit is for.
+/// Shorter waits are not logged: they are what a limit is for.
 const LONG: Duration = Duration::from_secs(1);
-/// Between two log lines about long waits.
 const LOG_EACH: Duration = Duration::from_secs(10);
 
-/// The limits of one client.
 pub(super) struct Limits {
     in_flight: Arc<Semaphore>,
     rate: Option<Rate>,
     log: Log,
 }
 
-/// A request's place among those under way.
 pub(super) struct Place(Option<OwnedSemaphorePermit>);
 
-/// Sends `burst` requests at once and then one each `interval`.
 struct Rate {
     interval: Duration,
     burst: u32,
-    /// When the next request comes if the burst is used up; in the past while it is not.
+    /// When the next request may be sent once the burst is used up; before that, in the past.
     next: Mutex<Option<Instant>>,
 }
 
@@ -65,7 +56,6 @@ impl Limits {
         Self { in_flight: Arc::new(Semaphore::new(permits)), rate, log: Log::default() }
     }
 
-    /// Waits for the request's turn, at most until `ends`.
     pub(super) async fn enter(
         &self,
         kind: RequestKind,
@@ -103,7 +93,6 @@ impl Limits {
         if waited >= LONG {
             self.log.waits(waited, "the client's limit of requests under way");
         }
-        // The semaphore is never closed.
         Ok(Place(permit.ok()))
     }
 }
@@ -124,7 +113,7 @@ impl Place {
 }
 
 impl Rate {
-    /// When a request that comes now may be sent; its turn is taken.
+    /// Reserves the next turn.
     fn turn(&self, now: Instant, ends: Option<Instant>) -> Result<Instant, TransportError> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let ahead = self.interval * (self.burst - 1);
@@ -147,7 +136,7 @@ impl Log {
         }
     }
 
-    /// How many waits were not logged since the last one that was; `None` if this one is not logged either.
+    /// The number of waits not logged since the last log; `None` if this one is not logged either.
     fn due(&self, now: Instant) -> Option<u64> {
         let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.last.is_some_and(|last| now < last + LOG_EACH) {

@@ -1,14 +1,8 @@
-//! A tracing span for each request.
+//! A tracing span for each request: a child of the caller's span, on any thread.
 //!
-//! Answers "which requests were sent, how did they end, and how long did they take?" Invariants:
-//! 1. The span `request` holds the verb and the resource as Kubernetes names them, the path without its query, and, once
-//!    known, the status, the attempts, the Audit-ID of the answer and the milliseconds until its head. No other header
-//!    and no byte of a body.
-//! 2. It is a child of the span in which the caller was, on whatever thread the request is sent.
-//! 3. With no subscriber that wants it (level debug) nothing is computed.
-//!
-//! The time until the head is measured, not until the end of the body: how fast a body is read is the reader's affair,
-//! and a watch lasts. Read next: `retry.rs`, whose attempts are counted here.
+//! It holds verb, resource, path without query, status, attempts, Audit-ID and milliseconds until the head;
+//! no other header and no byte of a body. The time of the body is not measured: it depends on the reader, and
+//! a watch lasts. Without a subscriber at level debug nothing is computed.
 
 use std::future::Future;
 
@@ -25,12 +19,10 @@ use super::retry::Attempts;
 
 type Answer = Result<Response<Body>, TransportError>;
 
-/// The span in which the caller was when it gave the request away.
 #[derive(Debug, Clone)]
 pub(crate) struct CallersSpan(Span);
 
 impl CallersSpan {
-    /// Adds the current span, if there is one, to the request.
     pub(crate) fn add_to<T>(request: &mut Request<T>) {
         let span = Span::current();
         if !span.is_disabled() {
@@ -39,7 +31,6 @@ impl CallersSpan {
     }
 }
 
-/// The span of a request that begins now; disabled if nobody wants it.
 pub(super) fn span(request: &Request<Bytes>, kind: RequestKind) -> Span {
     if !tracing::span_enabled!(target: "actix_informer::client", Level::DEBUG) {
         return Span::none();
@@ -62,7 +53,6 @@ pub(super) fn span(request: &Request<Bytes>, kind: RequestKind) -> Span {
     )
 }
 
-/// Records in `span` how the request ends.
 pub(super) async fn send(span: Span, sending: impl Future<Output = Answer>) -> Answer {
     if span.is_disabled() {
         return sending.await;

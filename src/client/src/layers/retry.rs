@@ -1,15 +1,13 @@
-//! Sends a request again after the server has asked to come back later, or its connection broke before an answer.
+//! Sends a request again, as client-go's `rest/with_retry.go` does.
 //!
-//! Answers "may this request be sent again, and when?" as client-go's `rest/with_retry.go` does. Invariants:
-//! 1. An answer of 429 or 5xx with a Retry-After header: any verb, with the same body, because the server has not
-//!    handled the request. Without the header: never.
-//! 2. A connection that broke before the head of the answer: GET and HEAD only, at once and then after 100 ms, doubled
-//!    each time up to 1 s; never one that asks for another protocol: its GET may run a command. A connection that could not be made, or a deadline: never.
-//! 3. All waits of a request together are at most [`retry_after::LONGEST`], and none goes beyond the request's own end:
-//!    rather than begin such a wait, the refusal is the answer.
-//! 4. The requests of informers come with no retries: the reflector decides, and two that retry would multiply.
-//!
-//! Read next: `../retry_after.rs`.
+//! 1. After 429 or 5xx with Retry-After: any verb, because the server has not handled the request. Never
+//!    without that header.
+//! 2. After a connection that broke before the head of the answer: GET and HEAD only, at once, then after 100
+//!    ms, doubled up to 1 s. Not an upgrade: its GET may run a command. Never after a failed connect or a
+//!    deadline.
+//! 3. All waits together are at most [`retry_after::LONGEST`] and end before the request does. Otherwise the
+//!    refusal is the answer.
+//! 4. Requests of informers have no retries: the reflector retries, and both together would multiply.
 
 use std::time::Duration;
 
@@ -23,18 +21,16 @@ use super::super::request::RequestKind;
 use super::super::retry_after;
 use super::super::transport::Body;
 
-/// A refusal up to this size is read to its end, so that its connection can be used again.
+/// A refusal of at most this many bytes is read, so that its connection can be used again.
 const READ_OUT: usize = 16 << 10;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT_AFTER_BREAK: Duration = Duration::from_secs(1);
 
 type Answer = Result<Response<Body>, TransportError>;
 
-/// How often the request behind this answer was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attempts(pub(super) u32);
 
-/// Sends with `send`, and again at most `retries` times, not after `ends`.
 pub(super) async fn send(
     mut request: Request<Bytes>,
     kind: RequestKind,
@@ -65,7 +61,7 @@ pub(super) async fn send(
     }
 }
 
-/// How long to wait before this request may be sent again; `None` if it may not.
+/// `None` if the request may not be sent again.
 fn wait_before_next(is_read: bool, answer: &Answer, attempt: u32) -> Option<Duration> {
     match answer {
         Ok(answer) if answer.status().as_u16() == 429 || answer.status().is_server_error() => {
@@ -79,7 +75,6 @@ fn wait_before_next(is_read: bool, answer: &Answer, attempt: u32) -> Option<Dura
     }
 }
 
-/// What was wrong with an attempt. Reads the body of an answer to its end if it is short.
 async fn refusal(answer: Answer) -> String {
     match answer {
         Err(error) => error.to_string(),
@@ -91,7 +86,6 @@ async fn refusal(answer: Answer) -> String {
     }
 }
 
-/// The last answer, which says that there were others before.
 fn with_attempts(answer: Answer, retries: u32, previous: Option<String>) -> Answer {
     match (answer, previous) {
         (Ok(mut answer), _) => {

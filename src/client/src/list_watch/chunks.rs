@@ -1,13 +1,9 @@
-//! Gathers the frames of a body to the chunks that are decoded at once.
+//! Gathers the frames of a body into chunks that are decoded at once. A list is decoded in full chunks, a
+//! watch in what has arrived, so that an idle watch delays nothing.
 //!
-//! Answers "which frames are decoded next?" for lists and watches: a list is decoded in full chunks, a watch in what has
-//! arrived at once, so that an idle watch delays nothing. Invariants:
-//! 1. A chunk has at most 64 frames, and less than 256 KiB before its last frame.
-//! 2. The frames before the end of a watch are given before its error. An error of a list makes its frames worthless.
-//! 3. What a body leaves unfinished is given to nobody: of a list it is an error, half an event is discarded, and the
-//!    next watch brings it completely.
-//!
-//! Read next: `list.rs` and `../list_watch.rs`, which decode the chunks; `wire.rs`, which splits.
+//! 1. The frames before the end of a watch are returned before its error. An error of a list makes its frames
+//!    worthless.
+//! 2. An unfinished list is an error. Half a watch event is discarded: the next watch brings it again.
 
 use std::collections::VecDeque;
 use std::task::Poll;
@@ -22,22 +18,18 @@ use super::{Body, CHUNK_BYTES, CHUNK_OBJECTS};
 use crate::error::TransportError;
 use crate::wire::{Frame, ListHead, SplitError, Splitter};
 
-/// How long the end of the body may take after the document of a list has closed, whatever bytes arrive meanwhile.
-/// Usually the end arrives with the document; it is later only if packets were lost. It carries the checksum of the whole
-/// body.
+/// How long the body may take to end after a list's document has closed. The end carries the checksum of the
+/// whole body; it is later than the document only if packets were lost.
 const BODY_END_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Reads the frames of one body.
 pub(super) struct ChunkReader {
     body: Body,
     splitter: Splitter,
-    /// The frames that one piece of the body completed, on their way to `frames`. Kept to reuse its allocation.
+    /// Kept to reuse its allocation.
     split: Vec<Frame>,
-    /// Frames that are not yet in a chunk.
     frames: VecDeque<Frame>,
     frames_bytes: usize,
     has_ended: bool,
-    /// The error with which the body has ended, until it is given.
     error: Option<ListWatchError>,
 }
 
@@ -47,7 +39,7 @@ impl ChunkReader {
         Self { body, splitter, split, frames, frames_bytes: 0, has_ended: false, error: None }
     }
 
-    /// The next full chunk; then, when the document or the body has ended, the rest; then `None`.
+    /// A full chunk; after the end of the document or body, the rest; then `None`.
     pub(super) async fn full(&mut self) -> Result<Option<Vec<Frame>>, ListWatchError> {
         while !self.is_full() && !self.splitter.is_closed() && !self.has_ended {
             let piece = self.body.next().await;
@@ -56,7 +48,7 @@ impl ChunkReader {
         self.error.take().map_or_else(|| Ok(self.chunk()), Err)
     }
 
-    /// What has arrived, at least one frame and at most a chunk; then the error with which the body ended, if any; then
+    /// What has arrived, at least one frame and at most a chunk; then the error of the body, if any; then
     /// `None`.
     pub(super) async fn arrived(&mut self) -> Result<Option<Vec<Frame>>, ListWatchError> {
         while self.frames.is_empty() && !self.has_ended {
@@ -71,7 +63,6 @@ impl ChunkReader {
         error.map_or_else(|| Ok(self.chunk()), Err)
     }
 
-    /// What the list said about itself, when both its document and the body are complete.
     pub(super) async fn end(mut self) -> Result<ListHead, ListWatchError> {
         if self.splitter.is_closed() {
             let what = "the end of a list behind its document";
@@ -82,7 +73,6 @@ impl ChunkReader {
         self.splitter.finish().map_err(|error| invalid(&error))
     }
 
-    /// Reads to the end of the body, where the transport checks its checksum and its length.
     async fn read_to_end(&mut self) {
         while !self.has_ended {
             let piece = self.body.next().await;
@@ -109,8 +99,7 @@ impl ChunkReader {
         self.frames.len() >= CHUNK_OBJECTS || self.frames_bytes >= CHUNK_BYTES
     }
 
-    /// Takes one chunk off the front of the frames, if there are any: one piece of the body may hold many chunks. The cost
-    /// is that of the frames taken.
+    /// One piece of the body may hold many chunks: the cost is that of the frames taken.
     fn chunk(&mut self) -> Option<Vec<Frame>> {
         let mut bytes = 0;
         let mut fits = |frame: &Frame| {

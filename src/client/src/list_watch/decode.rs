@@ -1,29 +1,14 @@
-//! Decodes the bytes of one list item or one watch event.
+//! Decodes the bytes of one list item or one watch event, on any thread.
 //!
-//! Answers "which object is this, and what is its body?", one frame at a time, on any thread. It does not know streams.
-//! Keys of objects that are not known yet come from [`Scopes`], which all decode threads ask: half of what a key costs is
-//! its namespace, and a list has many objects of each.
-//!
-//! An object that is already known with the same uid, version, source and form is returned as it is, without decoding
-//! (`Decoding::meta`). Its bytes must still be one document, because they may also hold a second object: an item
-//! or a line that has lost its separator, or members behind the object of an event that was split by position. The
-//! check is skipped if the frame has the same length as the known object had. Objects of the same uid and version have
-//! the same text, so a frame of that length holds this text and nothing more; a frame with a second object is longer.
-//!
-//! Invariants:
-//! 1. Name, uid and version come from a scan of the metadata, before the body is decoded and even if it cannot be.
-//! 2. An object that is known in this version is returned and not decoded; at most its syntax is checked.
-//! 3. A frame that cannot be used affects no other frame: it counts as undecodable if it has a name, and as unreadable
-//!    if not. A panic in a representation makes only its frame unusable.
-//! 4. Bytes that are not one JSON document are not an object, even if a name is found in them: they may hold two.
-//! 5. The error of such a frame quotes no value of it and is at most about 256 characters long.
-//! 6. `Representation::keep` is called at most once for a frame that it accepts.
-//! 7. An object of a namespace that is not kept is dropped before its body is decoded, if its bytes are one document. Its
-//!    version is given, so that a later watch goes on from there.
-//! 8. Keys of one namespace share its text, and the block that holds it beside the cluster. At most [`MAX_SCOPES`] scopes
-//!    are kept; beyond that all are forgotten, and held again as they come.
-//!
-//! Read next: `event.rs` for watch frames.
+//! 1. An object that is known with the same uid, version, source and form is returned without decoding. Its
+//!    bytes must still be one document: they may hold a second object after a lost separator, or members
+//!    after an object that was split by position. The same length proves that, because objects of the same
+//!    uid and version have the same text.
+//! 2. A frame that cannot be used affects no other: it is undecodable if it has a name, otherwise unreadable.
+//!    A panic in a representation makes only its frame unusable. Errors quote no value.
+//! 3. Bytes that are not one JSON document are not an object, even if they contain a name: they may hold two.
+//! 4. An object of a namespace that is not kept is dropped before its body is decoded. Its version is
+//!    returned, so that a later watch continues from there.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,10 +22,8 @@ use informer_core::words::{panic_text, shortened};
 use crate::representation::{DecodeError, Encoded, Prune, Representation};
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
-/// At most this many characters of the error of a frame are kept.
 const MAX_ERROR_CHARS: usize = 256;
 
-/// Makes objects of frames; shared by all requests of a source.
 #[derive(Debug)]
 pub(crate) struct Decoder<R> {
     pub(crate) representation: Arc<R>,
@@ -48,26 +31,23 @@ pub(crate) struct Decoder<R> {
     pub(crate) source: SourceId,
     /// In which form bodies are read: another one for each resource that a name means.
     pub(crate) form: u32,
-    /// The cluster in the keys, if the informer has several clusters.
+    /// If the informer has several clusters.
     pub(crate) cluster: Option<ClusterName>,
     pub(crate) scopes: Scopes,
 }
 
-/// The result of decoding one object's bytes.
 #[derive(Debug)]
 pub(crate) enum Observed<S> {
     Object(Object<S>),
     Undecodable(Undecodable),
-    /// It is in a namespace that is not kept, and has this version.
+    /// In a namespace that is not kept.
     Passed(ResourceVersion),
-    /// It is JSON, but has no name or version.
     Unreadable(Arc<str>),
-    /// It is not one JSON document: where the object ends, and what else the bytes hold, is unknown.
+    /// It is unknown where the object ends, and what else the bytes hold.
     NotJson(Arc<str>),
 }
 
 impl<R: Representation> Decoder<R> {
-    /// Decodes what is written in this way; what is in `known` is not decoded again.
     pub(crate) fn decoding<'a>(
         &'a self,
         wire: WireKind,
@@ -77,7 +57,6 @@ impl<R: Representation> Decoder<R> {
     }
 }
 
-/// Decodes the frames of one chunk.
 pub(crate) struct Decoding<'a, R: Representation> {
     pub(super) decoder: &'a Decoder<R>,
     pub(super) wire: WireKind,
@@ -95,7 +74,7 @@ impl<R: Representation> Decoding<'_, R> {
         self.wire.is_document(object.bytes()).then_some(version)
     }
 
-    /// Reads one item of a list. Also returns whether the item named its kind.
+    /// Also returns whether the item named its kind.
     pub(crate) fn item(&self, frame: &Frame) -> (Observed<R::Body>, bool) {
         match frame {
             Frame::Whole(bytes) => {
@@ -106,7 +85,6 @@ impl<R: Representation> Decoding<'_, R> {
         }
     }
 
-    /// Reads one object.
     pub(crate) fn observe(&self, object: &Encoded<'_>) -> Observed<R::Body> {
         if let Some(version) = self.passed(object) {
             return Observed::Passed(version);
@@ -130,9 +108,8 @@ impl<R: Representation> Decoding<'_, R> {
         }
     }
 
-    /// What is known about an object before its body is read. The published object is found by the texts of the scan.
-    /// The new object takes its key and uid from the published one: each text is held once, however many states of the
-    /// object exist, and comparing two keys usually compares two pointers.
+    /// Finds the published object by the texts of the scan. A new object takes its key and uid: each text is
+    /// held once, and comparing two keys usually compares two pointers.
     fn meta(&self, object: &Encoded<'_>) -> Result<Named<R::Body>, NoObject> {
         let (scan, bytes) = (object.meta(), object.bytes());
         let (name, version) = (scan.name()?, scan.version()?);
@@ -158,7 +135,6 @@ impl<R: Representation> Decoding<'_, R> {
         Ok(Named::New(meta.wire_bytes(wire_bytes).form(form)))
     }
 
-    /// Names an object that is longer than the limit, by its first bytes.
     pub(crate) fn oversize(&self, head: &[u8], size: usize) -> Observed<R::Body> {
         match self.named(&self.wire.identify(head)) {
             Ok((key, version)) => {
@@ -174,7 +150,7 @@ impl<R: Representation> Decoding<'_, R> {
         }
     }
 
-    /// The key, with the source's cluster in it, and the version.
+    /// The key includes the source's cluster.
     pub(crate) fn named(&self, scan: &MetaScan<'_>) -> Result<(ObjectKey, ResourceVersion), UnnamedError> {
         Ok((self.key(scan)?, scan.version()?))
     }
@@ -209,14 +185,11 @@ impl<R: Representation> Decoding<'_, R> {
     }
 }
 
-/// An object whose metadata has been read.
 enum Named<S> {
-    /// It is published in this very state.
     Known(Object<S>),
     New(Meta),
 }
 
-/// Why these bytes are not an object, whatever their body.
 #[derive(Debug, thiserror::Error)]
 enum NoObject {
     #[error(transparent)]
@@ -225,20 +198,21 @@ enum NoObject {
     NotJson,
 }
 
-/// The error of bytes that cannot be used, and how many bytes they are. None of them is quoted: they hold values.
+/// Quotes none of the bytes: they hold values.
 pub(crate) fn unreadable(error: &dyn std::fmt::Display, bytes: &[u8]) -> Arc<str> {
     format!("{} in {} bytes", shortened(&error.to_string(), MAX_ERROR_CHARS), bytes.len()).into()
 }
 
-/// More namespaces than a cluster has that one source follows, as a rule.
+/// One source usually follows fewer namespaces.
 const MAX_SCOPES: usize = 10_000;
 
-/// A key of each scope, by its namespace; the empty text stands for none.
+/// A key of each namespace; the empty text stands for none. Keys of one namespace share its text, which is
+/// half of their cost. At [`MAX_SCOPES`] all are forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Scopes(Mutex<BTreeMap<Arc<str>, ObjectKey>>);
 
 impl Scopes {
-    /// The key of this name. All keys that are asked for name one cluster, or none does.
+    /// All requested keys must be of one cluster, or of none.
     pub(crate) fn key(
         &self,
         cluster: Option<&ClusterName>,

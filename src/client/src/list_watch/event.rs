@@ -1,16 +1,11 @@
-//! Decides what one event of a watch means.
+//! Decides what one event of a watch means. If the split by position (`wire/json/event.rs`) returns neither
+//! an object nor a bookmark, a parser splits the event again; its split is used if the object has another
+//! length.
 //!
-//! Answers "what happened to which object?" An event is split into type and object without reading the object where that
-//! is possible; an object that decodes then proves the split right. An object that is already known is not decoded;
-//! `decode.rs` says why its length proves the split right. Only when an event gives neither an object nor a bookmark is
-//! it split again by a parser. If the parser finds an object of another length, its split is used. Invariants:
-//! 1. Bookmarks and errors are read without decoding the kind.
-//! 2. The object of an event of an unknown type, or of one that is too long to be read, counts as undecodable: a GET of
+//! 1. The object of an unknown event type, or of an event above the limit, counts as undecodable: a GET of
 //!    the object follows.
-//! 3. Only an event that names no object, or is not JSON, ends the watch: a line that has lost its newline holds two
-//!    events, and only a list brings the second one back.
-//!
-//! Read next: `decode.rs`; `wire/json/event.rs`, the two ways of splitting.
+//! 2. Only an event that names no object, or is not JSON, ends the watch: a line that has lost its newline
+//!    holds two events, and only a list brings the second one back.
 
 use std::sync::Arc;
 
@@ -24,13 +19,12 @@ use crate::error::status;
 use crate::representation::{Encoded, Representation};
 use crate::wire::{Event, EventType, Frame};
 
-/// At most this many characters of an unknown event type are shown in an error.
 const MAX_EVENT_TYPE_CHARS: usize = 40;
 
 type Part<S> = Result<WatchPart<S>, ListWatchError>;
 
 impl<R: Representation> Decoding<'_, R> {
-    /// Reads one event; an error ends the watch.
+    /// An error ends the watch.
     pub(crate) fn event(&self, frame: &Frame) -> Part<R::Body> {
         let bytes = match frame {
             Frame::Whole(bytes) => bytes,
@@ -57,7 +51,7 @@ impl<R: Representation> Decoding<'_, R> {
                 Observed::Passed(version) => Ok(passing(version)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
             },
-            // Also an object that is known in this version is decoded: the event brings its last state.
+            // A known object is decoded, too: the event brings its last state.
             EventType::Deleted => {
                 match self.decoder.decoding(self.wire, &self.known.anew()).scanned(object)? {
                     Observed::Object(object) => Ok(WatchPart::Deleted(object)),
@@ -127,7 +121,7 @@ fn passing<S>(version: ResourceVersion) -> WatchPart<S> {
     WatchPart::Bookmark { version, initial_events_end: false }
 }
 
-/// Whether this part can only come from bytes that are one document, so that the split was right.
+/// Such a part can only come from one document, so the split was right.
 fn proves_split<S>(part: &Part<S>) -> bool {
     matches!(part, Ok(WatchPart::Applied(_) | WatchPart::Deleted(_) | WatchPart::Bookmark { .. }))
 }

@@ -1,6 +1,4 @@
-//! Turns the body of a list into parts for the reflector.
-//!
-//! Answers "which objects has the page brought so far, and is it complete?" The steps, each a stream:
+//! Turns the body of a list into parts for the reflector. The steps, each a stream:
 //!
 //! ```text
 //!  body --> chunks(): the items in chunks, then what the list says about itself, when document and body have ended
@@ -8,15 +6,12 @@
 //!       --> check_head(): behind the last item, checks what the list says about itself
 //! ```
 //!
-//! Invariants:
-//! 1. `ListPart::End` comes only when the document has closed, is a list of the kind asked for, and has a version, and
-//!    when the body has ended behind it: a wrong checksum or length refuses the list.
-//! 2. If an item is not JSON, the document is not JSON either: the whole list is refused. The item may have swallowed
-//!    others, and the reflector would take them for deleted.
-//! 3. Items without a kind of their own are taken to be of the list's kind. A list of another kind with such items is
-//!    refused as a whole.
-//!
-//! Read next: `chunks.rs`, which gathers the items.
+//! 1. `ListPart::End` comes only when the document has closed, is a list of the requested kind and has a
+//!    version, and when the body has ended: a wrong checksum or length refuses the list.
+//! 2. An item that is not JSON refuses the whole list: it may have swallowed others, and the reflector would
+//!    take them for deleted.
+//! 3. Items without a kind are taken to be of the list's kind. A list of another kind with such items is
+//!    refused.
 
 use std::sync::Arc;
 
@@ -33,25 +28,21 @@ use super::{Body, Reader};
 use crate::representation::Representation;
 use crate::wire::{Frame, ListHead, Splitter, WireKind};
 
-/// At most this many characters of a kind that a server names are shown in an error.
 const MAX_KIND_CHARS: usize = 100;
 
 type Parts<S> = Vec<Result<ListPart<S>, ListWatchError>>;
 
-/// What is decoded at once, or the end behind the last item.
 enum Chunk {
     Items(Vec<Frame>),
     End(ListHead),
 }
 
-/// A chunk after decoding.
 enum Decoded<S> {
     Items { parts: Parts<S>, has_items_without_kind: bool },
     End(ListHead),
 }
 
 impl<R: Representation> Reader<R> {
-    /// The parts of a list, then its end.
     pub(super) fn parts(
         self,
         wire: WireKind,
@@ -72,7 +63,7 @@ impl<R: Representation> Reader<R> {
             }
             .boxed_local()
         };
-        // `buffered` keeps the order, so the end comes here only after every item.
+        // `buffered` keeps the order: the end comes only after every item.
         let checked = move |has_items_without_kind: &mut bool, decoded| {
             ready(Some(match decoded {
                 Decoded::Items { parts, has_items_without_kind: in_chunk } => {
@@ -92,7 +83,6 @@ impl<S> Decoded<S> {
     }
 }
 
-/// Decodes the items of one chunk.
 async fn decode<R: Representation>(
     reader: &Reader<R>,
     wire: WireKind,
@@ -128,7 +118,6 @@ async fn decode<R: Representation>(
     reader.place.run((bytes, count), job).await.unwrap_or_else(Decoded::failed)
 }
 
-/// The chunks of the list, then its end; nothing comes behind an error.
 fn chunks(body: Body, splitter: Splitter) -> impl Stream<Item = Result<Chunk, ListWatchError>> {
     stream::unfold(Some(ChunkReader::new(body, splitter)), |reader| async move {
         let mut reader = reader?;
@@ -140,7 +129,6 @@ fn chunks(body: Body, splitter: Splitter) -> impl Stream<Item = Result<Chunk, Li
     })
 }
 
-/// Checks what the list said about itself. `list_kind` is the kind that it should have.
 fn check_head<S>(
     head: ListHead,
     list_kind: Option<&str>,

@@ -1,14 +1,11 @@
-//! Where a chunk of objects is decoded: where it was read, or on which thread of the decode pool.
+//! Where a chunk of objects is decoded: in place, or on a thread of the decode pool. The way to the pool and
+//! back costs about ten microseconds; decoding in place stops the arbiter's other work for one microsecond
+//! (metadata) to forty (a pod) for each object.
 //!
-//! Answers "are such objects worth another thread, and which one?" The way to the pool and back wakes two threads and
-//! moves the bytes to another core, which costs about ten microseconds; decoding keeps the arbiter from its other work, for
-//! a microsecond an object (metadata) or for forty (a pod). So a source's objects are decoded on the pool if a full
-//! chunk of them is expected to take longer than [`IN_PLACE`], by what the chunks before it took. Invariants:
-//! 1. The result is the same in both places, also where the job panics: that is an error.
-//! 2. Of the last two measured chunks the faster one counts: a thread that the system has delayed once changes nothing.
-//! 3. Large chunks and small ones of a source are decoded in the same place, and on the pool each thread decodes the
-//!    same number of bytes of a source. So the share of the cache that each thread has allocated stays what it was, and
-//!    what is freed of it is used again: allocators keep what a thread allocates in a part of its own (glibc: an arena).
+//! 1. Of the last two measured chunks the faster one counts: one delay by the system changes nothing.
+//! 2. All chunks of a source are decoded in the same place, and each thread of the pool decodes the same
+//!    number of bytes. So each thread's share of the cache stays the same, and freed memory is used again:
+//!    allocators keep what a thread allocates in a part of its own (glibc: an arena).
 
 use std::future::{Future, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,15 +21,14 @@ use tokio::time::Instant;
 
 use super::{CHUNK_BYTES, CHUNK_OBJECTS};
 
-/// What is expected to take less than this for a full chunk is decoded in place.
+/// A full chunk that is expected to take less is decoded in place.
 const IN_PLACE: Duration = Duration::from_micros(250);
-/// What is decoded on the pool has to become so much faster than that before it is decoded in place.
+/// Pooled work must become this much faster than that before it is decoded in place.
 const SURELY: u32 = 2;
-/// The time for a mebibyte before anything is measured: that of whole pods.
+/// The time for a mebibyte of whole pods, before anything is measured.
 const FIRST_PACE: Duration = Duration::from_millis(4);
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Runs the decoding of one source, here or on the pool. Cloning copies two pointers.
 #[derive(Debug, Clone)]
 pub(super) struct DecodePlace {
     pool: DecodePool,
@@ -40,16 +36,15 @@ pub(super) struct DecodePlace {
     shares: Arc<Shares>,
 }
 
-/// How many bytes each thread of the pool has decoded of the source.
+/// Bytes of the source that each thread of the pool has decoded.
 #[derive(Debug)]
 struct Shares(Mutex<Vec<u64>>);
 
-/// How long a mebibyte took, in nanoseconds: the last time that it was measured, and the time before.
+/// Nanoseconds for a mebibyte.
 #[derive(Debug)]
 struct Pace {
     last: AtomicU64,
     before: AtomicU64,
-    /// Whether chunks go to the pool.
     is_pooled: AtomicBool,
 }
 
@@ -59,12 +54,11 @@ impl DecodePlace {
         Self { pool, pace: Arc::new(Pace::new()), shares }
     }
 
-    /// How many jobs the pool runs at once.
     pub(super) fn width(&self) -> usize {
         self.pool.width()
     }
 
-    /// Runs a job that decodes so many bytes of so many objects: at once, or on the pool while the future is awaited.
+    /// Runs the job at once, or on the pool while the future is awaited. A panic is an error.
     pub(super) fn run<T: Send + 'static, J: FnOnce() -> T + Send + 'static>(
         &self,
         (bytes, objects): (usize, usize),
@@ -91,7 +85,6 @@ impl DecodePlace {
 }
 
 impl Shares {
-    /// The thread that has decoded least; it decodes so many bytes more.
     fn next(&self, bytes: u64) -> usize {
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let least = shares.iter().enumerate().min_by_key(|(_, share)| **share);
@@ -107,7 +100,7 @@ impl Pace {
         Self { last: AtomicU64::new(first), before: AtomicU64::new(first), is_pooled: AtomicBool::new(true) }
     }
 
-    /// Whether objects of which a full chunk has so many bytes are decoded in place.
+    /// `full`: the bytes of a full chunk.
     fn is_in_place(&self, full: u64) -> bool {
         let was_pooled = self.is_pooled.load(Ordering::Relaxed);
         let least = if was_pooled { IN_PLACE / SURELY } else { IN_PLACE };

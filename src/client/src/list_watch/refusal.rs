@@ -1,12 +1,8 @@
-//! What is said of a list, watch or get that the server refuses: the path, the resource and what to do.
+//! The text for a list, watch or get that the server refuses: the path, the resource and what to do.
 //!
-//! Answers "what does a stranger read who has to mend this?" The class of the error, which decides what is requested
-//! next, is `../error/status.rs`'s. Invariants:
-//! 1. Every text names the path of the request, never its query, except for the selectors that the server rejects.
-//! 2. The server's words come first and are bounded, so that what to do is never cut off.
-//! 3. No text holds a secret: of credentials their kind is named, and their file or program.
-//!
-//! Read next: `informer_core::list_watch_error`, the errors.
+//! 1. It never has the query of the request, except for selectors that the server rejects.
+//! 2. The server's words come first and are bounded, so that the advice is never cut off.
+//! 3. It holds no secret: of credentials, only their kind, and their file or program.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,35 +15,29 @@ use crate::error::{advice, status};
 use crate::scope::Scope;
 use crate::wire::RequestedContent;
 
-/// At most this many characters of the server's words are kept beside ours.
 const MAX_SERVER_CHARS: usize = 300;
 
-/// What the server refused.
 pub(super) struct Refusal {
     pub(super) status: Status,
-    /// The kind of the credentials, known of a 401.
+    /// The kind of the credentials, for a 401.
     pub(super) credentials: Option<Arc<str>>,
-    /// The name of the request in the server's audit log.
     pub(super) audit_id: Option<String>,
 }
 
-/// The request that may be refused.
 #[derive(Clone)]
 pub(super) struct Requested {
     pub(super) scope: Rc<Scope>,
     pub(super) content: RequestedContent,
-    /// The path, without the query.
+    /// Without the query.
     pub(super) path: String,
-    /// Whether it asks for initial events, which older servers and proxies refuse as invalid.
+    /// Older servers and proxies refuse a request for initial events as invalid.
     pub(super) initial_events: bool,
-    /// Whether what the server finds invalid can only be the selectors. A page with a token has more that may be.
+    /// Only the selectors can be invalid. A page with a token has more that can.
     pub(super) has_selectors_alone: bool,
-    /// The Audit-ID of its answer, once that has come.
     pub(super) audit_id: Option<String>,
 }
 
 impl Requested {
-    /// The error for an answer that is not a success.
     pub(super) fn refused(&self, refusal: Refusal) -> ListWatchError {
         let Refusal { status, credentials, audit_id } = refusal;
         let this = Self { audit_id, ..self.clone() };
@@ -74,7 +64,6 @@ impl Requested {
         }
     }
 
-    /// An error that came within a stream, with the same words.
     pub(super) fn failed(&self, error: ListWatchError) -> ListWatchError {
         self.explained(error, None)
     }
@@ -104,7 +93,6 @@ impl Requested {
         }
     }
 
-    /// The server's words, the path, what to do, and where to look in the server's audit log.
     fn words(&self, server: &str, advice: &str) -> Arc<str> {
         let server = shortened(server, MAX_SERVER_CHARS);
         let joint = if advice.is_empty() { "" } else { "; " };
@@ -112,7 +100,7 @@ impl Requested {
         format!("{server}, requested at {}{joint}{advice}{audit}", self.path).into()
     }
 
-    /// The rule that RBAC lacks, as it is written in a role. Servers name one verb; an informer needs three.
+    /// The missing RBAC rule, as written in a role. Servers name one verb; an informer needs three.
     fn denied(&self, message: &str) -> String {
         if message.contains("system:anonymous") {
             return advice::ANONYMOUS.to_owned();

@@ -1,16 +1,11 @@
-//! Answers to writes of our own, laid over a cache until the watch has brought them.
+//! The results of our own writes, laid over a cache until the watch has brought them.
 //!
-//! Answers "what does this key look like, given the cache and what our writes returned?". Invariants:
-//! 1. An object that was written is shown until its source has reached its version, or the cache has a state of its key
-//!    that is at least as new; then the cache alone counts. Deletions by others and new lives have such versions, so
-//!    nothing is resurrected.
-//! 2. A life that was deleted is hidden until the cache no longer has it: until the key is absent, or has a newer life.
-//! 3. Versions are compared only within one key, and with the sources that may follow it: all are of one resource of one
-//!    cluster.
-//! 4. When as many entries are held as allowed, a further one is refused: an earlier write never vanishes for a later one.
-//! 5. An entry ends after its time, and when its source was rewound or removed. Each end is counted by its reason.
-//!
-//! Read next: `machine/entry.rs`, the decision for one key; `machine/overlaid.rs`, what readers get.
+//! 1. A written object is shown until its source has reached its version, or the cache has a state of its key
+//!    that is at least as new. Nothing is resurrected: deletions by others and new lives have such versions.
+//! 2. A deleted life is hidden until the key is absent or has a newer life.
+//! 3. Versions are compared only within one key, and with the sources that may follow it.
+//! 4. At the limit, a further entry is refused: an earlier write never vanishes for a later one.
+//! 5. An entry also ends after its time, or when its source is rewound or removed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,19 +20,19 @@ use entry::{Entry, Look, State};
 mod entry;
 mod overlaid;
 
-/// How much an overlay may hold, and for how long.
+/// The limits of an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OverlayLimits {
-    /// How many keys at most.
+    /// The maximum number of keys.
     pub entries: usize,
-    /// How long an answer is shown at most, if its source does not reach it. `Duration::MAX` means for ever.
+    /// How long an answer is shown at most if its source does not reach it. `Duration::MAX` means no limit.
     pub age: Duration,
 }
 
 impl OverlayLimits {
-    /// Other limits than the default of 1,000 keys for five minutes: a source that works reaches each version in less,
-    /// by an event, a bookmark (each minute) or a renewed watch (90 s).
+    /// Limits other than the default of 1,000 keys for five minutes. A source that works reaches each version
+    /// sooner: by an event, a bookmark (each minute) or a renewed watch (90 s).
     pub const fn new(entries: usize, age: Duration) -> Self {
         Self { entries, age }
     }
@@ -55,22 +50,21 @@ impl Default for OverlayLimits {
 pub struct OverlayCounters {
     /// Answers that are or were shown.
     pub laid: u64,
-    /// Of those: the cache has them, or something newer.
+    /// Of these: the cache has them, or something newer.
     pub reached: u64,
-    /// Of those: a later write of our own took their place.
+    /// Of these: replaced by a later write of our own.
     pub replaced: u64,
-    /// Of those: their time was over first. The cache may then show an older state again.
+    /// Of these: their time was over first. The cache may then show an older state again.
     pub expired: u64,
-    /// Of those: their source was rewound or removed.
+    /// Of these: their source was rewound or removed.
     pub rewound: u64,
-    /// Answers that the cache had already, or that were older than one that is shown.
+    /// Answers that the cache already had, or that were older than a shown one.
     pub outdated: u64,
-    /// Answers that were refused, since as many were shown as allowed.
+    /// Answers that were refused because of the limit.
     pub refused: u64,
 }
 
 impl OverlayCounters {
-    /// Whether an entry still counts; if not, counts why.
     fn holds<S>(
         &mut self,
         key: &ObjectKey,
@@ -99,7 +93,7 @@ pub enum Laid {
     Outdated,
 }
 
-/// An answer is not shown: as many are as are allowed.
+/// An answer is not shown: the limit of keys is reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} is not laid over the cache: {entries} other keys are, which is the limit")]
 #[non_exhaustive]
@@ -110,25 +104,24 @@ pub struct OverlayFull {
     pub entries: usize,
 }
 
-/// The answers that wait for the watch. It knows no clock: each call is told the time, in any unit that grows.
+/// Uses no clock: each call gets the time.
 pub(crate) struct Overlay<S> {
     entries: BTreeMap<ObjectKey, Entry<S>>,
     limits: OverlayLimits,
     counters: OverlayCounters,
-    /// What the last call has given up.
+    /// Removed by the last call.
     ended: Vec<State<S>>,
 }
 
 impl<S> Overlay<S> {
-    /// Nothing is laid over yet.
     pub(crate) fn new(limits: OverlayLimits) -> Self {
         Self { entries: BTreeMap::new(), limits, counters: OverlayCounters::default(), ended: Vec::new() }
     }
 
-    /// A write has returned this object. `followed_by` are the sources that may follow its key; at least one.
+    /// `followed_by`: the sources that may follow the key; at least one.
     ///
     /// # Errors
-    /// [`OverlayFull`] when as many other keys are shown as allowed. Then readers see the cache alone.
+    /// [`OverlayFull`]: readers see the cache alone.
     pub(crate) fn handle_written(
         &mut self,
         cache: &Snapshot<S>,
@@ -140,11 +133,8 @@ impl<S> Overlay<S> {
         self.handle(cache, key, Entry::new(State::Written(object), followed_by, self.until(now)), now)
     }
 
-    /// A write of ours has taken this object out of what the informer selects, at this version: it is hidden until the
-    /// sources have reached the version.
-    ///
-    /// # Errors
-    /// As [`Self::handle_written`].
+    /// A write of ours took this object out of the informer's selection: it is hidden until the sources have
+    /// reached this version.
     pub(crate) fn handle_left(
         &mut self,
         cache: &Snapshot<S>,
@@ -156,11 +146,8 @@ impl<S> Overlay<S> {
         self.handle(cache, object.key.clone(), Entry::new(left, followed_by, self.until(now)), now)
     }
 
-    /// This life of a key was deleted by us, and the server has answered that it is gone: it is hidden until the watch
-    /// has the deletion. The version is the newest one that is known of that life.
-    ///
-    /// # Errors
-    /// As [`Self::handle_written`].
+    /// We deleted this life: it is hidden until the watch has the deletion. The version is the newest known
+    /// one of that life.
     pub(crate) fn handle_deleted(
         &mut self,
         cache: &Snapshot<S>,
@@ -206,7 +193,7 @@ impl<S> Overlay<S> {
         now.saturating_add(self.limits.age)
     }
 
-    /// Ends the entries that the cache has reached, and those whose time is over. O(entries x log of the cache).
+    /// O(entries x log of the cache).
     fn end_entries(&mut self, cache: &Snapshot<S>, now: Duration) {
         self.ended.clear();
         let counters = &mut self.counters;
@@ -214,13 +201,12 @@ impl<S> Overlay<S> {
         self.ended.extend(ended.map(|(_, entry)| entry.into_state()));
     }
 
-    /// What the last call has given up, to be dropped by the caller: the drop of an object may run code of its type.
-    /// What is not taken is dropped by the next call.
+    /// The caller drops these, since a drop may run code of the object's type.
     pub(crate) fn take_ended(&mut self) -> Vec<State<S>> {
         std::mem::take(&mut self.ended)
     }
 
-    /// The state of one key: what was written, or else what the cache has. O(log of the cache).
+    /// The written object, or else the cache's. O(log of the cache).
     pub(crate) fn get(&mut self, cache: &Snapshot<S>, key: &ObjectKey, now: Duration) -> Option<Shown<S>> {
         self.ended.clear();
         let cached = || cache.get(key).cloned().map(Shown::Cached);
@@ -232,7 +218,7 @@ impl<S> Overlay<S> {
         entry.written().cloned().map(Shown::Written)
     }
 
-    /// The keys whose answers are shown, each with what was written; `None` if nothing is to be seen of it. O(entries).
+    /// `None` for a hidden object. O(entries).
     pub(crate) fn laid(
         &mut self,
         cache: &Snapshot<S>,
@@ -242,7 +228,6 @@ impl<S> Overlay<S> {
         self.entries.iter().map(|(key, entry)| (key.clone(), entry.written().cloned())).collect()
     }
 
-    /// What became of all answers so far.
     pub(crate) fn counters(&mut self, cache: &Snapshot<S>, now: Duration) -> OverlayCounters {
         self.end_entries(cache, now);
         self.counters

@@ -1,13 +1,9 @@
-//! The CONNECT of HTTP (RFC 9110, section 9.3.6): what is sent to a proxy, and what its answer means.
+//! The CONNECT of HTTP (RFC 9110, section 9.3.6): the request to a proxy, and the meaning of its answer. No
+//! I/O.
 //!
-//! Answers "is the tunnel open, or why not?" from bytes alone; `transport/awc/tunnel.rs` reads and writes them.
-//! Invariants:
-//! 1. At most [`LONGEST_HEAD`] bytes of an answer are kept, and what cannot be an answer is refused at its first byte.
-//! 2. Any 2xx opens the tunnel. The answer's body, also of a refusal, is never read: the connection is given up.
-//! 3. What stands behind the head of a success would belong to the API server, which does not speak first: it is refused,
-//!    because it would be lost.
-//!
-//! Read next: `socks5.rs`, the other protocol.
+//! 1. At most [`LONGEST_HEAD`] bytes are kept. What cannot be an answer is refused at its first byte.
+//! 2. Any 2xx opens the tunnel. A body is never read; after a refusal the connection is given up.
+//! 3. Bytes behind the head of a success are refused, since they would be lost.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,10 +12,8 @@ use secrecy::{ExposeSecret as _, SecretSlice};
 use super::ProxyLogin;
 use crate::error::ProxyError;
 
-/// The longest head of an answer that is read.
 pub(crate) const LONGEST_HEAD: usize = 8 << 10;
 
-/// The request for a tunnel to `target`, a host and a port.
 pub(crate) fn request(target: &str, login: Option<&ProxyLogin>) -> SecretSlice<u8> {
     let mut head = format!(
         "CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nUser-Agent: actix-informer/{}\r\n",
@@ -33,10 +27,7 @@ pub(crate) fn request(target: &str, login: Option<&ProxyLogin>) -> SecretSlice<u
     head.into_bytes().into()
 }
 
-/// What the bytes that have come so far mean: `None` as long as the head is not complete.
-///
-/// # Errors
-/// When the proxy refuses, or when this is not an answer to CONNECT.
+/// `None` until the head is complete.
 pub(crate) fn answered(
     received: &[u8],
     target: &str,
@@ -45,7 +36,7 @@ pub(crate) fn answered(
     let begin = received.len().min(b"HTTP/1.".len());
     if received[..begin] != b"HTTP/1."[..begin] {
         return Err(ProxyError::Malformed(match received {
-            // The first byte of a TLS record with an alert.
+            // The first byte of a TLS alert.
             [0x15, ..] => "it is TLS; does its URL have to begin with https://?",
             _ => "it is not HTTP/1.1; is this the port of an HTTP proxy?",
         }));
@@ -64,7 +55,7 @@ pub(crate) fn answered(
             Err(ProxyError::Malformed("there are bytes behind its head, before anything was asked"))
         }
         200..300 => Ok(Some(())),
-        // An interim answer (RFC 9110, section 15.2); all heads together are as long as one.
+        // An interim answer (RFC 9110, section 15.2). The length limit is for all heads together.
         100..200 if received.len() <= LONGEST_HEAD => answered(&received[length..], target, login),
         100..200 => Err(ProxyError::Malformed("its head is longer than 8 KiB")),
         407 => Err(ProxyError::Login { is_given: login.is_some() }),
@@ -72,7 +63,7 @@ pub(crate) fn answered(
     }
 }
 
-/// The bytes up to the end of the first empty line; lines may end with a line feed alone.
+/// Up to the first empty line. Lines may end with a line feed alone.
 fn length_of_head(received: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -84,7 +75,6 @@ fn length_of_head(received: &[u8]) -> Option<usize> {
     }
 }
 
-/// The three digits of `HTTP/1.1 200 Connection established`.
 fn code_of(head: &[u8]) -> Option<u16> {
     let line = head.split(|byte| *byte == b'\n').next()?.trim_ascii_end();
     let rest = line.get(b"HTTP/1.1".len()..)?.strip_prefix(b" ")?;

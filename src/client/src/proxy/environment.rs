@@ -1,15 +1,11 @@
-//! The proxy that the environment names, by the rules of Go's `net/http` and so of kubectl.
+//! The proxy that the environment names, by the rules of Go's `golang.org/x/net/http/httpproxy` and so of
+//! kubectl. `tests/client/proxy_rules.rs` has a table that Go itself judges.
 //!
-//! Answers "which proxy does this environment ask for on the way to this endpoint?" The rules are those of
-//! `golang.org/x/net/http/httpproxy`; `tests/client/proxy_rules.rs` has a table that Go itself judges. Invariants:
-//! 1. `HTTPS_PROXY` is for https endpoints and `HTTP_PROXY` for http ones; in upper case they come before lower case. This
-//!    machine (`localhost`, loopback addresses) and a unix socket are reached without a proxy.
-//! 2. Where `REQUEST_METHOD` is set, `HTTP_PROXY` is an error: a web server that runs this program as a CGI sets it from a
-//!    header of its client.
-//! 3. Beyond Go: `ALL_PROXY` counts where the other is not set, as for curl and other clients; and a value that Go ignores
-//!    because it cannot read it is an error here, since the endpoint would be reached without the proxy that was wanted.
-//!
-//! Read next: `no_proxy` in `environment/exceptions.rs`.
+//! 1. This machine (`localhost`, loopback addresses) and a unix socket are reached without a proxy.
+//! 2. If `REQUEST_METHOD` is set, `HTTP_PROXY` is an error: a web server sets it from a header of the CGI
+//!    client.
+//! 3. Two rules differ from Go. `ALL_PROXY` is used if the other is not set, as in curl. An unreadable value
+//!    is an error: Go ignores it and would bypass the proxy.
 
 use super::Proxy;
 use crate::endpoint::Endpoint;
@@ -18,7 +14,6 @@ use exceptions::Exceptions;
 
 mod exceptions;
 
-/// The variables that count.
 #[derive(Default)]
 pub(crate) struct Environment {
     https: Option<Variable>,
@@ -28,19 +23,17 @@ pub(crate) struct Environment {
     is_cgi: bool,
 }
 
-/// A variable that is set and not empty. Its value may hold a password.
+/// Not empty. The value may hold a password.
 struct Variable {
     name: &'static str,
     value: String,
 }
 
 impl Environment {
-    /// That of this process, now.
     pub(crate) fn of_process() -> Self {
         Self::of(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
-    /// The one in which variables have these values.
     pub(crate) fn of(value_of: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: [&'static str; 2]| {
             let set =
@@ -56,10 +49,6 @@ impl Environment {
         }
     }
 
-    /// The proxy on the way to this endpoint.
-    ///
-    /// # Errors
-    /// [`Error::Proxy`], which names the variable.
     pub(crate) fn proxy_for(&self, endpoint: &Endpoint) -> Result<Option<Proxy>, Error> {
         let of_scheme = if endpoint.tls { &self.https } else { &self.http };
         let Some(variable) = of_scheme.as_ref().or(self.all.as_ref()) else { return Ok(None) };
@@ -76,7 +65,7 @@ impl Environment {
             }
             error => error,
         };
-        // Go takes what has no scheme for the host and the port of an HTTP proxy.
+        // Go reads a value without a scheme as host and port of an HTTP proxy.
         let proxy = match variable.value.contains("://") {
             true => Proxy::parse(&variable.value),
             false => Proxy::parse(&format!("http://{}", variable.value.trim())),
@@ -91,7 +80,6 @@ impl Environment {
     }
 }
 
-/// The name of the proxy that these variables ask for.
 #[cfg(any(test, feature = "unstable"))]
 pub(crate) fn proxy_of(variables: &[(&str, &str)], endpoint: &str) -> Result<Option<String>, Error> {
     let value_of =

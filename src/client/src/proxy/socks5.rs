@@ -1,19 +1,13 @@
-//! A client of SOCKS version 5 (RFC 1928) with user and password (RFC 1929), as a machine without a socket.
-//!
-//! Answers "what is sent next, how many bytes are read, and is the tunnel open?" `transport/awc/tunnel.rs` reads and
-//! writes.
+//! A client of SOCKS version 5 (RFC 1928) with user and password (RFC 1929), as a state machine without I/O.
 //!
 //! ```text
 //!  Method --> Login --> Reply --> Address --> Open
 //!       \_______________^  (a proxy that asks for no login)
 //! ```
 //!
-//! Invariants:
-//! 1. It reads exactly the bytes of each answer, at most 260 altogether: what comes behind them is the API server's.
-//! 2. A name is sent as a name, so that the proxy resolves it; an address is sent as an address.
-//! 3. A login is offered only if the URL of the proxy has one, and is sent only if the proxy chooses it.
-//!
-//! Read next: `connect.rs`, the other protocol.
+//! 1. It reads exactly the bytes of each answer: later bytes are the API server's.
+//! 2. A name is sent as a name, and the proxy resolves it.
+//! 3. A login is sent only if the URL of the proxy has one and the proxy chooses it.
 
 use std::net::IpAddr;
 
@@ -33,30 +27,26 @@ const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
-/// What to do next.
 #[derive(Debug)]
 pub(crate) enum SocksStep {
-    /// Send these bytes, and then ask again.
     Send(SecretSlice<u8>),
-    /// Read exactly so many bytes, and give them to [`Socks5::handle_bytes`].
+    /// Read exactly this many bytes for [`Socks5::handle_bytes`].
     Read(usize),
-    /// The tunnel is open: the next byte comes from the API server.
+    /// The next byte comes from the API server.
     Open,
 }
 
-/// What is read next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Method,
     Login,
-    /// The first five bytes: the reply, and how long its address is.
+    /// Five bytes, with the length of the address.
     Reply,
-    /// So many bytes more of the reply.
+    /// This many more bytes of the reply.
     Address(usize),
     Open,
 }
 
-/// One handshake.
 pub(crate) struct Socks5<'a> {
     host: &'a str,
     port: u16,
@@ -66,10 +56,7 @@ pub(crate) struct Socks5<'a> {
 }
 
 impl<'a> Socks5<'a> {
-    /// Begins the handshake for a tunnel to this host, a name or an address without brackets.
-    ///
-    /// # Errors
-    /// [`ProxyError::LongHost`].
+    /// `host`: a name, or an address without brackets.
     pub(crate) fn new(host: &'a str, port: u16, login: Option<&'a ProxyLogin>) -> Result<Self, ProxyError> {
         if host.len() > usize::from(u8::MAX) {
             return Err(ProxyError::LongHost);
@@ -81,7 +68,6 @@ impl<'a> Socks5<'a> {
         Ok(Self { host, port, login, state: State::Method, to_send: Some(greeting.into()) })
     }
 
-    /// What to do next.
     pub(crate) fn poll_step(&mut self) -> SocksStep {
         if let Some(bytes) = self.to_send.take() {
             return SocksStep::Send(bytes);
@@ -94,10 +80,7 @@ impl<'a> Socks5<'a> {
         }
     }
 
-    /// Takes the bytes that were asked for.
-    ///
-    /// # Errors
-    /// When the proxy refuses, or when these are no bytes of SOCKS5.
+    /// Takes the bytes of [`SocksStep::Read`].
     pub(crate) fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), ProxyError> {
         let malformed = |why| Err(ProxyError::Malformed(why));
         match (self.state, bytes) {
@@ -117,7 +100,7 @@ impl<'a> Socks5<'a> {
             (State::Login, [LOGIN_VERSION, 0]) => self.request(),
             (State::Login, [LOGIN_VERSION, _]) => return Err(ProxyError::Login { is_given: true }),
             (State::Reply, [VERSION, 0, _, kind, first]) => {
-                // One byte of the address has been read: of a name, its length.
+                // One byte of the address was read: the length, if it is a name.
                 self.state = State::Address(match *kind {
                     IPV4 => 4 + 2 - 1,
                     IPV6 => 16 + 2 - 1,
@@ -160,7 +143,7 @@ impl<'a> Socks5<'a> {
     }
 }
 
-/// The message of RFC 1929. The parser of the URL has checked the lengths.
+/// The message of RFC 1929. The URL's parser has checked the lengths.
 fn sent(login: &ProxyLogin) -> SecretSlice<u8> {
     let mut bytes = vec![LOGIN_VERSION];
     for text in [login.user.expose_secret(), login.password.expose_secret()] {

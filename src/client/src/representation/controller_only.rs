@@ -1,11 +1,6 @@
-//! Keeps of each object only which object controls it.
-//!
-//! Answers "what does a controller need to know of the objects that it owns, if it does not read them?": the owner
-//! reference with `controller: true`. Name, uid and version are in the cache's own metadata. Invariants:
-//! 1. The metadata is requested alone, and is not decoded: the scan that finds the name finds the owner, too.
-//! 2. It keeps the uid as a number and one short text for each object; an object without a controller has no text.
-//!
-//! Read next: `typed.rs`, which keeps all metadata.
+//! Keeps of each object only which object controls it: the owner reference with `controller: true`. Only
+//! metadata is requested, and it is not decoded: the scan that finds the name also finds the owner. The uid
+//! is kept as a number, the rest as one short text.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,7 +12,7 @@ use kube_core::{Resource, TypeMeta};
 use super::{DecodeError, Encoded, MetadataOnly, Prune, Representation, RequestedContent};
 use crate::wire::Owner;
 
-/// Stands between the parts of the kept text. No part of an owner reference that a server accepts has it.
+/// Separates the parts of the kept text. No owner reference that a server accepts contains it.
 const BETWEEN: char = '\0';
 
 /// Keeps which object controls each object, and nothing else of it; `K` is only the kind of the objects.
@@ -39,7 +34,7 @@ pub struct ControllerOnly<K>(MetadataOnly<K>);
 
 /// What [`ControllerOnly`] keeps of an object of the kind `K`.
 pub struct ControllerOf<K> {
-    /// Its version, kind and name; empty without a controller.
+    /// Version, kind and name; empty without a controller.
     text: Box<str>,
     uid: Option<Uid>,
     kind: PhantomData<fn() -> K>,

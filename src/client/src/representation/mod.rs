@@ -1,19 +1,14 @@
-//! Turns an object's bytes into the body that a cache keeps.
+//! Turns an object's bytes into the body that a cache keeps. The trait is [`Representation`]; [`Typed`],
+//! [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
 //!
-//! Answers "what is kept of an object, and what is requested from the server for it?" with one trait,
-//! [`Representation`], and four implementations: [`Typed`], [`Dynamic`], [`MetadataOnly`], [`ControllerOnly`]. It does not know
-//! connections. The informer's actors do not know representations: they are generic over the body. Invariants:
-//! 1. A body is made exactly once for each observed state of an object, by [`Representation::keep`], which also runs
-//!    the user's transform once.
-//! 2. The fields that [`Prune`] names are never decoded: a cut field is checked to be JSON and left out of the bytes before.
-//!    A field is cut by its path, not by its value: for that there is the transform. A path needs no step for a list: it
-//!    continues in each of the list's elements. If no field is cut, the plain deserializer runs at no extra cost.
+//! 1. [`Representation::keep`] makes a body, and runs the user's transform, exactly once for each observed
+//!    state of an object. It is pure and may run on any thread; a panic in it affects only that object.
+//! 2. The fields that [`Prune`] names are never decoded. A path continues in each element of a list. If no
+//!    field is cut, the plain deserializer runs at no extra cost.
 //! 3. An error of decoding quotes no value of the object and has a bounded length.
-//! 4. `keep` is pure and may run on any thread; a panic in it affects only that object.
 //!
-//! Two more representations have their names and their places here, and do not exist yet: `Lazy` (`lazy.rs`), which keeps
-//! the text that [`Encoded::pruned`] gives and decodes it on the first access, and `Packed` (`packed.rs`), the same
-//! compressed. When one of these lines compiles, the test fails:
+//! `Lazy` (`lazy.rs`), which decodes on the first access, and `Packed` (`packed.rs`), which is compressed, do
+//! not exist yet. When one of these lines compiles, the test fails:
 //!
 //! ```compile_fail,E0432
 //! use actix_informer::representation::Lazy;
@@ -21,8 +16,6 @@
 //! ```compile_fail,E0432
 //! use actix_informer::representation::Packed;
 //! ```
-//!
-//! Read next: `wire/json/cut.rs` for how fields are cut; `wire/field_path.rs`, the tree of paths.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -74,28 +67,29 @@ pub trait Representation: Send + Sync + 'static {
 
     /// Makes the body of one object. Called once for each state that the cache will hold, on any thread.
     ///
-    /// Most implementations decode what [`Encoded::text`] gives with [`Prune::decode`]. One that reads only a part of the
-    /// bytes, or only what the scan has found, saves the check that they are UTF-8.
+    /// Most implementations decode what [`Encoded::text`] returns with [`Prune::decode`]. One that reads only
+    /// a part of the bytes, or only what the scan has found, saves the check that they are UTF-8.
     ///
     /// # Errors
-    /// When the bytes do not decode or a transform fails. The object counts as undecodable; other objects are not
-    /// affected.
+    /// When the bytes do not decode or a transform fails. The object counts as undecodable; other objects are
+    /// not affected.
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<Self::Body, DecodeError>;
 
-    /// What the server is requested to send of each object.
+    /// What is requested from the server for each object.
     fn requested_content(&self) -> RequestedContent {
         RequestedContent::Objects
     }
 
-    /// The `apiVersion` and `kind` that every object must have, if known. Objects of other kinds count as undecodable.
+    /// The `apiVersion` and `kind` that every object must have, if known. Objects of other kinds count as
+    /// undecodable.
     fn expected(&self) -> Option<&TypeMeta> {
         None
     }
 
-    /// What tells two representations of this type apart: the same text for two of them says that they keep the same of
-    /// every object, so that an `InformerFactory` may share one informer between
-    /// them. `None`, the default of a type with fields: that is not known, and a factory asks for a name. A type without
-    /// fields needs none.
+    /// Tells two representations of this type apart. Equal texts mean that both keep the same of every
+    /// object, so an `InformerFactory` may share one informer between them. `None`, the default for a type
+    /// with fields, means that this is not known, and a factory requires a name. A type without fields needs
+    /// none.
     fn identity(&self) -> Option<String> {
         (size_of_val(self) == 0).then(String::new)
     }
@@ -105,7 +99,8 @@ pub trait Representation: Send + Sync + 'static {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The text is not JSON, or does not fit the type. The error quotes no value, because it may be a password.
+    /// The text is not JSON, or does not fit the type. The error quotes no value, because it may be a
+    /// password.
     #[error("does not decode: {0}")]
     Json(#[from] JsonError),
     /// The bytes are not UTF-8.
@@ -130,14 +125,11 @@ impl From<serde_json::Error> for DecodeError {
     }
 }
 
-// One object as the server sent it, for a representation to keep.
-//
-// Invariants:
-// 1. Its metadata has been scanned once, before the representation is called; nothing is scanned again for it.
-// 2. The bytes are not checked to be one document: a representation that keeps them, or reads only a part of them, gets
-// whatever the server sent. [`Encoded::pruned`] and [`Prune::decode`] check all of them.
-
 /// The bytes of one object, and what a scan of its metadata has found.
+///
+/// The bytes are not checked to be one document: a representation that keeps them, or reads only a part of
+/// them, gets whatever the server sent. [`Encoded::pruned`] and [`Prune::decode`] check all of them.
+///
 ///
 /// ```
 /// use actix_informer::representation::Encoded;
@@ -163,7 +155,7 @@ impl<'a> Encoded<'a> {
         Self { wire, bytes, meta: wire.identify(bytes) }
     }
 
-    /// How it is written. Representations are given JSON alone.
+    /// How it is written. Representations get only JSON.
     pub fn wire(&self) -> WireKind {
         self.wire
     }
@@ -186,8 +178,8 @@ impl<'a> Encoded<'a> {
         &self.meta
     }
 
-    /// `metadata.labels` in the order of the bytes; values that are not texts are left out. Costs a scan of the metadata
-    /// behind the version.
+    /// `metadata.labels` in the order of the bytes; values that are not texts are left out. Costs a scan of
+    /// the metadata behind the version.
     pub fn labels(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
         self.wire.labels(&self.meta)
     }
@@ -197,8 +189,8 @@ impl<'a> Encoded<'a> {
         self.wire.owners(&self.meta)
     }
 
-    /// The values at a path, without decoding the object: for a representation that keeps little else. Costs a scan of
-    /// all bytes, mostly 64 at once.
+    /// The values at a path, without decoding the object: for a representation that keeps little else. Costs
+    /// a scan of all bytes, mostly 64 at once.
     ///
     /// ```
     /// use actix_informer::object::FieldPath;
@@ -250,7 +242,7 @@ impl<'a> Encoded<'a> {
         let text = self.text()?;
         let rest = prune.rest(text, LeftOut::Gone).filter(|rest| self.wire.is_document(rest.as_bytes()));
         match rest {
-            // Without the room of what was cut.
+            // Frees the capacity of what was cut.
             Some(rest) => Ok(rest.into_boxed_str().into_string()),
             None => Ok(prune.decode::<Value>(text)?.to_string()),
         }
@@ -280,7 +272,8 @@ impl Prune {
         Self(Arc::new(FieldTree::default()))
     }
 
-    /// Also cuts the field at this path. An empty path changes nothing, and so does a path below a field that is cut.
+    /// Also cuts the field at this path. An empty path changes nothing, and so does a path below a field that
+    /// is cut.
     #[must_use]
     pub fn cut<I>(mut self, path: I) -> Self
     where
@@ -296,7 +289,6 @@ impl Prune {
         self.0.is_empty()
     }
 
-    /// The paths that are cut, in one form for all ways in which they were given.
     pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
         self.0.paths()
     }
@@ -304,8 +296,9 @@ impl Prune {
     /// Decodes one whole JSON document without the cut fields.
     ///
     /// # Errors
-    /// [`DecodeError::Json`] with the path of the field for everything that `serde_json::from_str` would refuse, also
-    /// inside cut fields. The path is found by decoding once more; a document that decodes has no extra cost.
+    /// [`DecodeError::Json`] with the path of the field for everything that `serde_json::from_str` would
+    /// refuse, also inside cut fields. The path is found by decoding once more; a document that decodes has
+    /// no extra cost.
     pub fn decode<T: DeserializeOwned>(&self, json: &str) -> Result<T, DecodeError> {
         let decoded = match self.is_empty() {
             true => serde_json::from_str(json).ok(),
@@ -314,15 +307,15 @@ impl Prune {
         decoded.map_or_else(|| self.decoded_with_place(json).map_err(DecodeError::Json), Ok)
     }
 
-    /// The text without the cut fields; `None` if that cannot be told from the bytes.
+    /// `None` if the bytes do not show what to cut.
     fn rest(&self, json: &str, left_out: LeftOut) -> Option<String> {
-        // What is cut may be nearly all of it.
+        // No capacity: nearly all may be cut.
         let mut rest = Vec::new();
         let is_cut = WireKind::Json.cut(json.as_bytes(), &self.0, left_out, &mut rest) == Cut::Done;
         String::from_utf8(rest).ok().filter(|_| is_cut)
     }
 
-    /// The same for a document that does not decode, to find the error's place.
+    /// For a document that does not decode.
     fn decoded_with_place<T: DeserializeOwned>(&self, json: &str) -> Result<T, JsonError> {
         serde_json::from_str::<IgnoredAny>(json).map_err(|error| JsonError::from(&error))?;
         let Some(rest) = self.rest(json, LeftOut::Blank) else {

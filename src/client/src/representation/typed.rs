@@ -1,11 +1,5 @@
-//! Keeps objects as Rust types: `Pod`, `Deployment`, or a custom resource derived for kube-rs.
-//!
-//! Answers "what is kept?": the whole type without the fields that [`Prune`] cuts. It does not compress bodies, share
-//! parts of them or decode them later. Invariants:
-//! 1. The transform runs after a complete decode, exactly once for each kept body.
-//! 2. The kind is that of the type; an object of another kind is not decoded.
-//!
-//! Read next: `mod.rs`, how fields are cut.
+//! Keeps objects as Rust types ([`Typed`]), as kube-core's `DynamicObject` ([`Dynamic`]), or only their
+//! metadata ([`MetadataOnly`]). A transform runs after a complete decode, exactly once for each kept body.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -69,8 +63,8 @@ impl<K: Resource<DynamicType = ()>> Typed<K> {
 
     /// Changes each object once, when it is decoded; replaces an earlier transform.
     ///
-    /// After an error or a panic that object counts as undecodable. The cache uses the name, namespace, uid and version
-    /// that the server sent, even if the transform changes them.
+    /// After an error or a panic that object counts as undecodable. The cache uses the name, namespace, uid
+    /// and version that the server sent, even if the transform changes them.
     #[must_use]
     pub fn transform(self, transform: impl Fn(K) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self { transform: Some(Arc::new(transform)), ..self }
@@ -113,13 +107,10 @@ informer_core::debug_as!([K] Typed<K>, self,
     transform = self.transform.is_some()
 );
 
-// Keeps objects of a kind that is known only at run time, as kube-core's `DynamicObject`.
-//
-// It keeps the metadata as a type and the rest as a JSON tree. It takes several times the memory and time of
-// [`super::Typed`]; it is for kinds that have no Rust type. The kind is given, not discovered. Invariants:
-// 1. Every kept object has its `apiVersion` and `kind`, even if the list left them out.
-
-/// Keeps each object as a `DynamicObject`.
+/// Keeps each object as a `DynamicObject`: the metadata as a type and the rest as a JSON tree.
+///
+/// It takes several times the memory and time of [`Typed`]; it is for kinds that have no Rust type. Every
+/// kept object has its `apiVersion` and `kind`, even if the list left them out.
 ///
 /// ```
 /// use actix_informer::representation::{Dynamic, Encoded, Prune, Representation};
@@ -166,14 +157,11 @@ impl Representation for Dynamic {
     }
 }
 
-// Keeps only the metadata of objects: name, labels, annotations, owners. The server leaves out the rest.
-//
-// It keeps kube-core's `PartialObjectMeta`. The Accept header requests it, so the rest of an object is not sent over the
-// network. Invariants:
-// 1. If a server sends whole objects instead, each of them counts as undecodable: the higher cost does not stay
-// unnoticed.
-
 /// Keeps the metadata of each object; `K` is only the kind of the objects.
+///
+/// The rest of an object is not sent over the network. If a server sends whole objects instead, each of them
+/// counts as undecodable, so that the higher cost is noticed.
+///
 ///
 /// ```
 /// use actix_informer::representation::{Encoded, MetadataOnly, Prune, Representation};

@@ -1,20 +1,12 @@
-//! A source that follows a kind by name: the resource is looked up when it is needed, and again when it is gone.
+//! A source that follows a kind by name, also if the kind is defined later, goes away, or comes back with
+//! another version or scope. Each request goes to the resource that the name means then. [`FollowedName`]
+//! decides; it is pure.
 //!
-//! Answers "how is a kind followed whose definition comes later, goes away, or comes back with another version or
-//! scope?". Each request goes to the resource that the name means then. Whether what was found still holds is decided in
-//! [`FollowedName`], which sends nothing and reads no clock. Invariants:
-//! 1. One call is one request, and at most one look-up before it. Waits are the reflector's.
-//! 2. What cannot be looked up is a failure of the request, with the class of the server's answer: a name that means
-//!    nothing is `Gone`.
-//! 3. When the name means another resource, a list comes next, whose bodies have another form: also an object whose
-//!    version is the same is read anew. The store tells subscribers the difference between both, and nothing else.
-//!
-//! 4. The name is looked up before the first request, and again after each answer that the resource is missing. So a
-//!    kind that is defined later, or comes back with another version or scope, is found; who asks when is decided by the
-//!    reflector's waits.
-//! 5. After the resource has changed no watch goes on: the next answer that counts is a list.
-//!
-//! Read next: `../discovery/by_name.rs`, which looks up.
+//! 1. The name is looked up before the first request, and again after each answer that the resource is
+//!    missing. One call is at most one look-up and one request. Waits are the reflector's.
+//! 2. A failed look-up fails the request with the class of the server's answer; an unknown name is `Gone`.
+//! 3. When the name means another resource, a list comes before any watch of changes. Its bodies have another
+//!    form, so an object of the same version is read again. Subscribers get only the difference.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,7 +35,7 @@ pub trait FindResource: Send + Sync {
     /// The name.
     fn name(&self) -> &str;
 
-    /// What it means; `anew`: after the server was asked again.
+    /// What it means; with `anew`, after the server was asked again.
     fn find(&self, anew: bool) -> BoxFuture<'static, Result<FoundResource, ListWatchError>>;
 }
 
@@ -56,10 +48,9 @@ pub struct FoundResource {
     pub is_cluster_scoped: bool,
 }
 
-/// A description's resource, if it is known by its name alone.
 pub(super) struct Named<R> {
     finder: Arc<dyn FindResource>,
-    /// Makes the representation of the resource that was found; `None` if it was given.
+    /// `None` if the representation was given.
     represent: Option<Represent<R>>,
 }
 
@@ -67,7 +58,6 @@ pub(super) struct Named<R> {
 pub type Represent<R> = Arc<dyn Fn(&ApiResource) -> R + Send + Sync>;
 
 impl<R> Named<R> {
-    /// The same name, whose objects are kept in another way.
     pub(super) fn kept_otherwise<T>(self) -> Named<T> {
         Named { finder: self.finder, represent: None }
     }
@@ -76,13 +66,12 @@ impl<R> Named<R> {
 informer_core::clone_of!([R] Named<R> { finder, represent });
 
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// The same selectors, settings and so on of the resource that a name means, which may be another one later.
+    /// The same selectors and settings for the resource that a name means, which may be another one later.
     #[doc(hidden)]
     pub fn followed_as(self, finder: Arc<dyn FindResource>, represent: Represent<R>) -> Self {
         Self { named: Some(Named { finder, represent: Some(represent) }), ..self }
     }
 
-    /// Describes the resource that a name means.
     pub(crate) fn by_name(
         backend: Arc<Backend>,
         finder: Arc<dyn FindResource>,
@@ -100,7 +89,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
         Self { named, ..Self::new(backend, Scope::new(unknown), representation) }
     }
 
-    /// The same, whose name, if it has one, is looked up by another client's finder.
     pub(crate) fn looked_up_by(mut self, finder: impl FnOnce(&str) -> Arc<dyn FindResource>) -> Self {
         if let Some(named) = &mut self.named {
             named.finder = finder(named.finder.name());
@@ -108,7 +96,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// The source of a description by name.
     pub(super) fn spec_by_name(
         self,
         named: Named<R>,
@@ -135,7 +122,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 }
 
-/// What every resource that the name may mean has in common.
 struct Template<R> {
     named: Named<R>,
     scope: Scope,
@@ -173,7 +159,6 @@ impl<R: Representation> Template<R> {
     }
 }
 
-/// Lists, watches and gets the resource that a name means.
 struct NamedListWatch<R: Representation>(Rc<Followed<R>>);
 
 struct Followed<R: Representation> {
@@ -184,7 +169,6 @@ struct Followed<R: Representation> {
 }
 
 impl<R: Representation> Followed<R> {
-    /// The source of the resource that the name means.
     async fn source(&self) -> Result<Rc<KubeListWatch<R>>, ListWatchError> {
         let look_up = self.name.borrow().look_up();
         let known = self.source.borrow().clone();
@@ -211,7 +195,7 @@ impl<R: Representation> Followed<R> {
         self.name.borrow_mut().handle_failed(class);
     }
 
-    /// The answer to a request that `ask` sends, whose failure is noted.
+    /// Notes a failure.
     fn answer<T: 'static>(
         self: &Rc<Self>,
         asking: Asking,
@@ -231,7 +215,7 @@ impl<R: Representation> Followed<R> {
     }
 }
 
-/// The form of bodies of this resource: equal for equal resources, also after a restart, and hardly ever for others.
+/// Equal for equal resources, also after a restart, and almost never for others.
 fn form_of(resource: &ApiResource) -> u32 {
     let texts = [&resource.api_version, "/", &resource.kind, "/", &resource.plural];
     let bytes = texts.iter().flat_map(|text| text.bytes());
@@ -263,32 +247,28 @@ impl<R: Representation> ListWatch<R::Body> for NamedListWatch<R> {
     }
 }
 
-/// How a name is to be looked up before the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LookUp {
-    /// What was found is used.
     No,
-    /// What discovery knows suffices.
+    /// What discovery knows is used.
     Known,
-    /// The server is asked again: what is known has led to a resource that is missing.
+    /// The server is asked again: the known resource is missing.
     Anew,
 }
 
-/// What the request is that is about to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asking {
     /// A list, a page of one, or a watch that begins with all objects.
     Objects,
-    /// A watch of changes after what was listed.
+    /// A watch after a list.
     Changes,
 }
 
-/// A name and the resource that it means, as far as that is known.
 #[derive(Debug)]
 struct FollowedName<T> {
     found: Option<T>,
     look_up: LookUp,
-    /// It means another resource than the one that was listed last.
+    /// The name means another resource than the one listed last.
     is_unlisted: bool,
 }
 
@@ -301,7 +281,7 @@ impl<T: PartialEq> FollowedName<T> {
         self.look_up
     }
 
-    /// The name means this; true if it meant something else before.
+    /// True if the name meant something else before.
     fn handle_found(&mut self, found: T) -> bool {
         let is_other = self.found.as_ref().is_some_and(|before| *before != found);
         (self.found, self.look_up) = (Some(found), LookUp::No);
@@ -309,14 +289,12 @@ impl<T: PartialEq> FollowedName<T> {
         is_other
     }
 
-    /// A request is about to be sent. Whether it must not be, as a list has to come first; a watch of changes is asked for
-    /// only after a whole list.
+    /// Whether a list must come before this request. The reflector watches changes only after a whole list.
     fn must_list_before(&mut self, asking: Asking) -> bool {
         self.is_unlisted &= asking == Asking::Changes;
         self.is_unlisted
     }
 
-    /// A request, or a look-up, has failed so.
     fn handle_failed(&mut self, class: ErrorClass) {
         if class == ErrorClass::Gone {
             self.look_up = LookUp::Anew;

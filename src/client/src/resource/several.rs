@@ -1,7 +1,4 @@
-//! Descriptions of several sources: of namespaces, and of clusters.
-//!
-//! Answers "which parts of a description say how many sources it is, and how is it narrowed to one of them?". It decides
-//! nothing. Read next: `../namespaces.rs`, which uses it.
+//! The parts of a description that make it several sources, and how it is narrowed to one of them.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,17 +13,16 @@ use crate::backend::Backend;
 use crate::representation::Representation;
 use crate::selector;
 
-/// Who selects the namespaces of a description.
 #[derive(Clone)]
 pub(crate) enum SelectedBy {
-    /// This label selector on the Namespaces.
+    /// A label selector for Namespaces.
     Labels(String),
-    /// An informer of the program: makes a source of this name, whose objects are named after the namespaces.
+    /// Makes a source of this name, whose objects are named after the namespaces.
     Informer(Arc<dyn Fn(SourceId) -> SourceSpec<()> + Send + Sync>),
 }
 
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// Restricts it to one namespace, to several, or to those that somebody selects; to none of these: all.
+    /// Without any of the three: all namespaces.
     pub(crate) fn restrict(
         &mut self,
         namespace: Option<String>,
@@ -36,12 +32,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
         (self.scope.namespace, self.namespaces, self.selected_by) = (namespace, several, selected_by);
     }
 
-    /// One cluster-wide source above a number of namespaces, if that is wanted.
     pub(crate) fn cluster_wide_policy(&mut self) -> &mut Option<ClusterWide> {
         &mut self.cluster_wide
     }
 
-    /// Whether it is several sources: one for each namespace.
     pub(crate) fn is_of_several(&self) -> bool {
         self.namespaces.is_some() || self.selected_by.is_some()
     }
@@ -54,19 +48,17 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.cluster.as_ref()
     }
 
-    /// The same, asked of the server behind this backend.
     pub(crate) fn asked_of(mut self, backend: Arc<Backend>) -> Self {
         self.backend = backend;
         self
     }
 
-    /// The same without the type that its objects are made of.
     pub(crate) fn erased(mut self) -> ResourceSource<(), R> {
         let (representation, named) = (Arc::clone(&self.representation), self.named.take());
         self.made_of(representation, named)
     }
 
-    /// The same for objects of another type, or kept in another way.
+    /// For another type, or kept in another way.
     pub(super) fn made_of<J, T>(
         self,
         representation: Arc<T>,

@@ -1,9 +1,5 @@
-//! What descriptions that share an informer have in common, and in what they may not differ.
-//!
-//! Answers "may this request have the informer of that one?". Invariants:
-//! 1. Each setting of a description is part of its key, or of [`OutsideKey`]: none is ignored.
-//!
-//! Read next: `../informer_key.rs`, which is compared.
+//! Whether descriptions can share an informer. Each setting of a description is part of its key or of
+//! [`OutsideKey`]: none is ignored.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -27,7 +23,8 @@ pub struct OutsideKey {
 }
 
 impl OutsideKey {
-    /// In which setting a request differs from the one that made the informer. A request without a name takes any.
+    /// In which setting a request differs from the one that made the informer. A request without a name takes
+    /// any.
     pub fn difference(&self, request: &Self) -> Option<&'static str> {
         if request.name.is_some() && request.name != self.name {
             return Some("name");
@@ -49,12 +46,12 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self
     }
 
-    /// What it follows as a value, equal for descriptions that can share one informer. List settings, the limit of
-    /// an object's size and the name are not part of it.
+    /// What it follows as a value, equal for descriptions that can share one informer. List settings, the
+    /// limit of an object's size and the name are not part of it.
     ///
     /// # Errors
-    /// [`Error::Unnamed`] when it is not known what the representation keeps: [`Self::keep_as_named`] names it.
-    /// [`Error::Unsupported`] when an informer selects the namespaces: closures cannot be compared.
+    /// [`Error::Unnamed`] when it is not known what the representation keeps: [`Self::keep_as_named`] names
+    /// it. [`Error::Unsupported`] when an informer selects the namespaces: closures cannot be compared.
     pub fn key(&self) -> Result<InformerKey, Error> {
         if matches!(self.selected_by, Some(SelectedBy::Informer(_))) {
             let shared = "a shared informer of namespaces that another informer selects: start it by itself";
@@ -92,8 +89,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
         OutsideKey { name, settings, frame_limit: self.frame_limit, cluster_wide: self.cluster_wide }
     }
 
-    /// The same with a source that is named after its namespace, if it has one namespace and no name was given: then it
-    /// does not matter in which of two ways a single namespace was asked for.
+    /// The same with a source that is named after its namespace, if it has one namespace and no name was
+    /// given. Then both ways to request a single namespace are equal.
     #[doc(hidden)]
     pub fn with_named_sources(mut self) -> Self {
         if self.source == SourceId::default()

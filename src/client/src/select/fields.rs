@@ -1,12 +1,9 @@
-//! Field selectors over a cache.
+//! Field selectors over a cache. Only a server knows by which fields of a kind it selects; a program names
+//! those that it uses.
 //!
-//! Answers "which values do the fields of this kind have, and does an object have those that a selector names?". A server
-//! alone knows which fields of a kind it selects by; a program names those that it uses. Invariants:
-//! 1. `metadata.name` and `metadata.namespace` are known of every kind. Another field that was not named is an error when
-//!    the selector is parsed, and never a selection of nothing.
-//! 2. A field that is not set has the empty value, as for servers.
-//!
-//! Read next: `../select.rs`, which selects.
+//! `metadata.name` and `metadata.namespace` are known for every kind. Another field that was not named is an
+//! error when the selector is parsed, never an empty selection. A field that is not set has the empty value,
+//! as for servers.
 
 use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
@@ -23,10 +20,9 @@ use crate::representation::{Representation, RequestedContent};
 use crate::selector::{FieldTerms, SelectorError, Term};
 use crate::wire::{FieldPath, FieldPathError, JsonError, WireKind};
 
-/// Reads the value of a field; `None` if it is not set.
+/// `None` if the field is not set.
 type Reading<S> = Arc<dyn for<'a> Fn(&'a S) -> Option<Cow<'a, str>> + Send + Sync>;
 
-/// How the value of a field is read, and the index by it.
 struct Field<S> {
     read: Reading<S>,
     index: Index<S, FieldText>,
@@ -66,8 +62,8 @@ impl<S: 'static> Fields<S> {
         Self(BTreeMap::new())
     }
 
-    /// And the field of this path, as servers call it, whose value this function reads. It must not block. An index by
-    /// it is made by [`Self::index`].
+    /// Adds the field of this path, as servers call it. `read` returns its value and must not block.
+    /// [`Self::index`] makes an index by it.
     #[must_use]
     pub fn field(
         mut self,
@@ -81,10 +77,11 @@ impl<S: 'static> Fields<S> {
         self
     }
 
-    /// And the field at this path of the object's JSON, for which no function is needed: many fields that servers select
-    /// by are named so, such as `spec.nodeName` and those of custom kinds. A number or a boolean has the text of its JSON.
-    /// With the index that `by_path` makes of this path ([`ResourceSource::by_path`](crate::ResourceSource::by_path)),
-    /// only the objects of a value are visited.
+    /// Adds the field at this path of the object's JSON, without a function. Many fields that servers select
+    /// by have such names, for example `spec.nodeName` and those of custom kinds. A number or a boolean has
+    /// the text of its JSON. With the index that `by_path` makes of this path
+    /// ([`ResourceSource::by_path`](crate::ResourceSource::by_path)), only the objects with a value are
+    /// visited.
     ///
     /// What is not kept (cut, or unknown to the type) counts as not set.
     ///
@@ -98,7 +95,8 @@ impl<S: 'static> Fields<S> {
     /// ```
     ///
     /// # Errors
-    /// [`FieldPathError::Invalid`] when it is not a path, or one with `[*]`: an object can have several values there.
+    /// [`FieldPathError::Invalid`] when it is not a path, or one with `[*]`: an object can have several
+    /// values there.
     pub fn path(mut self, path: &str) -> Result<Self, FieldPathError>
     where
         S: Serialize,
@@ -111,11 +109,11 @@ impl<S: 'static> Fields<S> {
         Ok(self)
     }
 
-    /// A selector as `kubectl --field-selector` takes it: terms `field=value` or `field!=value` with commas between them,
-    /// all of which have to hold. The empty one selects everything.
+    /// A selector as `kubectl --field-selector` takes it: terms `field=value` or `field!=value`, separated by
+    /// commas, which must all hold. The empty one selects everything.
     ///
     /// # Errors
-    /// [`SelectorError`] when no server would take it, or when it names a field that is not among these.
+    /// [`SelectorError`] when no server would accept it, or when it names a field that is not among these.
     pub fn select(&self, text: &str) -> Result<FieldSelector<S>, SelectorError> {
         let terms = FieldTerms::parse(text).map_err(SelectorError::new)?;
         let terms = terms.iter().map(|term| match self.0.get(&*term.field).cloned() {
@@ -127,8 +125,9 @@ impl<S: 'static> Fields<S> {
         Ok(FieldSelector(terms.collect::<Result<_, _>>()?))
     }
 
-    /// An index by one of these fields, named `field-text:` and its path; of a field by its [`Self::path`] the index that
-    /// `by_path` makes. [`Select::selected`](super::Select::selected) uses it where it fits.
+    /// An index by one of these fields, named `field-text:` and its path; for a field that [`Self::path`]
+    /// added, the index that `by_path` makes. [`Select::selected`](super::Select::selected) uses it where it
+    /// fits.
     ///
     /// # Errors
     /// [`SelectorError`] when the field is not among these.
@@ -150,19 +149,18 @@ fn index_by<S: 'static>(path: &str, read: Reading<S>) -> Index<S, FieldText> {
 }
 
 impl<S> Field<S> {
-    /// Whether a term holds for its value in this body.
     fn has(&self, body: &S, term: &Term) -> bool {
         term.holds(&(self.read)(body).unwrap_or_default())
     }
 
-    /// The index under whose value exactly the objects are that have it.
+    /// `None` if the index has no entry for the value.
     fn index_for(&self, value: &str) -> Option<&Index<S, FieldText>> {
         Some(&self.index).filter(|_| !(self.is_path && value.is_empty()))
     }
 }
 
-/// The value of a field in an index by [`Fields::index`] or by a path. It is looked up by a `&str`; of a field that a
-/// function reads it is empty where the field is not set.
+/// The value of a field in an index by [`Fields::index`] or by a path. It is looked up by a `&str`. For a
+/// field that a function reads, it is empty if the field is not set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldText(String);
 
@@ -193,7 +191,8 @@ impl<S> FieldSelector<S> {
         Self(Vec::new())
     }
 
-    /// Whether an object is selected. Allocates nothing, but for a field by its path: for it the body is written as JSON.
+    /// Whether an object is selected. Allocates nothing, except for a field by its path: then the body is
+    /// written as JSON.
     pub fn matches(&self, object: &Object<S>) -> bool {
         self.0.iter().all(|(term, field)| match field {
             Some(field) => field.has(object.body(), term),
@@ -201,13 +200,11 @@ impl<S> FieldSelector<S> {
         })
     }
 
-    /// The one namespace in which selected objects are, if the selector names it.
     pub(super) fn namespace(&self) -> Option<&str> {
         let is_namespace = |term: &&Term| term.field == "metadata.namespace" && term.is_equal;
         self.0.iter().map(|(term, _)| term).find(is_namespace).map(|term| &*term.value)
     }
 
-    /// The index that gives the fewest objects under a value that the selector names.
     pub(super) fn fewest(&self, snapshot: &Snapshot<S>) -> Option<Found<S>> {
         let known = self.0.iter().filter(|(term, _)| term.is_equal).filter_map(|(term, field)| {
             let index = field.as_ref()?.index_for(&term.value)?;
@@ -218,7 +215,6 @@ impl<S> FieldSelector<S> {
     }
 }
 
-/// An index by a field, and how many objects it has under a value.
 pub(super) struct Found<S> {
     pub(super) count: usize,
     index: Index<S, FieldText>,
@@ -256,11 +252,7 @@ impl<S> fmt::Debug for Fields<S> {
     }
 }
 
-// The values of an object at a path, and indices by them.
-//
-// For any body that can be serialized: typed, dynamic, metadata. The body is written as JSON, and read by the scan
-// that reads what servers send. Invariant:
-// 1. What is found is what is in the body's JSON. What a representation has left out is not found.
+// The body is written as JSON, and read by the scan that reads what servers send.
 
 impl FieldPath {
     /// The values at this path in a body, in the order of its JSON.
@@ -272,7 +264,7 @@ impl FieldPath {
         Ok(WireKind::Json.scan(&json, self))
     }
 
-    /// An index by the values at this path, named `field:` and the path.
+    /// Named `field:` and the path.
     pub(crate) fn index<S: Serialize + 'static>(self) -> Index<S, FieldText> {
         let name = format!("field:{self}");
         Index::fallible(name, move |object: &Object<S>| {
@@ -286,13 +278,13 @@ impl<K, R: Representation> ResourceSource<K, R>
 where
     R::Body: Serialize,
 {
-    /// An index by the field at this path, named `field:` and the path: for the builder of this description's informer,
-    /// before or after its start.
+    /// An index by the field at this path, named `field:` and the path: for the builder of this description's
+    /// informer, before or after its start.
     ///
-    /// The values are texts: of a number or a boolean that of its JSON (`3`, `true`). An object without the field, or with
-    /// null there, is in no entry; `[*]` stands for each element of an array. The index reads what is kept, so a field that
-    /// is cut, or that the type does not have, is not found. A selection by a field that
-    /// [`Fields::path`](crate::select::Fields::path) names uses it.
+    /// The values are texts; a number or a boolean has the text of its JSON (`3`, `true`). An object without
+    /// the field, or with null there, is in no entry; `[*]` stands for each element of an array. The index
+    /// reads what is kept, so a field that is cut, or that the type does not have, is not found. A selection
+    /// by a field that [`Fields::path`](crate::select::Fields::path) names uses it.
     ///
     /// ```
     /// use actix_informer::prelude::*;
@@ -310,8 +302,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`FieldPathError::Invalid`] when it is not a path; [`FieldPathError::NotMetadata`] when only metadata is kept and
-    /// the path is not below `metadata`.
+    /// [`FieldPathError::Invalid`] when it is not a path; [`FieldPathError::NotMetadata`] when only metadata
+    /// is kept and the path is not below `metadata`.
     pub fn by_path(&self, path: &str) -> Result<Index<R::Body, FieldText>, FieldPathError> {
         let path: FieldPath = path.parse()?;
         if self.requested_content() == RequestedContent::Metadata && !path.is_in_metadata() {

@@ -1,24 +1,19 @@
-//! Field selectors, parsed before they are sent.
-//!
-//! Answers "is this a field selector, and which are its terms?" by the grammar of apimachinery's `fields.ParseSelector`.
-//! Which fields of a kind can be selected only its server knows: here `metadata.name` and `metadata.namespace` are known.
-//!
-//! Read next: `scope.rs`, which sends it; `../select/fields.rs`, which reads a cache by it.
+//! Field selectors, parsed before they are sent, by the grammar of apimachinery's `fields.ParseSelector`.
+//! Only the server knows which fields of a kind can be selected; here `metadata.name` and
+//! `metadata.namespace` are known.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use informer_core::meta::ObjectKey;
 
-/// The fields that are known here.
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
 
-/// The terms of a field selector; all of them have to hold.
+/// All of them must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldTerms(BTreeSet<Term>);
 
-/// One term: a field has this value, or another one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Term {
     pub(crate) field: String,
@@ -28,10 +23,6 @@ pub(crate) struct Term {
 }
 
 impl FieldTerms {
-    /// The terms of a text.
-    ///
-    /// # Errors
-    /// Why it is not a field selector.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let terms = split_terms(text).into_iter().filter(|term| !term.is_empty());
         Ok(Self(terms.map(Term::parse).collect::<Result<_, _>>()?))
@@ -41,12 +32,12 @@ impl FieldTerms {
         self.0.iter()
     }
 
-    /// Whether they read nothing but the name and the namespace of an object.
+    /// Whether they read only name and namespace.
     pub(crate) fn are_of_keys(&self) -> bool {
         self.0.iter().all(|term| matches!(&*term.field, NAME | NAMESPACE))
     }
 
-    /// Whether no object of this key is selected, as far as its name and namespace say it.
+    /// As far as name and namespace tell.
     pub(crate) fn exclude(&self, key: &ObjectKey) -> bool {
         self.0.iter().any(|term| term.known(key).is_some_and(|value| !term.holds(value)))
     }
@@ -59,7 +50,7 @@ impl Term {
             Some(field) => (field, false, &term[at + 1..]),
             None => (&term[..at], true, term[at + 1..].strip_prefix('=').unwrap_or_else(|| &term[at + 1..])),
         };
-        // A term without a field is one for servers, too.
+        // Servers accept a term without a field, too.
         let (mut rest, mut plain) = (value.chars(), String::with_capacity(value.len()));
         while let Some(c) = rest.next() {
             plain.push(
@@ -74,12 +65,12 @@ impl Term {
         Ok(Self { field: field.to_owned(), is_equal, value: plain })
     }
 
-    /// Whether a field of this value is as it says; a field that is not set has the empty value.
+    /// A field that is not set has the empty value.
     pub(crate) fn holds(&self, value: &str) -> bool {
         (self.value == value) == self.is_equal
     }
 
-    /// The value of its field, if the key says it.
+    /// `None` if the key does not tell.
     pub(crate) fn known<'a>(&self, key: &'a ObjectKey) -> Option<&'a str> {
         match &*self.field {
             NAME => Some(key.name()),
@@ -103,15 +94,12 @@ impl fmt::Display for FieldTerms {
     }
 }
 
-/// The normal form of a field selector.
-///
-/// # Errors
-/// Why it is not one.
+/// The normal form.
 pub(crate) fn fields(text: &str) -> Result<String, String> {
     FieldTerms::parse(text).map(|terms| terms.to_string())
 }
 
-/// The parts between commas that are not escaped.
+/// At commas that are not escaped.
 fn split_terms(text: &str) -> Vec<&str> {
     let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {

@@ -1,11 +1,5 @@
-//! Label selectors: parsed or built, sent to a server, or matched here.
-//!
-//! Answers "does an object with these labels match?" as a server does (apimachinery's `labels.Requirement.Matches`).
-//! Invariants:
-//! 1. Its text is the normal form: requirements in order, each once; it is parsed to an equal selector.
-//! 2. A requirement that is built is checked as a parsed one is.
-//!
-//! Read next: `../select.rs`, which reads a cache by it.
+//! Label selectors: parsed or built, sent to a server, or matched here as a server does (apimachinery's
+//! `labels.Requirement.Matches`). Their text is the normal form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,9 +7,9 @@ use std::str::FromStr;
 
 use super::{Token, is_label, label_key, label_value, tokens};
 
-/// Which labels an object must have: requirements that all have to hold. The empty one selects everything.
+/// Which labels an object must have: requirements that must all hold. The empty selector selects everything.
 ///
-/// Parsed from what `kubectl -l` takes, or built; a built requirement that no server would take is refused.
+/// Parsed from what `kubectl -l` takes, or built. A built requirement that no server would accept is refused.
 ///
 /// ```
 /// use actix_informer::object::LabelSelector;
@@ -60,16 +54,16 @@ impl LabelSelector {
         Self::default()
     }
 
-    /// And the label has this value.
+    /// Also requires that the label has this value.
     ///
     /// # Errors
-    /// Why a server would not take it.
+    /// Why a server would not accept it.
     pub fn equals(self, key: &str, value: &str) -> Result<Self, SelectorError> {
         let value = checked(label_value(value.to_owned()))?;
         self.with(key, Operation::Equal(value))
     }
 
-    /// And the label has another value, or is absent.
+    /// Also requires that the label has another value, or is absent.
     ///
     /// # Errors
     /// As [`Self::equals`].
@@ -78,7 +72,7 @@ impl LabelSelector {
         self.with(key, Operation::NotEqual(value))
     }
 
-    /// And the label has one of these values.
+    /// Also requires that the label has one of these values.
     ///
     /// # Errors
     /// As [`Self::equals`]; and when there are no values.
@@ -91,7 +85,7 @@ impl LabelSelector {
         self.with(key, Operation::In(values))
     }
 
-    /// And the label has none of these values, or is absent.
+    /// Also requires that the label has none of these values, or is absent.
     ///
     /// # Errors
     /// As [`Self::is_in`].
@@ -104,7 +98,7 @@ impl LabelSelector {
         self.with(key, Operation::NotIn(values))
     }
 
-    /// And the label is there, with any value.
+    /// Also requires that the label is there, with any value.
     ///
     /// # Errors
     /// As [`Self::equals`].
@@ -112,7 +106,7 @@ impl LabelSelector {
         self.with(key, Operation::Present)
     }
 
-    /// And the label is absent.
+    /// Also requires that the label is absent.
     ///
     /// # Errors
     /// As [`Self::equals`].
@@ -130,7 +124,7 @@ impl LabelSelector {
         self.requirements.values().all(|requirement| requirement.holds(labels.get(&requirement.key)))
     }
 
-    /// The values that a selected object may have of one label, for each label for which only some are possible.
+    /// The possible values of each label for which not all are possible.
     pub(crate) fn possible(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
         self.requirements.values().filter_map(|Requirement { key, is }| match is {
             Operation::Equal(value) => Some((&**key, vec![&**value])),
@@ -150,7 +144,7 @@ impl LabelSelector {
     }
 }
 
-/// Why a text is not a selector, or a requirement not one.
+/// Why a text is not a selector, or a requirement is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SelectorError(String);
@@ -312,8 +306,9 @@ impl Parser {
             return Err(format!("\"(\" is missing behind \"{key} {operator}\""));
         }
         let mut values = BTreeSet::new();
-        // As in apimachinery: "()" holds one value, the empty one, and so does the place before, between or behind commas.
-        // A comma right behind a comma takes it along, and then a value or a comma has to come.
+        // As in apimachinery: "()" holds one empty value, and so does the place before, between or after
+        // commas. A comma directly after a comma is consumed with it, and then a value or a comma must
+        // follow.
         loop {
             match self.next() {
                 Token::Word(word) if matches!(self.peek(), Token::Comma | Token::Close) => {

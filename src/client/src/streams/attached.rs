@@ -1,10 +1,6 @@
 //! A command in a container, or its main process: input, outputs, terminal, status.
 //!
-//! Answers "how do I speak with a process in a pod, and how did it end?" Invariants:
-//! 1. The status is told once it has come, also if the outputs are still being read, and as often as it is asked for.
-//! 2. What was not asked for is not there: no input without `stdin`, no errors beside a terminal.
-//!
-//! Read next: `engine.rs`.
+//! The status is known once it has come, even while outputs are still read, and can be requested again.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -26,9 +22,9 @@ const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const STATUS: u8 = 3;
 const RESIZE: u8 = 4;
-/// So many bytes of a stream wait for the program or for the command, unless the parameters say otherwise.
+/// Bytes of a stream that wait for program or command, unless the parameters differ.
 const WAITING: usize = 64 << 10;
-/// The longest status that is read.
+/// In bytes.
 const STATUS_LIMIT: usize = 64 << 10;
 
 /// How a command ended.
@@ -41,7 +37,7 @@ impl ExitStatus {
         self.0.status == Some(StatusSummary::Success)
     }
 
-    /// The code with which it ended; `None` if it never ran or was ended otherwise.
+    /// The exit code; `None` if the command never ran or ended without a code.
     pub fn code(&self) -> Option<i32> {
         if self.is_success() {
             return Some(0);
@@ -51,17 +47,19 @@ impl ExitStatus {
         code.message.parse().ok()
     }
 
-    /// What the server says: of a command that could not run, why.
+    /// The server's status. It tells why a command could not run.
     pub fn status(&self) -> &Status {
         &self.0
     }
 }
 
-/// A process in a container, as long as this or one of its parts lives. Made by [`Api::exec`] and [`Api::attach`].
+/// A process in a container, as long as this or one of its parts lives. Made by [`Api::exec`] and
+/// [`Api::attach`].
 ///
-/// Take the parts that you need ([`Self::stdin`], [`Self::stdout`], [`Self::stderr`]) and read the outputs: a process
-/// whose output nobody reads waits once the pipe is full, and with it the connection. An output that is dropped is thrown
-/// away as it comes. Dropping all parts closes the connection; whether the process ends then is the container's affair.
+/// Take the parts that you need ([`Self::stdin`], [`Self::stdout`], [`Self::stderr`]) and read the outputs.
+/// If nobody reads an output, the process and the connection wait once its pipe is full. Bytes of a dropped
+/// output are discarded. Dropping all parts closes the connection; whether the process then ends depends on
+/// the container.
 ///
 /// [`Api::exec`]: crate::Api::exec
 /// [`Api::attach`]: crate::Api::attach
@@ -82,18 +80,18 @@ enum Exit {
 }
 
 impl Attached {
-    /// The input of the process, once; `None` if it was not asked for. Dropping it ends the input, where the server
-    /// speaks v5 of the protocol (Kubernetes 1.30 and later).
+    /// The input of the process, once; `None` if it was not requested. Dropping it ends the input if the
+    /// server speaks v5 of the protocol (Kubernetes 1.30 and later).
     pub fn stdin(&mut self) -> Option<Input> {
         self.stdin.take()
     }
 
-    /// What the process prints, once; with a terminal both outputs.
+    /// The stdout of the process, once; with a terminal, both outputs.
     pub fn stdout(&mut self) -> Option<Output> {
         self.stdout.take()
     }
 
-    /// What the process prints as errors, once; `None` with a terminal.
+    /// The stderr of the process, once; `None` with a terminal.
     pub fn stderr(&mut self) -> Option<Output> {
         self.stderr.take()
     }
@@ -103,10 +101,11 @@ impl Attached {
         self.protocol
     }
 
-    /// Tells the terminal of the process its size. Waits while the connection takes nothing.
+    /// Sets the size of the process's terminal. Waits while the connection takes nothing.
     ///
     /// # Errors
-    /// [`Error::Request`] when no terminal was asked for; [`StreamError::CutOff`] when the connection has ended.
+    /// [`Error::Request`] when no terminal was requested; [`StreamError::CutOff`] when the connection has
+    /// ended.
     pub async fn resize(&self, columns: u16, rows: u16) -> Result<(), Error> {
         let Some(sizes) = &self.sizes else {
             return Err(Error::Request("a process without a terminal has no size".to_owned()));
@@ -114,7 +113,8 @@ impl Attached {
         sizes.send((columns, rows)).await.map_err(|_| StreamError::CutOff.into())
     }
 
-    /// Waits until the process has ended. Read or drop its outputs meanwhile: see [`Self::wait`]. May be called again.
+    /// Waits until the process has ended. Read or drop its outputs at the same time: see [`Self::wait`]. May
+    /// be called again.
     ///
     /// # Errors
     /// [`Error::Stream`] when the connection ended without a status.
@@ -129,8 +129,8 @@ impl Attached {
         }
     }
 
-    /// Ends the input, throws away the outputs that were not taken, and waits until the process has ended. Over v4 of the
-    /// protocol the input cannot be ended: a process that reads to its end never ends then.
+    /// Ends the input, discards the outputs that were not taken, and waits until the process has ended. v4 of
+    /// the protocol cannot end the input: a process that reads its input to the end then never ends.
     ///
     /// # Errors
     /// As [`Self::status`].
@@ -139,8 +139,9 @@ impl Attached {
         self.status().await
     }
 
-    /// Ends the input, and reads both outputs to their end: stdout, stderr, and how the process ended. Each output is
-    /// kept up to `limit` bytes. Over v4 of the protocol the input cannot be ended, as for [`Self::wait`].
+    /// Ends the input and reads both outputs to their end. Returns stdout, stderr, and how the process ended.
+    /// Each output may have at most `limit` bytes. v4 of the protocol cannot end the input, as for
+    /// [`Self::wait`].
     ///
     /// # Errors
     /// [`Error::TooLarge`] when an output is longer; otherwise as [`Self::status`].
@@ -163,7 +164,6 @@ async fn read(output: Option<Output>, limit: usize) -> Result<Vec<u8>, Error> {
     if read.len() > limit { Err(Error::TooLarge(limit)) } else { Ok(read) }
 }
 
-/// The process behind a connection, and the work that serves it.
 pub(crate) fn attached(
     connection: Connection,
     protocol: Protocol,
@@ -197,7 +197,6 @@ pub(crate) fn attached(
     (attached, engine.run())
 }
 
-/// The status and the size of the terminal.
 struct Process {
     text: Vec<u8>,
     tries: u8,
@@ -220,7 +219,7 @@ impl Side for Process {
         }
         let room = STATUS_LIMIT.saturating_sub(self.text.len()).min(bytes.len());
         self.text.extend_from_slice(&bytes[..room]);
-        // A status is one message. One that comes in many pieces is read at the end.
+        // A status is usually one message. One in many pieces is decoded at the end.
         self.tries = self.tries.saturating_add(1);
         if self.tries < 4
             && let Ok(status) = serde_json::from_slice(&self.text)

@@ -1,17 +1,10 @@
-//! The channels of a websocket to a pod: how they are agreed on, and which bytes belong to which stream. No I/O.
+//! The channels of a websocket to a pod: handshake, frames and messages. No I/O.
 //!
-//! Answers "does the server speak channels, what does this frame mean, and which frame says this?" Each binary message begins with the number of its
-//! channel; of a message in fragments only the first does. Protocol v4 has no message for the end of one channel, v5 has:
-//! 255 and the channel's number. Frame → at most one [`Event`]. Invariants:
-//! 1. A frame that the protocol does not allow is an error, after which nothing is handled: no byte reaches a wrong
-//!    stream.
-//! 2. The frames that wait for their last byte take at most [`MAX_FRAME`] and a header; a longer one is an error.
-//! 3. Every way of cutting the same bytes into chunks gives the same events.
-//! 4. An answer 101 that is not the answer to this request is an error: nothing is read of such a connection (RFC 6455,
-//!    section 4.1).
-//! 5. Of several protocols the server chooses one that was offered; a server that chooses none is not spoken to.
-//!
-//! Read next: `engine.rs`, which reads and writes.
+//! A binary message begins with its channel's number (if fragmented, only the first fragment does). Protocol
+//! v5 ends one channel by a message of 255 and the channel's number; v4 cannot.
+//! 1. After a frame that the protocol forbids nothing is handled: no byte reaches a wrong stream.
+//! 2. An incomplete frame takes at most [`MAX_FRAME`] and a header.
+//! 3. An answer 101 must answer this request and choose an offered protocol (RFC 6455, section 4.1).
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -28,16 +21,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request};
 
 use crate::error::StreamError;
 
-/// The longest frame that is read. Kubelets send at most 32 KiB.
+/// The longest frame that is read, in bytes. Kubelets send at most 32 KiB.
 pub const MAX_FRAME: usize = 256 << 10;
-/// The longest head of a frame.
 const MAX_HEAD: usize = 14;
-/// The channel on which v5 says that another one has ended.
 const CLOSE: u8 = 255;
-/// So many characters of the reason for a close are kept.
+/// In characters.
 const MAX_REASON: usize = 200;
 
-/// The version of the channels, without the older ones, which have no typed status.
+/// The version of the channels. Older versions, which have no typed status, are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
@@ -48,7 +39,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// How it is called in the handshake.
+    /// The name in the handshake.
     pub fn name(self) -> &'static str {
         match self {
             Self::V4 => "v4.channel.k8s.io",
@@ -56,7 +47,7 @@ impl Protocol {
         }
     }
 
-    /// Whether the end of one channel can be said while the others go on.
+    /// Whether one channel can end while the others go on.
     pub fn ends_channels(self) -> bool {
         self == Self::V5
     }
@@ -77,16 +68,15 @@ pub enum Event {
     Ended(u8),
     /// A ping, to be answered with these bytes.
     Ping(Bytes),
-    /// The websocket was closed in order.
+    /// The websocket was closed normally.
     Closed,
 }
 
-/// What the server may send on a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Incoming {
     Nothing,
     Bytes,
-    /// The number of a port comes first, in two bytes, the lower one first; the first may have come.
+    /// The port's number comes first, in little endian; its first byte may have come.
     Port(u16, Option<u8>),
     Ended,
 }
@@ -96,27 +86,27 @@ enum Incoming {
 pub struct Channels {
     protocol: Protocol,
     channels: Vec<Incoming>,
-    /// The channel of the message whose fragments arrive; `Some(None)` before its first byte.
+    /// The channel of a fragmented message; `Some(None)` before its first byte.
     message: Option<Option<u8>>,
 }
 
 impl Channels {
-    /// Those of a command: 0 stdin, 1 stdout, 2 stderr, 3 the status, 4 the size of the terminal.
+    /// The channels of a command: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 terminal size.
     pub fn of_command(protocol: Protocol) -> Self {
         use Incoming::{Bytes, Nothing};
         Self { protocol, channels: vec![Nothing, Bytes, Bytes, Bytes, Nothing], message: None }
     }
 
-    /// Those of ports: for each port one of its bytes and one of its error.
+    /// The channels of ports: for each port, one for its bytes and one for its error.
     pub fn of_ports(protocol: Protocol, ports: &[u16]) -> Self {
         let channels = ports.iter().flat_map(|port| [Incoming::Port(*port, None); 2]).collect();
         Self { protocol, channels, message: None }
     }
 
-    /// What a frame of the server means.
+    /// Reads a frame of the server.
     ///
     /// # Errors
-    /// What the protocol does not allow; nothing may be handled after it.
+    /// When the protocol does not allow the frame. Nothing may be handled after it.
     pub fn handle_frame(&mut self, frame: Frame) -> Result<Option<Event>, StreamError> {
         match frame {
             Frame::Binary(message) => self.message(message, true, true),
@@ -203,7 +193,7 @@ impl Channels {
     }
 }
 
-/// The beginning of what a server says, without control characters, which a terminal would obey.
+/// Removes control characters, which a terminal would obey.
 pub(super) fn shown(text: &str, characters: usize) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(characters).collect()
 }
@@ -226,7 +216,7 @@ impl Default for Frames {
 }
 
 impl Frames {
-    /// Takes what has arrived. Every frame must be taken out before more is put in.
+    /// Takes received bytes. Every frame must be taken out before more is put in.
     pub fn push(&mut self, chunk: &[u8]) {
         self.bytes.extend_from_slice(chunk);
     }
@@ -234,10 +224,10 @@ impl Frames {
     /// The next frame; `None` until more has arrived.
     ///
     /// # Errors
-    /// What is not a frame of a websocket, or too long.
+    /// When the bytes are not a websocket frame, or the frame is too long.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, StreamError> {
         match self.codec.decode(&mut self.bytes) {
-            // The codec waits for the whole frame, however long it says that it is.
+            // The codec waits for a whole frame of any claimed length.
             Ok(None) if self.bytes.len() > MAX_FRAME + MAX_HEAD => Err(StreamError::TooLarge(MAX_FRAME)),
             Ok(frame) => Ok(frame),
             Err(ProtocolError::Overflow) => Err(StreamError::TooLarge(MAX_FRAME)),
@@ -253,19 +243,19 @@ impl Frames {
         self.codec.encode(message, out).map_err(|error| StreamError::Protocol(error.to_string()))
     }
 
-    /// How many bytes wait for the rest of their frame.
+    /// The number of bytes that wait for the rest of their frame.
     pub fn unfinished(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// What the server must prove that it has read.
+/// The server proves that it has read this key.
 #[derive(Debug)]
 pub(crate) struct Key(String);
 
-/// Makes a request one for a websocket with one of these protocols, the best first.
+/// Turns a request into a websocket handshake. `protocols`: best first.
 pub(crate) fn offer<T>(request: &mut Request<T>, protocols: &[Protocol]) -> Key {
-    // It need not be secret: it shows that the answer is not one of a cache.
+    // Not secret: the key shows that the answer does not come from a cache.
     let half = |number: u8| RandomState::new().hash_one(number).to_be_bytes();
     let key = Key(STANDARD.encode([half(0), half(1)].concat()));
     let names: Vec<_> = protocols.iter().map(|protocol| protocol.name()).collect();
@@ -282,10 +272,6 @@ pub(crate) fn offer<T>(request: &mut Request<T>, protocols: &[Protocol]) -> Key 
     key
 }
 
-/// Checks the head of an answer 101, and gives the protocol that the server has chosen.
-///
-/// # Errors
-/// [`StreamError::Handshake`] when it is not the answer to the request of this key, or chooses no offered protocol.
 pub(crate) fn accepted(
     key: &Key,
     protocols: &[Protocol],
@@ -309,7 +295,6 @@ pub(crate) fn accepted(
     }
 }
 
-/// Whether the values of a header list this word.
 fn lists(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(word))

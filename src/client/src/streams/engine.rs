@@ -1,18 +1,11 @@
-//! Moves bytes between a websocket and the pipes of its streams, on the thread of the connection.
+//! Moves bytes between a websocket and the pipes of its streams, on the connection's thread.
 //!
-//! Answers "what is read and written next, and what waits?" What frames mean is `channels.rs`'s. Invariants:
-//! 1. Bounded: one frame that is not delivered yet, one that has not arrived whole, [`OUTGOING`] bytes to send and the
-//!    pipes. A pipe that is full stops the reading of the connection, all its channels together: the server waits. A
-//!    connection that takes no more stops the reading of the inputs: the program waits.
-//! 2. Reading goes on while writing waits, and the other way round, so that a command that copies its input cannot block
+//! 1. Memory is bounded: one undelivered frame, one incomplete frame, [`OUTGOING`] bytes to send, and the
+//!    pipes. A full pipe stops the reading of all channels; a full connection stops the reading of inputs.
+//! 2. Reading goes on while writing waits, and vice versa: a command that copies its input must not block
 //!    itself.
-//! 3. Each stream is told its end once: clean, or with the error. Nothing is read after it.
-//! 4. When the program has dropped all parts, the connection takes what it takes at once, and is closed.
-//! 5. A connection that takes no more bytes is read to its end: what the server sent before is delivered.
-//! 6. A turn moves at most [`ROUNDS`] pieces; then other connections of the thread have theirs.
-//! 7. A server of which nothing is heard is asked by a ping, and given up when it does not answer (`liveness.rs`).
-//!
-//! Read next: `pipes.rs`.
+//! 3. A connection that cannot be written is still read to its end.
+//! 4. When the program drops all parts, the connection takes what it can at once and is closed.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -32,56 +25,49 @@ use super::pipes::Far;
 use crate::error::StreamError;
 use crate::transport::Connection;
 
-/// From so many bytes that wait for the connection on, no more input is taken.
+/// With this many bytes to send, inputs are not read.
 const OUTGOING: usize = 32 << 10;
-/// So much is read or written at once.
+/// In bytes.
 const PIECE: usize = 16 << 10;
-/// So many pieces a turn moves.
+/// Pieces in one turn, so that other connections of the thread have theirs.
 const ROUNDS: usize = 16;
 
-/// A stream, and the channel on which it is sent and received.
 pub(super) struct Stream {
     pub(super) channel: u8,
     pub(super) far: Far,
-    /// Whether the program's bytes go to the server.
+    /// Sends to the server.
     pub(super) sends: bool,
 }
 
-/// What is told beside the bytes of streams.
+/// The channels that are not streams.
 pub(super) trait Side {
-    /// Bytes of a channel that is no stream. What it gives is a stream that ends by them, and how.
+    /// May return a stream to end, and its error.
     fn handle_data(&mut self, channel: u8, bytes: &[u8]) -> Option<(u8, StreamError)>;
-    /// The connection has ended in order, or by an error.
+    /// `None` for a clean end.
     fn handle_end(&mut self, error: Option<&StreamError>);
-    /// Whether the server has said that all is over: then the end of the connection is an end in order.
+    /// Whether all has been said, so that the end of the connection is clean.
     fn is_over(&self) -> bool;
-    /// A message to send, if there is one.
     fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<(u8, Vec<u8>)>;
 }
 
-/// The engine of one connection.
 pub(super) struct Engine<S> {
     pub(super) connection: Connection,
     pub(super) channels: Channels,
     pub(super) streams: Vec<Stream>,
     pub(super) side: S,
-    /// Closed when the program has dropped all parts.
+    /// Closes when the program has dropped all parts.
     pub(super) wanted: mpsc::Receiver<Infallible>,
     pub(super) buffers: Buffers,
 }
 
-/// What is on its way.
 pub(super) struct Buffers {
     frames: Frames,
-    /// What is not delivered yet, and to which stream.
     undelivered: Option<(usize, Bytes)>,
     outgoing: BytesMut,
     needs_flush: bool,
-    /// Why nothing can be sent any more.
     unsendable: Option<StreamError>,
-    /// Only the newest ping has to be answered.
+    /// Only the newest ping must be answered.
     ping: Option<Bytes>,
-    /// The stream whose input is taken first in the next round.
     first: usize,
     piece: Box<[u8]>,
     liveness: Liveness,
@@ -103,7 +89,6 @@ impl Default for Buffers {
     }
 }
 
-/// Why the engine ends.
 enum End {
     Closed,
     Unwanted,
@@ -117,7 +102,6 @@ impl From<StreamError> for End {
 }
 
 impl<S: Side> Engine<S> {
-    /// Serves the connection until it ends or nobody wants it.
     pub(super) async fn run(mut self) {
         let end = poll_fn(|context| self.poll_end(context)).await;
         let error = match end {
@@ -128,7 +112,7 @@ impl<S: Side> Engine<S> {
         for stream in std::mem::take(&mut self.streams) {
             stream.far.ending.end(error.clone());
         }
-        // Sends a close frame if the connection takes it at once.
+        // Sent only if the connection takes it at once.
         poll_fn(|context| {
             let close = Message::Close(Some(CloseCode::Normal.into()));
             if self.buffers.frames.encode(close, &mut self.buffers.outgoing).is_ok() {
@@ -154,7 +138,7 @@ impl<S: Side> Engine<S> {
         Poll::Pending
     }
 
-    /// Asks a silent server whether it is there. While something waits here, it is not the server that is silent.
+    /// While something waits here, the server is not the silent one.
     fn poll_liveness(&mut self, context: &mut Context<'_>) -> Result<(), StreamError> {
         let Buffers { liveness, undelivered, outgoing, frames, unsendable, .. } = &mut self.buffers;
         let is_held_up = undelivered.is_some() || !outgoing.is_empty() || unsendable.is_some();
@@ -165,7 +149,7 @@ impl<S: Side> Engine<S> {
         }
     }
 
-    /// One piece in each direction; whether anything moved.
+    /// Returns whether anything moved.
     fn round(&mut self, context: &mut Context<'_>) -> Result<bool, End> {
         if self.wanted.poll_recv(context).is_ready() {
             self.send_rest(context)?;
@@ -178,7 +162,7 @@ impl<S: Side> Engine<S> {
         Ok(sent || taken || delivered || received)
     }
 
-    /// Sends what the program wrote before it dropped all parts, as far as the connection takes it at once.
+    /// Sends inputs as far as the connection takes them at once.
     fn send_rest(&mut self, context: &mut Context<'_>) -> Result<(), StreamError> {
         let mut goes_on = true;
         while goes_on {
@@ -189,7 +173,6 @@ impl<S: Side> Engine<S> {
         Ok(())
     }
 
-    /// Writes what waits for the connection. One that takes no more may still be read.
     fn poll_send(&mut self, context: &mut Context<'_>) -> bool {
         match self.poll_write(context) {
             Ok(moved) => moved,
@@ -224,7 +207,6 @@ impl<S: Side> Engine<S> {
         Ok(moved)
     }
 
-    /// Takes one piece of what the program sends.
     fn poll_inputs(&mut self, context: &mut Context<'_>) -> Result<bool, StreamError> {
         let Buffers { frames, outgoing, unsendable, ping, first, piece, .. } = &mut self.buffers;
         if outgoing.len() >= OUTGOING || unsendable.is_some() {
@@ -265,7 +247,7 @@ impl<S: Side> Engine<S> {
         Ok(moved)
     }
 
-    /// Delivers what has been received; what nobody wants any more is thrown away.
+    /// Bytes for a dropped pipe are discarded.
     fn poll_deliver(&mut self, context: &mut Context<'_>) -> bool {
         let Some((number, bytes)) = &mut self.buffers.undelivered else { return false };
         let pipe = &mut self.streams[*number].far.pipe;
@@ -285,7 +267,6 @@ impl<S: Side> Engine<S> {
         }
     }
 
-    /// Handles one frame, or reads one piece, unless something is not delivered yet.
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Result<bool, End> {
         if self.buffers.undelivered.is_some() {
             return Ok(false);
@@ -331,7 +312,7 @@ impl<S: Side> Engine<S> {
         Ok(())
     }
 
-    /// Ends one stream. Nothing of it is undelivered: frames are handled one after another.
+    /// Frames are handled one after another: nothing of the stream is undelivered.
     fn end(&mut self, channel: u8, error: Option<StreamError>) {
         if let Some(number) = self.streams.iter().position(|stream| stream.channel == channel) {
             self.streams.swap_remove(number).far.ending.end(error);

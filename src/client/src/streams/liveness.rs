@@ -1,13 +1,9 @@
-//! Finds out that a websocket is dead although its connection stands.
+//! Detects a dead websocket whose connection stands: a relay may hold a connection open and forward nothing,
+//! which TCP does not notice. kubectl pings each 5 s and gives up after 61 s
+//! (`tools/remotecommand/websocket.go`).
 //!
-//! Answers "when is a silent server asked, and when is it given up?" A relay on the way may hold a connection open and
-//! forward nothing: TCP notices nothing then. kubectl asks each 5 s and gives up after 61 s
-//! (`tools/remotecommand/websocket.go`). Invariants:
-//! 1. A server of which anything is heard within [`SILENCE`] is never asked. What is asked is given up when nothing at all
-//!    is heard within [`ANSWER`], so at most two minutes after the last byte.
-//! 2. Time in which the program takes nothing, or the connection takes nothing, does not count.
-//!
-//! Read next: `engine.rs`.
+//! A server that is silent for [`SILENCE`] is pinged, and given up after [`ANSWER`] without a byte: at most
+//! two minutes after its last byte. Time in which something waits on this side does not count.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -15,31 +11,23 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How often the silence is looked at.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// What has to be done about a silent server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// A ping.
     Ping,
-    /// The end: it has not answered for so long.
     End(Duration),
 }
 
-/// What is known of the server.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
     timer: Option<Pin<Box<Sleep>>>,
-    /// Something was heard since the timer began.
     is_heard: bool,
     is_asked: bool,
 }
 
 impl Liveness {
-    /// Something has come from the server.
     pub(super) fn handle_heard(&mut self) {
         if std::mem::take(&mut self.is_asked)
             && let Some(timer) = &mut self.timer
@@ -49,7 +37,7 @@ impl Liveness {
         self.is_heard = true;
     }
 
-    /// Ready when something has to be done. `is_held_up`: something waits on this side.
+    /// `is_held_up`: something waits on this side.
     pub(super) fn poll_due(&mut self, context: &mut Context<'_>, is_held_up: bool) -> Poll<Due> {
         loop {
             let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(SILENCE)));

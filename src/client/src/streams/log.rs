@@ -1,15 +1,10 @@
 //! The log of a container as a stream of lines.
 //!
-//! Answers "how do I read a log while it is written, and which text is the next line?" Invariants:
-//! 1. Nothing is lost and nothing is added: the parts and their newlines are the bytes of the log. An empty line is a
-//!    line, and so is a last one without a newline.
-//! 2. A part has at most [`MAX_LINE`] bytes. A longer line comes in parts, cut between two characters.
-//! 3. Every way of cutting the same bytes into chunks gives the same parts.
-//! 4. Lines come as they arrive. What is not read is not read from the connection: the server waits.
-//! 5. A log that was cut off ends with an error, behind the lines that were complete. It is not asked for again: which lines
-//!    were missed, only the caller can know (`since_time`).
-//!
-//! Bytes that are not UTF-8 are shown as the replacement character. Read next: `../worker.rs`, which carries the bytes.
+//! 1. The parts and their newlines are the bytes of the log; bytes that are not UTF-8 become the replacement
+//!    character. An empty line is a line, and so is a last one without a newline.
+//! 2. Any chunks of the same bytes yield the same parts.
+//! 3. A log that was cut off ends with an error after its complete lines. It is not requested again: only the
+//!    caller can know which lines are missing (`since_time`).
 
 use std::fmt;
 use std::ops::Deref;
@@ -26,7 +21,8 @@ use crate::worker::BodyStream;
 /// The longest part of a line, in bytes.
 pub const MAX_LINE: usize = 64 << 10;
 
-/// A line of a log without its newline, or a part of one that is longer than [`MAX_LINE`]. Reads like a `str`.
+/// A line of a log without its newline, or a part of one that is longer than [`MAX_LINE`]. Reads like a
+/// `str`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     text: String,
@@ -34,8 +30,8 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// Whether the line ends here: true for every line of at most [`MAX_LINE`] bytes. Otherwise the next item is the next
-    /// part of the same line.
+    /// Whether the line ends here: true for every line of at most [`MAX_LINE`] bytes. If not, the next item
+    /// is the next part of the same line.
     pub fn is_last_part(&self) -> bool {
         self.is_last_part
     }
@@ -63,16 +59,14 @@ impl fmt::Display for LogLine {
 /// Turns the chunks of a log into lines.
 #[derive(Debug, Default)]
 pub struct LogLines {
-    /// The beginning of a line, shorter than a part and three bytes.
     begun: BytesMut,
-    /// What has arrived and was not looked at.
     chunk: Bytes,
-    /// The last part was not the last of its line.
+    /// The last part did not end its line.
     is_within: bool,
 }
 
 impl LogLines {
-    /// Takes what has arrived. Every line must be taken out before more is put in.
+    /// Takes received bytes. Every line must be taken out before more is put in.
     pub fn push(&mut self, chunk: Bytes) {
         debug_assert!(self.chunk.is_empty(), "the lines of the chunk before are not all taken");
         self.chunk = chunk;
@@ -87,7 +81,7 @@ impl LogLines {
             if self.chunk.is_empty() {
                 return None;
             }
-            // One byte more than a part: only then is it known that the line goes on.
+            // One byte more than a part shows that the line goes on.
             let room = MAX_LINE + 1 - self.begun.len();
             let seen = &self.chunk[..room.min(self.chunk.len())];
             let Some(length) = memchr(b'\n', seen) else {
@@ -101,7 +95,7 @@ impl LogLines {
         }
     }
 
-    /// What is left when the log has ended: a line without a newline, if there is one.
+    /// The rest when the log has ended: a line without a newline, if there is one.
     pub fn finish(&mut self) -> Option<LogLine> {
         (self.is_within || !self.begun.is_empty()).then(|| self.last_part())
     }
@@ -113,7 +107,7 @@ impl LogLines {
         LogLine { text, is_last_part: true }
     }
 
-    /// The first bytes of a line that goes on, up to the last character that is whole in them.
+    /// The beginning of a longer line, up to its last complete character.
     fn part(&mut self) -> LogLine {
         let begins_character = |byte: &u8| *byte & 0xC0 != 0x80;
         let back = self.begun[MAX_LINE - 3..=MAX_LINE].iter().rev().position(begins_character);
@@ -126,7 +120,7 @@ impl LogLines {
 /// The lines of a log; made by [`Api::log_stream`](crate::Api::log_stream). Dropping it ends the request.
 #[must_use = "a log that is dropped ends its request"]
 pub struct LogStream {
-    /// Nothing after its end.
+    /// None after the end.
     body: Option<BodyStream>,
     lines: LogLines,
 }

@@ -1,12 +1,8 @@
-//! The ends of streams: what a program reads and writes, and what the engine of the connection has of them.
+//! Both ends of a stream: the program's and the engine's. Tokio's pipes are bounded and need no runtime.
 //!
-//! Answers "how do bytes get from the thread of the connection to a program in any runtime?" Through pipes of tokio's,
-//! bounded in bytes, which need no runtime. Invariants:
-//! 1. A reader ends cleanly only if the engine has said so: when the engine goes away first, the stream was cut off.
-//! 2. The connection lives as long as any of its parts; dropping the last one ends it.
-//! 3. A pipe that is full makes its writer wait.
-//!
-//! Read next: `engine.rs`.
+//! 1. A reader ends cleanly only if the engine says so. If the engine disappears first, the stream was cut
+//!    off.
+//! 2. The connection lives as long as any of its parts.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -21,12 +17,12 @@ use tokio::sync::mpsc;
 use crate::error::StreamError;
 use crate::worker::Worker;
 
-/// How a stream has ended: nothing while it has not; `None` inside for a clean end.
+/// Unset while the stream goes on; `None` inside for a clean end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ending(Arc<OnceLock<Option<StreamError>>>);
 
 impl Ending {
-    /// Says how it ends. The first call counts.
+    /// The first call counts.
     pub(super) fn end(&self, error: Option<StreamError>) {
         let _ = self.0.set(error);
     }
@@ -36,36 +32,34 @@ impl Ending {
     }
 }
 
-/// Keeps a connection: it ends when the last of these is dropped.
+/// The connection ends when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(super) struct Keep {
     _connection: mpsc::Sender<Infallible>,
-    /// The thread that serves the connection lives as long.
+    /// Keeps the thread that serves the connection.
     _worker: Arc<Worker>,
 }
 
 impl Keep {
-    /// The value to keep, and what the engine watches.
+    /// Also returns what the engine watches.
     pub(super) fn new(worker: &Arc<Worker>) -> (Self, mpsc::Receiver<Infallible>) {
         let (connection, watched) = mpsc::channel(1);
         (Self { _connection: connection, _worker: Arc::clone(worker) }, watched)
     }
 }
 
-/// The program's end of one stream in both directions.
 pub(super) struct Near {
     pipe: DuplexStream,
     ending: Ending,
     _keep: Keep,
 }
 
-/// The engine's end.
 pub(super) struct Far {
     pub(super) pipe: DuplexStream,
     pub(super) ending: Ending,
 }
 
-/// A stream whose ends hold at most `size` bytes each way.
+/// `size`: bytes that each direction holds.
 pub(super) fn pipe(size: usize, keep: &Keep) -> (Near, Far) {
     let (near, far) = duplex(size.max(1));
     let ending = Ending::default();
@@ -101,24 +95,23 @@ impl Near {
     }
 }
 
-/// What a command prints, or one of its two outputs. Reads end cleanly when the stream has ended, and with the
-/// [`StreamError`] as the cause when it was cut off. What is not read is not read from the connection either: then the
-/// command waits.
+/// The output of a command, or one of its two outputs. A read ends cleanly when the stream has ended, and
+/// with the [`StreamError`] as the cause when the stream was cut off. Unread bytes stay on the connection,
+/// and the command waits.
 pub struct Output(pub(super) Near);
 
-/// What a command reads. Writes wait while the command does not read. Shutting it down, or dropping it, ends the input
-/// of the command, where the server speaks v5 of the protocol; v4 has no message for that, and the command waits for
-/// more until the connection ends. What was written still travels: when all parts of a command are dropped, only what
-/// the connection takes at once is sent.
+/// The input of a command. A write waits while the command does not read. Shutting the input down, or
+/// dropping it, ends it for the command if the server speaks v5 of the protocol. v4 has no message for this:
+/// the command waits for more until the connection ends. Written bytes are still sent after that. When all
+/// parts of a command are dropped, only what the connection takes at once is sent.
 pub struct Input {
     pub(super) near: Near,
     pub(super) can_end: bool,
 }
 
-/// The connection to one port of a pod: what is written arrives there, what it sends is read here. A port that cannot be
-/// reached ends with [`StreamError::Port`] as the cause. What was written still travels when this is dropped while
-/// another part of the [`PortForward`](super::PortForward) is held; when the last is dropped, only what the connection
-/// takes at once is sent.
+/// The connection to one port of a pod. An unreachable port ends it with [`StreamError::Port`] as the cause.
+/// If it is dropped while another part of the [`PortForward`](super::PortForward) is held, written bytes are
+/// still sent. When the last part is dropped, only what the connection takes at once is sent.
 pub struct PortStream {
     pub(super) near: Near,
     pub(super) port: u16,
@@ -154,8 +147,7 @@ impl AsyncWrite for Input {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the input of the command. A server that speaks only v4 of the protocol cannot be told: then it is an error of
-    /// the kind `Unsupported`.
+    /// An error of the kind `Unsupported` if the server speaks only v4 of the protocol.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.can_end {
             let why = "the server speaks v4 of the protocol, in which the input of a command cannot be ended";
@@ -188,7 +180,7 @@ impl AsyncWrite for PortStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing more can be written. The port is not told: the protocol has no message for it.
+    /// Ends the writing. The port does not learn of it: the protocol has no message.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.near.poll_shutdown(context)
     }

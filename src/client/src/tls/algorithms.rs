@@ -1,9 +1,7 @@
-//! The signatures that a server may make: those of ring, and ECDSA with P-521, and with SHA-512 on P-256 and P-384.
+//! The signatures that a server may use: ring's, ECDSA with P-521, and ECDSA with SHA-512 on P-256 and P-384.
 //!
-//! Answers "which kinds of keys and hashes are accepted?" Invariants:
-//! 1. What ring can check, ring checks, and it is what servers are asked for first.
-//! 2. Only public keys and signatures meet the other code: no secret is ever in it.
-//! 3. Nothing here accepts SHA-1 or MD5.
+//! ring checks what it can, and its schemes are offered first. The other crates receive only public keys and
+//! signatures, never a secret. SHA-1 and MD5 are not accepted.
 
 use std::sync::{Arc, LazyLock};
 
@@ -35,7 +33,8 @@ static ALL: LazyLock<Vec<Verification>> = LazyLock::new(|| {
     all
 });
 
-/// TLS 1.3 takes the first of a scheme; TLS 1.2, whose schemes name no curve, the one that fits the key.
+/// TLS 1.3 uses the first algorithm of a scheme; TLS 1.2, whose schemes name no curve, the one that fits the
+/// key.
 static SCHEMES: LazyLock<Vec<(SignatureScheme, &'static [Verification])>> = LazyLock::new(|| {
     let widened = |(scheme, of_ring): &(SignatureScheme, &'static [Verification])| {
         let own = match *scheme {
@@ -57,7 +56,6 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
     Arc::new(CryptoProvider { signature_verification_algorithms, ..provider_of_ring::default_provider() })
 });
 
-/// ring's provider, with all signatures that Go accepts in a certificate.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::clone(&PROVIDER)
 }
@@ -66,10 +64,9 @@ fn of_ring() -> WebPkiSupportedAlgorithms {
     provider_of_ring::default_provider().signature_verification_algorithms
 }
 
-/// Whether a signature is that of a key over a hash: `Some` if it is.
+/// `Some` if the signature is valid.
 type Verify = fn(key: &[u8], hash: &[u8], signature: &[u8]) -> Option<()>;
 
-/// ECDSA with one curve and one hash.
 #[derive(Debug)]
 struct Ecdsa {
     key: AlgorithmIdentifier,
@@ -112,7 +109,7 @@ fn verify_p521(key: &[u8], hash: &[u8], signature: &[u8]) -> Option<()> {
     use p521::ecdsa::{Signature, VerifyingKey};
     const FIELD: usize = 66;
     let key = VerifyingKey::from_sec1_bytes(key).ok()?;
-    // A hash is a number, and each is shorter than this field: zeros before it do not change it.
+    // A hash is a number: zeros before it do not change it.
     let mut number = [0; FIELD];
     number[FIELD - hash.len()..].copy_from_slice(hash);
     key.verify_prehash(&number, &Signature::from_der(signature).ok()?).ok()

@@ -1,9 +1,7 @@
-//! The certificates that are trusted.
+//! The trusted certificates.
 //!
-//! Answers "what is in the certificate authority?" Invariants:
-//! 1. A certificate that cannot be read is left out with a warning; if none can be read, that is an error. An empty text
-//!    trusts nobody; a text with something else in it is an error.
-//! 2. Each certificate is trusted for itself. `chain.rs` says what may issue others.
+//! An unreadable certificate is skipped with a warning. If none is readable, that is an error; an empty text
+//! trusts nobody. Each certificate is also trusted as a server's own; `chain.rs` says which may issue others.
 
 use std::sync::LazyLock;
 
@@ -15,7 +13,7 @@ use super::certificate::Certificate;
 use crate::error::Error;
 use crate::warning::OnceInAWhile;
 
-/// What was warned of: the files of a client are read again each minute, by each client of the process.
+/// Each client of the process reads its files again each minute: warnings must not repeat each time.
 static TOLD: LazyLock<OnceInAWhile> = LazyLock::new(OnceInAWhile::default);
 
 const WHAT: &str = "the certificate authority";
@@ -25,16 +23,15 @@ pub(super) struct Authorities {
     pub(super) certificates: Vec<Trusted>,
 }
 
-/// A certificate that is trusted.
 #[derive(Debug)]
 pub(super) struct Trusted {
     pub(super) der: CertificateDer<'static>,
-    /// Its name, in the form of [`Certificate::name`], by which it is found without being read; none if it issues nothing.
+    /// As [`Certificate::name`], to find it without parsing; `None` if it may not issue.
     pub(super) name: Option<Box<[u8]>>,
 }
 
 impl Trusted {
-    /// It alone, for rustls' verifier.
+    /// For rustls' verifier.
     pub(super) fn alone(&self) -> Option<RootCertStore> {
         let mut store = RootCertStore::empty();
         store.add(self.der.clone()).ok()?;
@@ -85,7 +82,7 @@ impl Authorities {
     pub(super) fn add_those_of_the_system(&mut self) -> Vec<rustls_native_certs::Error> {
         let found = rustls_native_certs::load_native_certs();
         for certificate in found.certs {
-            // Some systems have odd ones, which nobody can do anything about here.
+            // Unusable system certificates are ignored: nobody can act on them here.
             let _ = self.add(certificate);
         }
         found.errors
@@ -102,7 +99,7 @@ impl Authorities {
     }
 }
 
-/// What is wrong with a PEM text. The parser's own message quotes lines, which may belong to a key.
+/// The parser's own message is not used: it quotes lines, which may belong to a key.
 pub(super) fn pem_reason(error: &pem::Error) -> &'static str {
     match error {
         pem::Error::MissingSectionEnd { .. } => "a section of its PEM has no end",

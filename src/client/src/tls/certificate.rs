@@ -1,7 +1,5 @@
-//! What is read from a certificate beside what rustls reads of it.
-//!
-//! Answers "may this certificate sign others, be a server's, and is it in its time?" as Go does. It decides nothing
-//! about chains.
+//! Reads from a certificate, by Go's rules, what rustls does not: whether it may sign, whether it may be a
+//! server's, and when it is valid.
 
 use rustls::pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
 use x509_cert::certificate::Version;
@@ -14,7 +12,6 @@ use x509_cert::time::Time;
 
 const SERVER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
 const ANY_PURPOSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37.0");
-/// The extensions that may be critical.
 const KNOWN: [ObjectIdentifier; 5] = [
     BasicConstraints::OID,
     CertificatePolicies::OID,
@@ -24,14 +21,13 @@ const KNOWN: [ObjectIdentifier; 5] = [
 ];
 const SHOWN: usize = 120;
 
-/// A certificate that was read, with the bytes that its issuer signed.
 pub(super) struct Certificate<'a> {
     signed: &'a [u8],
     read: x509_cert::Certificate,
 }
 
 impl<'a> Certificate<'a> {
-    /// `None` if it is not written as X.509 wants it.
+    /// `None` if it is not valid X.509.
     pub(super) fn read(der: &'a CertificateDer<'_>) -> Option<Self> {
         let read = x509_cert::Certificate::from_der(der).ok()?;
         let mut reader = SliceReader::new(der).ok()?;
@@ -40,22 +36,21 @@ impl<'a> Certificate<'a> {
         Some(Self { signed, read })
     }
 
-    /// Whose it is, to be shown.
+    /// For messages.
     pub(super) fn subject(&self) -> String {
         shown(&self.read.tbs_certificate().subject().to_string())
     }
 
-    /// Who issued it, to be shown.
+    /// For messages.
     pub(super) fn issuer(&self) -> String {
         shown(&self.read.tbs_certificate().issuer().to_string())
     }
 
-    /// Its name, to be compared with [`Self::name_of_issuer`].
+    /// To compare with [`Self::name_of_issuer`].
     pub(super) fn name(&self) -> Option<Box<[u8]>> {
         Some(self.read.tbs_certificate().subject().to_der().ok()?.into())
     }
 
-    /// The name of who issued it.
     pub(super) fn name_of_issuer(&self) -> Option<Box<[u8]>> {
         Some(self.read.tbs_certificate().issuer().to_der().ok()?.into())
     }
@@ -72,7 +67,7 @@ impl<'a> Certificate<'a> {
         self.constraints().is_some_and(|constraints| constraints.ca)
     }
 
-    /// Whether it may issue others: an authority, or so old that nobody could say so.
+    /// True for authorities, and for versions before 3, which cannot say that they are one.
     pub(super) fn may_sign(&self) -> bool {
         let extended = self.read.tbs_certificate().version() == Version::V3;
         let usage = self.read.tbs_certificate().get_extension::<KeyUsage>();
@@ -80,21 +75,20 @@ impl<'a> Certificate<'a> {
             && matches!(usage, Ok(usage) if usage.is_none_or(|(_, usage)| usage.key_cert_sign()))
     }
 
-    /// Whether it can stand over a chain that is judged here: with rules for names, and rules that are not known here, it
-    /// cannot.
+    /// Whether its rules are covered here: no name constraints, and no unknown critical extension.
     pub(super) fn is_simple(&self) -> bool {
         let mut extensions = self.read.tbs_certificate().extensions().into_iter().flatten();
         extensions
             .all(|one| one.extn_id != NameConstraints::OID && (!one.critical || KNOWN.contains(&one.extn_id)))
     }
 
-    /// Whether this many authorities may stand between it and the server's certificate.
+    /// Whether this many authorities may be between it and the server's certificate.
     pub(super) fn allows_below(&self, authorities: usize) -> bool {
         let limit = self.constraints().and_then(|constraints| constraints.path_len_constraint);
         limit.is_none_or(|limit| authorities <= usize::from(limit))
     }
 
-    /// Whether it may be a server's, or stand over one.
+    /// Whether it may be a server's certificate, or above one.
     pub(super) fn may_serve(&self) -> bool {
         match self.read.tbs_certificate().get_extension::<ExtendedKeyUsage>() {
             Ok(None) => true,
@@ -115,12 +109,10 @@ impl<'a> Certificate<'a> {
         self.begins() <= now && now <= self.ends()
     }
 
-    /// The identifier of the algorithm by which it is signed.
     pub(super) fn signature(&self) -> String {
         self.read.signature_algorithm().oid.to_string()
     }
 
-    /// Whether `issuer` signed it, with one of `algorithms`.
     pub(super) fn is_signed_by(
         &self,
         issuer: &Self,
@@ -157,7 +149,6 @@ fn unix(time: Time) -> UnixTime {
     UnixTime::since_unix_epoch(time.to_unix_duration())
 }
 
-/// What is within a sequence.
 fn content(sequence: x509_cert::der::Result<Vec<u8>>) -> Option<Vec<u8>> {
     let sequence = sequence.ok()?;
     let mut reader = SliceReader::new(&sequence).ok()?;
@@ -165,7 +156,7 @@ fn content(sequence: x509_cert::der::Result<Vec<u8>>) -> Option<Vec<u8>> {
     reader.read_slice(header.length()).ok().map(<[u8]>::to_vec)
 }
 
-/// A text of somebody else, short and on one line.
+/// Makes foreign text short, and one line.
 fn shown(text: &str) -> String {
     let cut: String = text.chars().filter(|one| !one.is_control()).take(SHOWN).collect();
     if cut.is_empty() { "without a name".to_owned() } else { cut }

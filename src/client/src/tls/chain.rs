@@ -1,13 +1,11 @@
-//! The chain of a server's certificate by the rules that rustls' verifier lacks.
+//! Finds the chain above a server's certificate by Go's rules (`crypto/x509`). rustls' verifier takes only
+//! name and key of a trusted certificate: its time, purpose and depth are checked here, and whether sent
+//! certificates may sign. rustls' verifier refuses a server's certificate that is itself an authority; it is
+//! judged here alone.
 //!
-//! Answers "does a trusted certificate stand over it?" by Go's rules (`crypto/x509`). rustls' verifier takes a trusted
-//! certificate for a name and a key: its time, purpose and depth are asked for here, and whether what the server sent may
-//! sign. It refuses a server's certificate that is itself an authority, which is judged here alone. Invariants:
-//! 1. At most [`SIGNATURES`] signatures are checked, as in Go; those that rustls' verifier checks of a chain count, too.
-//! 2. One chain is accepted by both, or none: rustls' verifier is given the chain that was found here, and nothing else.
-//! 3. What these few rules do not cover (rules for names, unknown critical extensions) is refused where rustls' verifier
-//!    does not judge it.
-//! 4. Of the trusted certificates those are read whose name is looked for.
+//! 1. At most [`SIGNATURES`] signatures are checked, as in Go, including those that rustls' verifier checks.
+//! 2. rustls' verifier receives only the chain found here: both accept it, or neither.
+//! 3. Without rustls' verifier, rules for names and unknown critical extensions are refused.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +18,6 @@ use super::certificate::Certificate;
 const SIGNATURES: usize = 100;
 const AUTHORITIES: usize = 8;
 
-/// What may stand over a server's certificate, and by what it is judged.
 #[derive(Clone, Copy)]
 pub(super) struct Above<'a> {
     pub(super) sent: &'a [CertificateDer<'a>],
@@ -29,12 +26,11 @@ pub(super) struct Above<'a> {
     pub(super) algorithms: &'a [&'static dyn SignatureVerificationAlgorithm],
 }
 
-/// What else judges a chain: the certificate on top of it, alone, and those between.
+/// rustls' verifier for a chain: the trusted certificate alone, and those between.
 pub(super) type Judge<'a> = &'a dyn Fn(&RootCertStore, &[CertificateDer<'_>]) -> bool;
 
 impl Above<'_> {
-    /// Whether a trusted certificate stands over `leaf`, directly or by those that the server sent, in a chain that the judge
-    /// accepts, too.
+    /// Whether a chain leads from `leaf` to a trusted certificate, and `judge` accepts it.
     pub(super) fn has_trusted_issuer_of(&self, leaf: &Certificate<'_>, judge: Option<Judge<'_>>) -> bool {
         let sent = self.sent.iter().take(SIGNATURES);
         let sent: Vec<_> = sent.filter_map(|der| Some((der, Certificate::read(der)?))).collect();
@@ -57,7 +53,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks for an issuer of `below`; `passed` are the places in `sent` of what stands between it and the server's.
+    /// `passed`: places in `sent` of the certificates between `below` and the server's.
     fn climb(&mut self, below: &Certificate<'_>, passed: &mut Vec<usize>) -> bool {
         let (trusted, sent) = (self.trusted, self.sent);
         for (issuer, read) in trusted {

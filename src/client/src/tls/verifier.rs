@@ -1,8 +1,7 @@
-//! Whether the certificate of a server is accepted: by what is configured, or any.
+//! Decides whether a server's certificate is accepted, as Go's client does.
 //!
-//! Answers "is this the server?" as Go's client does. Invariants:
-//! 1. The name and the time count for every certificate, also for one that is trusted for itself.
-//! 2. A refusal names the certificate, the cause and what to do about it (`words.rs`).
+//! Name and time are checked for every certificate, also for a trusted one. A refusal names the certificate,
+//! the cause and the remedy (`words.rs`).
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use super::words;
 
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// `None` accepts any certificate; only for configurations that say so.
+    /// `None` accepts any certificate, if the configuration says so.
     pub(super) authorities: Option<Authorities>,
     pub(super) provider: Arc<CryptoProvider>,
 }
@@ -50,7 +49,7 @@ impl Verifier {
             false => above.has_trusted_issuer_of(&read, Some(&|top, between| judged(top, between).is_ok())),
         };
         if !is_over {
-            // The reason that rustls' verifier has, if it has one, is the more exact one.
+            // rustls' verifier may have a more exact reason.
             if !read.is_authority() {
                 judged(&issuers(trusted), intermediates)?;
             }
@@ -60,7 +59,6 @@ impl Verifier {
     }
 }
 
-/// All that may issue.
 fn issuers(trusted: &[Trusted]) -> RootCertStore {
     let issuing = trusted.iter().filter(|one| one.name.is_some());
     let mut store = RootCertStore::empty();
@@ -68,7 +66,7 @@ fn issuers(trusted: &[Trusted]) -> RootCertStore {
     store
 }
 
-/// Why no trusted certificate stands over this one: what is wrong with those whose name it has as its issuer.
+/// Prefers what is wrong with a trusted certificate that has the issuer's name.
 fn without_issuer(read: &Certificate<'_>, trusted: &[Trusted], now: UnixTime) -> Error {
     let issuers = trusted.iter().filter_map(|one| Certificate::read(&one.der));
     let mut wrong =
@@ -76,7 +74,7 @@ fn without_issuer(read: &Certificate<'_>, trusted: &[Trusted], now: UnixTime) ->
     wrong.next().unwrap_or_else(|| CertificateError::UnknownIssuer.into())
 }
 
-/// What counts without an issuer.
+/// Checks that need no issuer.
 fn check_itself(read: &Certificate<'_>, now: UnixTime) -> Result<(), Error> {
     let (begins, ends) = (read.begins(), read.ends());
     if now < begins {

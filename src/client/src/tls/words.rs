@@ -1,7 +1,5 @@
-//! Why a TLS handshake failed, in words: which certificate, which cause, and what to do.
-//!
-//! Answers "what is wrong with this connection?" Invariant: no text has an identifier of ASN.1, raw bytes or more than a
-//! line of what the server sent.
+//! Explains a failed TLS handshake: the certificate, the cause and the remedy. No text contains ASN.1
+//! identifiers, raw bytes, or more than a line from the server.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +13,6 @@ use super::certificate::Certificate;
 
 const NAMED: usize = 3;
 
-/// The server's certificate is not accepted.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the certificate of the server ({certificate}) {cause}")]
 struct NotTrusted {
@@ -23,22 +20,18 @@ struct NotTrusted {
     cause: String,
 }
 
-/// The server ended the handshake, or shares nothing with this client.
 #[derive(Debug, thiserror::Error)]
 #[error("{words} ({detail})")]
 struct NoAgreement {
     words: &'static str,
     detail: String,
-    /// Whether a new client certificate could help.
     may_be_certificate: bool,
 }
 
-/// The peer answered the handshake with something else, such as an HTTP error.
 #[derive(Debug, thiserror::Error)]
 #[error("the peer does not speak TLS on this port; does its URL have to begin with http://?")]
 struct NotTls(#[source] io::Error);
 
-/// The refusal of a certificate, as the verifier passes it on.
 pub(super) fn of_refusal(error: Error, presented: &CertificateDer<'_>, trusted: &Authorities) -> Error {
     let Error::InvalidCertificate(cause) = error else { return error };
     let read = Certificate::read(presented);
@@ -51,7 +44,6 @@ pub(super) fn of_refusal(error: Error, presented: &CertificateDer<'_>, trusted: 
     CertificateError::Other(OtherError(Arc::new(NotTrusted { certificate, cause }))).into()
 }
 
-/// A failed handshake, in words.
 pub(crate) fn of_handshake(error: io::Error) -> io::Error {
     let kind = error.kind();
     let found = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
@@ -66,7 +58,7 @@ pub(crate) fn of_handshake(error: io::Error) -> io::Error {
             };
         }
         Some(Error::AlertReceived(alert)) => {
-            // What a server says that wants a client certificate, before TLS 1.3.
+            // Before TLS 1.3, a missing client certificate has this general alert.
             let is_general = *alert == AlertDescription::HandshakeFailure;
             let may_be_certificate = is_general || is_of_certificate(*alert);
             NoAgreement {
@@ -86,8 +78,8 @@ pub(crate) fn of_handshake(error: io::Error) -> io::Error {
     io::Error::new(kind, words)
 }
 
-/// Whether this failure, in words or not yet, is about a certificate: ours refused, or the server's not trusted. A general
-/// alert says so in a handshake only, which is where it is put into words.
+/// Whether either side refused a certificate. The general alert counts only in a handshake, after
+/// [`of_handshake`].
 pub(crate) fn is_about_certificates(error: &io::Error) -> bool {
     let Some(cause) = error.get_ref() else { return false };
     match cause.downcast_ref::<Error>() {
@@ -100,7 +92,7 @@ pub(crate) fn is_about_certificates(error: &io::Error) -> bool {
     }
 }
 
-/// Whether the server says by this alert that it does not accept the client's certificate, or wants one.
+/// Whether the server refuses or requests a client certificate.
 fn is_of_certificate(alert: AlertDescription) -> bool {
     matches!(
         alert,

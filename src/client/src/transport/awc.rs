@@ -1,18 +1,11 @@
-//! Sends requests with awc: HTTP/1.1 over connections made by `connector.rs`, without a deadline for the answer: the layers have it.
+//! Sends requests with awc, as HTTP/1.1. Only this module and its children use awc, which needs a `LocalSet`.
 //!
-//! Answers "how is a request sent?" Only this module and its children know awc. Invariants:
-//! 1. One awc client is for watches and streams, one for everything else. Neither limits the number of connections, follows
-//!    redirects or has a deadline of its own.
-//! 2. A GET is sent a second time, at once, only when it failed on a connection that had been used before.
-//! 3. After two timeouts in a row of requests that are neither, their client is replaced and its pooled
-//!    connections are closed.
-//! 4. A request that asks for another protocol has a connection of its own (`upgrade.rs`).
-//! 5. A TLS configuration that has changed makes new awc clients: idle connections close, open watches move to the new
-//!    one; streams go on, because their end would say that they are complete.
-//! 6. The authority of a client's URLs is parsed once, not for each request. The scheme is always http: the connector makes
-//!    TLS, below HTTP. With "https" here, awc would try to make TLS itself.
-//!
-//! awc needs a `LocalSet`, and no actix `System`. Read next: `awc/connector.rs`.
+//! 1. Watches and streams share one awc client, all other requests another. Neither has a deadline: the
+//!    layers set it.
+//! 2. A new TLS configuration makes new awc clients. Open watches end and start again there. Streams
+//!    continue, because their end would say that they are complete.
+//! 3. URLs always have the scheme http, because the connector makes TLS below HTTP. With "https", awc would
+//!    try to make TLS itself.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -47,16 +40,15 @@ mod tcp;
 mod tunnel;
 mod upgrade;
 
-/// Timeouts in a row after which the client with its pooled connections is replaced.
+/// After this many timeouts in a row, the unary client and its pooled connections are replaced.
 const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
 
-/// Of an answer to plain HTTP that is none: a server that wants TLS answers with an alert.
+/// For an answer that is not HTTP: a server that expects TLS sends an alert.
 const MAYBE_TLS: &str = "if the server speaks TLS on this port, its URL begins with https://";
 
-/// Whether a failed attempt used a connection that had been used before.
+/// Whether a failed attempt used an old connection.
 struct Reused(bool);
 
-/// Sends requests with awc.
 #[derive(Clone)]
 pub(crate) struct AwcTransport(Rc<Inner>);
 
@@ -65,11 +57,10 @@ struct Inner {
     target: Result<Target, String>,
     /// Made at the first request.
     clients: RefCell<Option<Clients>>,
-    /// Timeouts in a row of requests that are not watches.
     timeouts: Cell<u8>,
 }
 
-/// The awc clients of one TLS configuration. Dropping them closes idle connections; those in use go on.
+/// The awc clients of one TLS configuration. Dropping them closes idle connections; those in use stay open.
 struct Clients {
     identity: Arc<Identity>,
     watches: awc::Client,
@@ -171,7 +162,7 @@ impl Inner {
                     "a pooled connection was closed by the server; sending the request again"
                 );
                 self.send_once(request, kind, identity).await.map_err(|(error, _)| match error {
-                    // The first sending may have arrived: nobody may be told that nothing was sent.
+                    // The first request may have arrived: the error must not say that nothing was sent.
                     TransportError::NotLeading { .. } => broken,
                     error => error,
                 })
@@ -207,7 +198,7 @@ impl Inner {
         }
     }
 
-    /// The client for requests of `identity`. Requests that were begun with an older one share the newest connections.
+    /// A request that began with an older identity uses the newest connections.
     fn client(&self, kind: RequestKind, identity: &Arc<Identity>) -> awc::Client {
         let mut clients = self.clients.borrow_mut();
         if clients.as_ref().is_none_or(|clients| clients.identity.connections < identity.connections) {
@@ -239,21 +230,22 @@ impl Inner {
                 "identity"
             }
         });
-        // A header that the caller has set replaces the default.
+        // A header of the caller replaces the default.
         if !request.headers().contains_key(header::HOST) {
             built = built.append_header((awc::http::header::HOST, target.host.clone()));
         }
         if !request.headers().contains_key(header::ACCEPT_ENCODING) {
             built = built.append_header((awc::http::header::ACCEPT_ENCODING, encoding));
         }
-        // The 100 that awc waits for is dropped (`awc/heads.rs`); a body is sent without it (RFC 9110, section 10.1.1).
+        // awc would wait for a 100, which `awc/heads.rs` drops. A body is sent without it (RFC 9110, section
+        // 10.1.1).
         for header in request.headers().iter().filter(|(name, _)| *name != header::EXPECT) {
             built = built.append_header(header_of(header)?);
         }
         Ok(built)
     }
 
-    /// Counts timeouts in a row, except of watches. A client whose connections no longer answer is replaced.
+    /// Counts timeouts in a row of unary requests, and replaces their client.
     fn count_timeouts(&self, kind: RequestKind, is_timeout: bool) {
         if kind != RequestKind::Unary {
             return;
@@ -271,7 +263,6 @@ impl Inner {
         }
     }
 
-    /// The next request that is not a watch has a new connection.
     fn close_pooled(&self) {
         if let Some(clients) = self.clients.borrow_mut().as_mut() {
             clients.unary = client(&self.settings, &clients.identity);
@@ -309,7 +300,6 @@ impl Inner {
     }
 }
 
-/// A header in the types of awc.
 fn header_of(
     (name, value): (&header::HeaderName, &header::HeaderValue),
 ) -> Result<(HeaderName, HeaderValue), TransportError> {
@@ -326,23 +316,20 @@ fn broken(source: io::Error) -> TransportError {
     TransportError::Broken { during: "before the head of the answer", source }
 }
 
-/// Where the requests of a client go.
 struct Target {
     authority: Authority,
     prefix: String,
-    /// The Host header.
     host: HeaderValue,
 }
 
 impl Target {
-    /// Why no request can be sent there, if so, is a text: each request repeats it.
+    /// The error is a text, because each request repeats it.
     fn new(endpoint: &Endpoint) -> Result<Self, String> {
         let authority = endpoint.authority.parse::<Authority>().map_err(|error| error.to_string())?;
         let host = HeaderValue::from_str(&endpoint.authority).map_err(|error| error.to_string())?;
         Ok(Self { authority, prefix: endpoint.prefix.clone(), host })
     }
 
-    /// The URL of a request to this path and query below the endpoint.
     fn uri(&self, asked: &http::Uri) -> Result<Uri, TransportError> {
         let invalid = |error: &dyn std::fmt::Display| TransportError::Request(error.to_string());
         let below = asked.path_and_query().map_or("/", |below| below.as_str());

@@ -1,16 +1,10 @@
-//! Gives requests to a function of this process, such as an in-memory server, without a socket.
+//! Passes requests to a function of this process, such as an in-memory server. It is called and polled where
+//! the request is sent, so that its waits follow the clock there.
 //!
-//! Answers "how does a simulation include its server?" The function is called and polled where the request is sent, so
-//! that its waits follow the clock there. Invariants:
-//! 1. One request is one call. Dropping the answer or its body drops what the function gave.
-//! 2. A request that asks for another protocol carries one end of a pipe in its extensions, as
-//!    `Arc<Mutex<Option<DuplexStream>>>`: the server reads there what the client sends behind the head. What the server
-//!    sends behind its head is the body of its answer 101.
-//! 3. There is no connection to wait for: the call is the first byte, and a `SendCheck` is asked before it.
-//! 4. Its failures are those of a connection: refused before the answer, broken in its middle.
-//!
-//! No crate of servers is named here, nor does one know this crate: both only know the function's type. Read next:
-//! `../backend.rs`.
+//! 1. An upgrade request carries one end of a pipe in its extensions, as `Arc<Mutex<Option<DuplexStream>>>`.
+//!    The server reads there what the client sends after the head. What the server sends is the body of its
+//!    answer 101.
+//! 2. The call counts as the first byte: the `SendCheck` is asked before it.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -26,19 +20,16 @@ use super::super::error::TransportError;
 use super::super::request::RequestKind;
 use super::{Body, SendCheck, Switched, Transport};
 
-/// So many bytes wait on their way to the server and from it.
+/// Bytes that wait in each direction.
 const PIPE: usize = 16 << 10;
 
-/// How the server is called in errors.
 pub(crate) const SERVER: &str = "the server of this process";
 
 type Served = Response<LocalBoxStream<'static, io::Result<Bytes>>>;
 
-/// A server as a function.
 pub(crate) type Service =
     Arc<dyn Fn(Request<Bytes>) -> LocalBoxFuture<'static, io::Result<Served>> + Send + Sync>;
 
-/// The function, whatever future and body it gives.
 pub(crate) fn service<F, B>(serve: impl Fn(Request<Bytes>) -> F + Send + Sync + 'static) -> Service
 where
     F: Future<Output = io::Result<Response<B>>> + 'static,
@@ -50,7 +41,6 @@ where
     })
 }
 
-/// Sends requests to a function of this process.
 pub(crate) struct InProcessTransport(Service);
 
 impl InProcessTransport {
@@ -83,14 +73,14 @@ impl Transport for InProcessTransport {
     }
 }
 
-/// The answer 101 with its connection: what is written goes to `sent`, what is read is the body of the answer.
+/// Writes go to `sent`; reads come from the body of the answer.
 fn switched(
     answer: Response<LocalBoxStream<'static, io::Result<Bytes>>>,
     sent: DuplexStream,
 ) -> Response<Body> {
     let (head, mut body) = answer.into_parts();
     let (received, mut receiving) = duplex(PIPE);
-    // It ends with the body, or when the caller has dropped its end; dropping the body ends the work of the server.
+    // Ends with the body, or when the caller drops its end. Dropping the body ends the server's work.
     tokio::task::spawn_local(async move {
         let mut nothing = [0];
         loop {

@@ -1,23 +1,11 @@
-//! Sends requests with a client of kube-rs that the program has already.
+//! Sends requests with a kube-rs client of the program.
 //!
-//! Answers "how do informers use the connections, credentials and layers of a kube-rs operator?" Invariants:
-//! 1. Requests and bodies are polled on the tokio runtime that was named for it, never on the thread that asks. hyper's
-//!    connection tasks live on the runtime that polls a request first: on a thread of ours they would end with it, and
-//!    with them the program's own requests on the same connection.
-//! 2. A body crosses threads through a bounded channel: what is not read here is not read there.
-//! 3. Dropping the answer or its body here ends the request there.
-//! 4. The connection of an upgrade stays on that runtime, too; its bytes cross threads through a pipe of [`PIPE`] bytes
-//!    each way. What is not read here is not read there.
-//! 5. A `SendCheck` is asked before the client gets the request, and before each poll until hyper says that the request has
-//!    its connection; then hyper hands it over in the same poll, and its task writes it soon after. From there it goes on.
-//!    - An answer without such a word shows a client that says nothing (a service of the program's own). It is asked once.
-//!    - Before a first answer, guarded or not, it is not known which one this is. A request that its check refuses then is
-//!      dropped, and its error does not say that it was not sent. One that was answered is never called unsent.
-//!    - hyper sends a request again whose connection was closed before it took a byte. That is not asked: the program can
-//!      switch it off (see `Client::from_kube`), and then the layers of this crate send it again, which ask.
-//! 6. No error quotes the output of a credential plugin or an answer of a login, which may hold a token.
-//!
-//! Read next: `../body.rs`.
+//! 1. Requests and bodies are polled on the named tokio runtime. hyper's connection tasks live on the runtime
+//!    that first polls a request: on our thread they would end with it, and so would the program's own
+//!    requests on the same connection.
+//! 2. Bodies and upgraded connections cross threads through bounded channels and pipes: what is not read here
+//!    is not read there. Dropping them here ends the request there.
+//! 3. No error quotes the output of a credential plugin or of a login, which may hold a token.
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
@@ -45,15 +33,14 @@ use super::super::error::{Error, TransportError};
 use super::super::request::{RequestKind, SentAuthorization};
 use super::{Body, SendCheck, Switched, Transport};
 
-/// How the server is called, whose address the kube client does not show.
+/// The kube client does not show the server's address.
 pub(crate) const SERVER: &str = "the kube client's server";
 
-/// So many bytes of an upgraded connection wait on their way between the threads, in each direction.
+/// For each direction of an upgraded connection, in bytes.
 const PIPE: usize = 16 << 10;
 
 type Answer = Result<Response<BodyReceiver>, TransportError>;
 
-/// A client of kube-rs, and the runtime that polls its requests.
 #[derive(Clone)]
 pub(crate) struct KubeTransport {
     client: kube_client::Client,
@@ -61,12 +48,11 @@ pub(crate) struct KubeTransport {
     shown: Arc<Shown>,
 }
 
-/// What the requests of a client, guarded or not, have shown of it.
 #[derive(Default)]
 struct Shown {
-    /// It says when a request has its connection.
+    /// The client reports when a request has its connection.
     tells: AtomicBool,
-    /// It has answered a request of which it did not say that.
+    /// The client answered a request without such a report, as a service of the program's own may do.
     is_silent: AtomicBool,
 }
 
@@ -85,7 +71,7 @@ impl Transport for KubeTransport {
         let this = self.clone();
         Box::pin(async move {
             if kind.may_be_silent() {
-                // The client's own layers would ask for gzip otherwise, which delays events.
+                // Otherwise the client's own layers would request gzip, which delays events.
                 let identity = HeaderValue::from_static("identity");
                 request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(identity);
             }
@@ -104,7 +90,7 @@ impl Transport for KubeTransport {
 }
 
 impl KubeTransport {
-    /// Runs on the program's runtime: sends the request, then moves its body.
+    /// Runs on the program's runtime.
     async fn drive(self, request: Request<Bytes>, mut answer: oneshot::Sender<Answer>) {
         let sent = tokio::select! {
             biased;
@@ -116,7 +102,6 @@ impl KubeTransport {
                 return switch(switched, answer).await;
             }
             Ok(answer) => answer.into_parts(),
-            // A caller that has stopped waiting needs no error.
             Err(error) => return drop(answer.send(Err(error))),
         };
         let (sender, receiver) = body_channel();
@@ -125,7 +110,11 @@ impl KubeTransport {
         }
     }
 
-    /// Sends the request, unless its check refuses it before it has a connection.
+    /// The check is asked until hyper reports the connection: the poll that finds it hands the request over.
+    ///
+    /// If a connection closed before it took a byte, hyper sends the request again without asking the check.
+    /// The program can switch that off (see `Client::from_kube`); then the layers of this crate send it
+    /// again, and ask.
     async fn begin(&self, request: Request<Bytes>) -> Result<Response<KubeBody>, TransportError> {
         let (check, mut request) = (SendCheck::of(&request), request.map(KubeBody::from));
         if check.is_none() && self.shown.tells() {
@@ -135,7 +124,6 @@ impl KubeTransport {
         let connection = capture_connection(&mut request);
         let mut sending = pin!(self.client.send(request));
         let sent = poll_fn(|context| {
-            // A poll that finds the connection ready hands the request over in the same turn.
             if let Some(check) = &check
                 && !is_there(&connection)
                 && let Err(refused) = check.ask()
@@ -156,7 +144,6 @@ impl Shown {
         self.tells.load(Ordering::Relaxed)
     }
 
-    /// The request of which a connection was told, or not, is over.
     fn note(&self, was_told: bool, is_answered: bool) {
         if was_told {
             self.tells.store(true, Ordering::Relaxed);
@@ -165,8 +152,9 @@ impl Shown {
         }
     }
 
-    /// What becomes of a request whose check refuses it before a connection was told. `None`: it goes on, because it may
-    /// have been sent long ago.
+    /// What to do if the check refuses a request before its connection was reported. Before the client's
+    /// first answer, the request may have been sent, and the error does not deny that. `None` (a client that
+    /// reports nothing): continue, because it may have been sent long ago.
     fn what_follows(&self, refused: TransportError) -> Option<TransportError> {
         if self.tells() {
             return Some(refused);
@@ -185,7 +173,6 @@ fn is_there(connection: &CaptureConnection) -> bool {
     connection.connection_metadata().is_some()
 }
 
-/// Gives the answer 101 with one end of a pipe, and moves the bytes of its connection until one side has ended.
 async fn switch(mut switched: Response<KubeBody>, answer: oneshot::Sender<Answer>) {
     let upgrade = hyper::upgrade::on(&mut switched);
     let (_, body) = body_channel();
@@ -200,21 +187,20 @@ async fn switch(mut switched: Response<KubeBody>, answer: oneshot::Sender<Answer
     let Ok(upgraded) = upgrade.await else { return };
     let (mut from_caller, mut to_caller) = split(far);
     let (mut from_server, mut to_server) = split(TokioIo::new(upgraded));
-    // An error of the connection closes the pipe, as its end does: whoever reads knows whether it may end there.
+    // An error closes the pipe, as the end does: the reader knows whether it may end there.
     tokio::select! {
         () = sent(copy(&mut from_caller, &mut to_server)) => drop(to_server.shutdown().await),
         _ = copy(&mut from_server, &mut to_caller) => {}
     }
 }
 
-/// Resolves when the caller has ended. A server that takes no more bytes may still send: then the other direction decides.
+/// A server that takes no more bytes may still send: then the other direction decides.
 async fn sent(copying: impl Future<Output = io::Result<u64>>) {
     if copying.await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// The answer, unless its body is encoded although no layer of the client decodes it.
 fn decoded(answer: Response<KubeBody>) -> Result<Response<KubeBody>, TransportError> {
     let encoding = answer.headers().get(header::CONTENT_ENCODING);
     if encoding.is_none_or(|value| value.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -257,7 +243,7 @@ fn in_body(error: kube_client::Error) -> TransportError {
     }
 }
 
-/// The error with all its causes, and the kind of the system's error among them.
+/// The error with all its causes, and the kind of the innermost `io::Error`.
 fn io_error(error: kube_client::Error) -> io::Error {
     let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
     let mut kind = io::ErrorKind::Other;
@@ -268,7 +254,6 @@ fn io_error(error: kube_client::Error) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Why there are no credentials, without a word that may hold one.
 fn credentials(error: &AuthError) -> Error {
     let reason = match error {
         AuthError::AuthExecStart(error) => format!("their plugin cannot be started: {}", error.kind()),

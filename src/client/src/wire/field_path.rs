@@ -1,16 +1,10 @@
 //! The path of a field, such as `spec.nodeName` or `spec.containers[*].image`, and trees of paths.
 //!
-//! Answers "where in an object?" for indices and scans, and for the cut of encoded objects. Invariants:
-//! 1. What is written can be read: `metadata.labels['app.kubernetes.io/name']`, as in Kubernetes' own field paths. A path
-//!    that is not understood is an error that names the character.
-//! 2. A path leads through an array only by `[*]`, which is each of its elements, and through an object only by a name.
-//! 3. The values at a path are texts, numbers and booleans, each as a text: that of the string, or that of the JSON
-//!    (`3`, `true`). Nothing is found where a field is missing, null, an object or an array.
-//!
-//! 4. In a tree a path needs no step for a list: it continues in each of the list's elements. A path below a field that is
-//!    left out changes nothing.
-//!
-//! Read next: `select/fields.rs` and `json/cut.rs`, which follow paths; `representation/mod.rs`, which makes trees.
+//! 1. Paths have the syntax of Kubernetes' field paths. A path that is printed can be parsed again.
+//! 2. A path leads through an array only by `[*]`. In a tree, it needs no step for an array: it continues in
+//!    each element.
+//! 3. The values at a path are strings, numbers and booleans, each as text (`3`, `true`). A field that is
+//!    missing, null, an object or an array has no value.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -36,12 +30,11 @@ pub struct FieldPath {
     steps: Arc<[PathStep]>,
 }
 
-/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathStep {
-    /// Into the member of this name.
+    /// The member with this name.
     Field(Box<str>),
-    /// Into each element.
+    /// Each element.
     Elements,
 }
 
@@ -74,7 +67,7 @@ impl FieldPath {
         &self.steps
     }
 
-    /// Refuses a path on which an object can have several values.
+    /// Refuses a path that can have several values in one object.
     pub(crate) fn of_one_value(self) -> Result<Self, FieldPathError> {
         if !self.steps.contains(&PathStep::Elements) {
             return Ok(self);
@@ -84,7 +77,6 @@ impl FieldPath {
         Err(FieldPathError::Invalid { path, at, what: "a field selector needs one value for each object" })
     }
 
-    /// Whether it leads into the field `metadata`.
     pub(crate) fn is_in_metadata(&self) -> bool {
         matches!(&*self.steps, [PathStep::Field(name), _, ..] if &**name == "metadata")
     }
@@ -115,7 +107,6 @@ impl FromStr for FieldPath {
     }
 }
 
-/// The first step of a path, and what is behind it.
 fn step(text: &str, is_first: bool) -> Result<(PathStep, &str), &'static str> {
     if let Some(inside) = text.strip_prefix('[') {
         return bracket(inside);
@@ -144,28 +135,25 @@ fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     Ok((PathStep::Field(name.into()), rest))
 }
 
-/// What to do with the fields of one object. Fields that are not in it are kept.
+/// What to do with the fields of one object. Fields that it does not name are kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FieldTree {
     fields: Vec<(Box<str>, Step)>,
 }
 
-/// What to do with one field.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// Leave it out.
     Cut,
     /// Keep it, and leave out fields in it.
     Descend(FieldTree),
 }
 
 impl FieldTree {
-    /// Whether every field is kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// The paths that are left out, in one form for all ways in which they were given.
+    /// The paths that are left out, in one normal form.
     pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
         let mut paths = BTreeSet::new();
         let mut open = vec![(Vec::new(), self)];
@@ -181,12 +169,12 @@ impl FieldTree {
         paths
     }
 
-    /// What to do with this field; `None` if it is kept as it is.
+    /// `None` if the field is kept as it is.
     pub(crate) fn step(&self, key: &[u8]) -> Option<&Step> {
         self.fields.iter().find(|(name, _)| name.as_bytes() == key).map(|(_, step)| step)
     }
 
-    /// Leaves out the field at this path. An empty path changes nothing.
+    /// An empty path changes nothing.
     pub(crate) fn cut(&mut self, mut path: impl Iterator<Item = Box<str>>) {
         if let Some(first) = path.next() {
             self.add(first, path.peekable());

@@ -1,12 +1,8 @@
-//! The frames of a body: the bytes of one watch event or one list item.
+//! The frames of a body (the bytes of one watch event or one list item), and the metadata that a scan finds
+//! in a frame.
 //!
-//! Answers "what does a splitter give?" and collects frames that cross body chunks. It neither decodes nor checks the
-//! content of a frame. Invariants:
-//! 1. A frame that lies within one body chunk is a slice of it; only a frame that crosses chunks is copied, once.
-//! 2. Memory is bounded: of a frame above the limit only the first `limit` bytes are kept, so that the object's name
-//!    can be read.
-//!
-//! Read next: `json/split.rs`, which finds the frames of JSON.
+//! A frame within one body chunk is a slice of it; one that crosses chunks is copied once. Of a frame above
+//! the limit only the first `limit` bytes are kept: memory is bounded, and the object's name can be read.
 
 use std::borrow::Cow;
 
@@ -29,7 +25,6 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// How many bytes are held.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Whole(bytes) | Self::Oversize { head: bytes, .. } => bytes.len(),
@@ -37,7 +32,7 @@ impl Frame {
     }
 }
 
-/// What a list says about itself. A watch says nothing.
+/// The fields of a list besides its items. Empty for a watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListHead {
@@ -60,7 +55,7 @@ pub enum SplitError {
     /// The body ended before the document closed.
     #[error("the list ends after {0} bytes, before its document closes")]
     Truncated(u64),
-    /// The body ended within an event, so many bytes behind its beginning.
+    /// The body ended within an event, this many bytes after its beginning.
     #[error("the watch ends {0} bytes behind the beginning of an event")]
     HalfEvent(usize),
     /// The document is not a JSON object with the fields of a list.
@@ -73,17 +68,16 @@ pub enum SplitError {
     },
 }
 
-/// Room for at most this many bytes is made for a frame of which the first ones have come.
+/// The most bytes that are reserved for a frame by the size of the last one.
 const MOST_EXPECTED: usize = 64 << 10;
 
-/// Collects the bytes of a frame that crosses chunks, up to a limit.
 #[derive(Debug)]
 pub(super) struct PartialFrame {
     kept: BytesMut,
-    /// How many bytes of the frame have come, kept or not.
+    /// Received bytes of the frame, kept or not.
     pub(super) size: usize,
     limit: usize,
-    /// How large the frame before was: the next one is expected to be as large.
+    /// The size of the last frame: the next one is expected to be as large.
     expected: usize,
 }
 
@@ -101,8 +95,6 @@ impl PartialFrame {
         self.kept.extend_from_slice(&piece[..room]);
     }
 
-    /// Ends the frame with the part of `chunk` between `start` and `end`. A frame that lies within the chunk is a slice
-    /// of it.
     pub(super) fn finish(&mut self, chunk: &Bytes, start: usize, end: usize) -> Frame {
         if self.size == 0 && end - start <= self.limit {
             return Frame::Whole(chunk.slice(start..end));
@@ -111,20 +103,16 @@ impl PartialFrame {
         let size = std::mem::take(&mut self.size);
         self.expected = size.min(self.limit).min(MOST_EXPECTED);
         let head = self.kept.split().freeze();
-        // The frame takes the allocation with it: a rare large one must not be kept as long as the watch lasts.
+        // The frame takes the allocation with it: a rare large one must not be kept for the whole watch.
         self.kept = BytesMut::new();
         if size > head.len() { Frame::Oversize { head, size } } else { Frame::Whole(head) }
     }
 }
 
-// What a scan of an object's metadata has found, without decoding the object.
-//
-// Texts are slices of the frame; only one with escapes is copied. Invariants:
-// 1. The scan stops as soon as name, namespace, uid and version are known: usually after a few hundred bytes. Labels and
-// owners are read from there on, when they are asked for.
-// 2. Of a frame that is cut off it has what came before the cut. So an object that is too large to be read still gets
-// its name.
-// 3. A field that is there twice has its last value, or the first one of a scan that had found everything.
+// A scan stops when name, namespace, uid and version are known, usually after a few hundred bytes; labels and
+// owners are read from there if needed. Of an incomplete frame it has what came before the cut, so an object
+// above the limit still has its name. Of a repeated field the last value counts, or the first if the scan
+// then had everything.
 
 /// The metadata of one object, as far as it was read. A field that is missing or not a string is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,11 +130,11 @@ pub struct MetaScan<'a> {
     pub uid: Option<Cow<'a, str>>,
     /// `metadata.resourceVersion`.
     pub version: Option<Cow<'a, str>>,
-    /// The encoded labels, if the scan passed them.
+    /// Encoded, if the scan passed them.
     pub(super) labels: Option<&'a [u8]>,
-    /// The encoded owners, if the scan passed them.
+    /// Encoded, if the scan passed them.
     pub(super) owners: Option<&'a [u8]>,
-    /// What follows in the metadata, if the scan stopped there.
+    /// The metadata that follows, if the scan stopped there.
     pub(super) rest: Option<&'a [u8]>,
 }
 
@@ -182,15 +170,10 @@ pub enum UnnamedError {
 }
 
 impl<'a> MetaScan<'a> {
-    /// Whether everything is known for which a scan looks.
     pub(super) fn is_complete(&self) -> bool {
         self.name.is_some() && self.namespace.is_some() && self.uid.is_some() && self.version.is_some()
     }
 
-    /// The object's name.
-    ///
-    /// # Errors
-    /// When there is none.
     pub(crate) fn name(&self) -> Result<&str, UnnamedError> {
         self.name.as_deref().filter(|name| !name.is_empty()).ok_or(UnnamedError::Name)
     }
@@ -220,7 +203,6 @@ impl<'a> MetaScan<'a> {
         Uid::new(self.uid_text().unwrap_or_default())
     }
 
-    /// The text of the object's uid, if it has one.
     pub(crate) fn uid_text(&self) -> Option<&str> {
         self.uid.as_deref().filter(|uid| !uid.is_empty())
     }

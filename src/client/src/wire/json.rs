@@ -1,16 +1,11 @@
-//! Objects written as JSON: a list is one document, a watch is one event a line.
+//! The JSON encoding: a list is one document, a watch has one event on each line. One scanner finds the ends
+//! of values (`block.rs`, `value_scanner.rs`, `cursor.rs`); all other files use it.
 //!
-//! Answers what `wire.rs` asks, for JSON. One scanner finds the ends of values: blocks of 64 bytes (`block.rs`), the
-//! value that they end (`value_scanner.rs`), a position that moves over values (`cursor.rs`). Everything else stands on
-//! it: the splitter of bodies (`split.rs`), the scans of metadata (`identify.rs`) and of paths (`cut.rs`), events
-//! (`event.rs`) and the cut of fields (`cut.rs`). Invariants:
-//! 1. What is scanned is not checked. Who keeps bytes without decoding them checks them with [`is_document`].
-//! 2. The error of a document that does not decode shows no value of it, although serde_json's own message quotes the
-//!    value, which may be a password, and is as long as the value. Of the value that was found it shows only the JSON type
-//!    (`string`, `map`). The message of a type's own decoder is not shown at all, since it may quote what it was given.
-//! 3. That error has at most about 250 characters, whatever the size of the document and its keys.
-//!
-//! Read next: `split.rs`; `representation/mod.rs`, which finds the path of an error.
+//! 1. A scan does not check what it passes. Code that keeps bytes without decoding them checks them with
+//!    [`is_document`].
+//! 2. A decoding error shows no value, although serde_json's message quotes it: it may be a password. The
+//!    message of a type's own decoder is not shown at all, because it may quote its input.
+//! 3. The error has at most about 250 characters, whatever the size of the document and its keys.
 
 mod block;
 mod cursor;
@@ -33,10 +28,8 @@ pub use split::Splitter;
 
 use super::{Form, RequestedContent};
 
-/// The media type in a Content-Type.
 pub(super) const MEDIA_TYPE: &str = "application/json";
 
-/// The Accept header. A server answers with the first kind that it has.
 pub(super) fn accept(content: RequestedContent, form: Form) -> &'static str {
     match (content, form) {
         (RequestedContent::Objects, _) => MEDIA_TYPE,
@@ -49,14 +42,13 @@ pub(super) fn accept(content: RequestedContent, form: Form) -> &'static str {
     }
 }
 
-/// Whether these bytes are one JSON document by their syntax.
 pub(super) fn is_document(bytes: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }
 
-/// At most this many characters of a path, and of what was expected, are shown.
+/// For a path, and for what was expected.
 const MAX_PART_CHARS: usize = 100;
-/// The names that serde and serde_json use for the type of a value, in front of the value.
+/// serde's and serde_json's names of types, in front of the value.
 const VALUE_TYPES: [&str; 12] = [
     "boolean",
     "integer",
@@ -82,7 +74,8 @@ pub struct JsonError {
 }
 
 impl JsonError {
-    /// The path of the field, such as `spec.containers[0].image`. `None` if it is not known, or for the whole text.
+    /// The path of the field, such as `spec.containers[0].image`. `None` if it is not known, or for the whole
+    /// text.
     pub fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
@@ -119,7 +112,7 @@ impl fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
-/// serde's message without the value in it. What is expected is a text of the Rust type and comes last.
+/// What was expected is a text of the Rust type and comes last.
 fn without_value(message: &str) -> String {
     let expected = |separator: &str| {
         let expected =

@@ -1,10 +1,6 @@
-//! Reads values from TOML text: every key has a rule, and every error has a line.
-//!
-//! Answers "which value does this key have, and is it allowed?". The keys are in `rules.rs`. Invariants:
-//! 1. A default is TOML text and is read by the same function as a file's value, so it is always an allowed value.
-//! 2. A key that no rule has read is refused when its table is finished.
-//! 3. Every error about a key names the key, its line, what is allowed, and the default if there is one, in one line for the
-//!    person who wrote it.
+//! Reads values from TOML text. A default is read as a file's value, so it is always an allowed value. A key
+//! without a rule is refused at the end of its table. Every error is one line, with the key, its line, what
+//! is allowed, and the default.
 
 use std::ops::Range;
 
@@ -77,7 +73,6 @@ pub enum Error {
     },
 }
 
-/// One key: its allowed values and its default.
 pub(super) struct Rule<T> {
     pub(super) key: &'static str,
     pub(super) allowed: &'static str,
@@ -97,14 +92,13 @@ impl<T> Rule<T> {
     }
 }
 
-/// A TOML text with its file name.
 #[derive(Debug)]
 pub(super) struct Document<'a> {
     file: &'a str,
     text: &'a str,
 }
 
-/// One table of the text, and which of its keys have been read.
+/// Knows which of its keys have been read.
 pub(super) struct Section<'d> {
     document: &'d Document<'d>,
     path: String,
@@ -119,7 +113,6 @@ impl<'a> Document<'a> {
         Self { file, text }
     }
 
-    /// The whole text as a table.
     pub(super) fn root(&'a self) -> Result<Section<'a>, Error> {
         let parsed = DeTable::parse(self.text).map_err(|error| Error::Syntax {
             file: self.file.to_owned(),
@@ -144,7 +137,6 @@ impl<'d> Section<'d> {
         Self { document, path, table, known_keys: Vec::new(), absent: Vec::new(), span }
     }
 
-    /// The value at a key, or its default.
     pub(super) fn read<T>(&mut self, rule: &Rule<T>) -> Result<T, Error> {
         self.add_known(rule.key);
         let Some(value) = self.table.get(rule.key) else {
@@ -162,7 +154,7 @@ impl<'d> Section<'d> {
         })
     }
 
-    /// The table at a key; empty if there is none.
+    /// Empty if there is none.
     pub(super) fn table(&mut self, key: &'static str) -> Result<Self, Error> {
         self.add_known(key);
         let path = self.full_key(key);
@@ -172,7 +164,7 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// The tables of an array of tables; `None` if the key is not there.
+    /// `None` if the key is not there.
     pub(super) fn tables(&mut self, key: &'static str) -> Result<Option<Vec<Self>>, Error> {
         self.add_known(key);
         let Some(value) = self.table.remove(key) else { return Ok(None) };
@@ -195,7 +187,7 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Refuses keys that no rule has read. Returns the keys that were read and are not in the text.
+    /// Refuses keys that no rule has read. Returns the read keys that the text lacks.
     pub(super) fn finish(self) -> Result<Vec<String>, Error> {
         let unknown = self.table.keys().find(|key| !self.known_keys.contains(&key.get_ref().as_ref()));
         let Some(unknown) = unknown else { return Ok(self.absent) };
@@ -209,7 +201,6 @@ impl<'d> Section<'d> {
         })
     }
 
-    /// The error for a value of `key` that contradicts other values.
     pub(super) fn contradiction(&self, key: &str, message: impl Into<String>) -> Error {
         let span = self.table.get(key).map_or_else(|| self.span.clone(), Spanned::span);
         Error::Contradiction {
@@ -246,7 +237,6 @@ fn hint(name: &Option<String>) -> String {
     name.as_ref().map(|name| format!(" (did you mean {name}?)")).unwrap_or_default()
 }
 
-/// The candidate that `word` was probably meant to be.
 fn suggestion<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let close = |candidate: &&str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
     candidates

@@ -1,8 +1,5 @@
-//! All keys of the configuration, with their allowed values and defaults.
-//!
-//! Answers "which keys are there?". `config/informerd.toml` gives the reason of each default. Invariants:
-//! 1. The name of a key for a time has the unit in it.
-//! 2. Each kind has one informer, so that the printed lines of one object have one order.
+//! All keys of the configuration; `config/informerd.toml` gives the reason of each default. A key for a time
+//! has the unit in its name. Each kind has one informer, so that the lines of one object have one order.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -71,7 +68,7 @@ const CHANGES: Rule<u64> =
 const SEED: Rule<u64> =
     Rule::new("seed", "a number from 0 to 9223372036854775807", "7", whole::<0, 9_223_372_036_854_775_807>);
 
-/// The configuration, and the keys that the text leaves out.
+/// Also returns the keys that the text leaves out.
 pub(super) fn read(document: &Document<'_>) -> Result<(Config, Vec<String>), Error> {
     let mut root = document.root()?;
     let mut absent = Vec::new();
@@ -202,7 +199,6 @@ fn nonempty(value: &DeValue<'_>) -> Option<String> {
     text(value).filter(|text| !text.is_empty())
 }
 
-/// What stands for this word.
 fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Option<T> {
     let word = value.as_str()?;
     words.iter().find(|(name, _)| *name == word).map(|(_, meaning)| *meaning)
@@ -225,7 +221,7 @@ fn queue_order(value: &DeValue<'_>) -> Option<QueueOrder> {
     one_of(value, &[("in-order", QueueOrder::InOrder), ("per-key", QueueOrder::PerKey)])
 }
 
-/// What happens when the backlog of a policy that delivers every change is full; `Some(None)` for "coalesce".
+/// `Some(None)`: "coalesce".
 fn when_full(value: &DeValue<'_>) -> Option<Option<WhenFull>> {
     let [restate, disconnect] = [WhenFull::Restate, WhenFull::Disconnect].map(Some);
     one_of(value, &[("coalesce", None), ("restate", restate), ("disconnect", disconnect)])

@@ -1,25 +1,19 @@
-//! The pods of the demo and their next changes, chosen by a seeded random number generator, without clock and server.
-//!
-//! Answers "what is the next change?". A pod is created, scheduled, started and ready; it may crash or get another
-//! label or image; in the end it succeeds or fails, or it is deleted while it is ready; a new pod replaces it.
-//! Invariants:
-//! 1. Each change is allowed for the pod in its stage, if no other client changes the pod.
-//! 2. The number of pods stays near the configured one: a deleted pod is followed by a new one.
-//! 3. Equal seeds give equal changes.
+//! The pods of the demo and their next changes, from a seeded random number generator. Equal seeds give equal
+//! changes. Each change is allowed in the pod's stage, if no other client changes the pod. The number of pods
+//! stays near the configured one.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::{APPS, App, NODES, TRACKS};
 
-/// One change on the server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change {
-    /// Creates a pod; with a status if the pod exists from the start.
+    /// With a status if the pod exists from the start.
     Create { object: Value, status: Option<Value> },
-    /// A merge patch of a pod, or of its status.
+    /// Of a pod, or of its status.
     Patch { resource: &'static str, namespace: &'static str, name: String, patch: Value },
-    /// Deletes a pod.
+    /// Of a pod.
     Delete { namespace: &'static str, name: String },
 }
 
@@ -43,7 +37,6 @@ struct DemoPod {
     stage: Stage,
 }
 
-/// All pods.
 #[derive(Debug)]
 pub(super) struct Population {
     pods: Vec<DemoPod>,
@@ -56,7 +49,7 @@ impl Population {
         Self { pods: Vec::with_capacity(wanted), wanted, rng: Rng::with_seed(seed) }
     }
 
-    /// Creates the pods that exist from the start; most of them are ready.
+    /// Most of these pods are ready.
     pub(super) fn initial_changes(&mut self) -> Vec<Change> {
         (0..self.wanted)
             .map(|number| {
@@ -71,7 +64,6 @@ impl Population {
             .collect()
     }
 
-    /// The next change.
     pub(super) fn next(&mut self) -> Change {
         if self.pods.len() < self.wanted {
             let app = &APPS[self.rng.usize(..APPS.len())];
@@ -159,7 +151,7 @@ impl Population {
 
     fn new_pod(&mut self, app: &'static App) -> DemoPod {
         let tag = self.pick(&app.tags);
-        // The name has the form that a ReplicaSet or a CronJob gives its pods.
+        // As a ReplicaSet or a CronJob names its pods.
         let owner =
             if app.job { self.rng.u32(29_000_000..29_900_000).to_string() } else { hash_of(app, tag) };
         let name = format!("{}-{owner}-{}", app.name, self.suffix());
@@ -176,7 +168,7 @@ impl Population {
     }
 }
 
-/// Replaces the hash of a pod template: it is the same for all pods of one version of one application.
+/// Like a pod template hash: the same for one version of one application.
 fn hash_of(app: &App, tag: &str) -> String {
     let text = [app.name.as_bytes(), tag.as_bytes()].concat();
     let sum = text.iter().fold(5_381_u32, |sum, byte| sum.wrapping_mul(33) ^ u32::from(*byte));

@@ -1,8 +1,5 @@
-//! Describes objects of any kind: the fields that differ, down to one level below the top, and the metadata.
-//!
-//! Answers "what changed?" for kinds without a description of their own. Invariants:
-//! 1. Numbers, strings and booleans are shown; of objects and lists only the name of the field is shown.
-//! 2. Of an object with hidden values (a Secret) no value is shown.
+//! Describes objects of any kind: the fields that differ, down to one level below the top. Values of objects
+//! and lists are not shown, and no value of an object with hidden values (a Secret).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::DynamicObject;
@@ -56,7 +53,6 @@ fn with_generation(old: &ObjectMeta, new: &ObjectMeta, values: Values) -> Vec<St
 
 type Members = Map<String, Value>;
 
-/// The fields that differ; for top-level objects such as `spec` and `status`, the fields in them.
 fn field_changes(path: &str, (old, new): (&Members, &Members), values: Values) -> Vec<String> {
     let removed = old.keys().filter(|key| !new.contains_key(*key));
     let keys = new.keys().chain(removed).filter(|key| old.get(*key) != new.get(*key));

@@ -1,8 +1,8 @@
 //! Describes pods: phase, readiness, node, restarts, images, labels.
 //!
-//! Answers "what happened to this pod?" with the values that `kubectl get pods` shows, and keeps no others: the cache is smaller,
-//! and the decoder of all fields of a pod, which takes a third of informerd's compilation, is not compiled. Invariant:
-//! 1. A change of any other field is also reported, by the digest of its part: `spec changed`, `status changed`.
+//! It keeps only what `kubectl get pods` shows: the cache is smaller, and the decoder of whole pods would be
+//! a third of informerd's compilation. A digest reports a change of any other field: `spec changed`, `status
+//! changed`.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
@@ -15,7 +15,6 @@ use serde_json::value::RawValue;
 
 use super::{Describe, Values, arrow, metadata_changes};
 
-/// What the lines show of a pod.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ShownPod {
@@ -24,7 +23,7 @@ pub(crate) struct ShownPod {
     status: Digested<Status>,
 }
 
-/// A part of an object: the fields that are shown, and a digest of all.
+/// The shown fields, and a digest of all.
 #[derive(Debug, Clone, Default)]
 struct Digested<T> {
     shown: T,
@@ -179,7 +178,7 @@ impl ShownPod {
         self.statuses().iter().filter_map(|container| container.restart_count).sum()
     }
 
-    /// The first reason why a container waits or has ended; else the reason of the pod itself.
+    /// Of the first container that waits or has ended; else of the pod.
     fn reason(&self) -> Option<&str> {
         let first = self.statuses().iter().find_map(ContainerStatus::reason);
         first.or(self.status.shown.reason.as_deref())

@@ -1,9 +1,5 @@
-//! Formats lines for scripts: each line is one JSON document.
-//!
-//! Answers "which members does a document have?"; the README promises them. Invariants:
-//! 1. A line has exactly one of: `event`, `status`, `object`, `summary`. Events and statuses have a time: RFC 3339, UTC.
-//! 2. Members are added, never renamed.
-//! 3. All control characters have JSON escapes: a terminal shows the escapes, and a JSON parser gets the original text.
+//! Lines for scripts: each is one JSON document. Its members, promised in the README, are added and never
+//! renamed. Control characters have JSON escapes, which a terminal shows and a JSON parser decodes.
 
 use serde::Serialize;
 
@@ -24,7 +20,7 @@ struct Event<'a> {
     subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<bool>,
-    /// What it looks like, or looked like when it was deleted.
+    /// For a deleted object, before its deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     outline: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +28,6 @@ struct Event<'a> {
     time: String,
 }
 
-/// Every other document: one member, named for its content.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Named<'a> {
@@ -75,11 +70,11 @@ struct Status<'a> {
     waiting: usize,
     coalesced: u64,
     dropped: u64,
-    /// The source in the worst state, if there are several.
+    /// The worst one, if there are several.
     source: Option<&'a str>,
     attempts: u32,
     next_try_seconds: Option<f64>,
-    /// Since something came of the source of which nothing came for the longest time.
+    /// Of the source that has been silent for longest.
     age_seconds: Option<f64>,
     /// For how long it is not up to date.
     stale_seconds: Option<f64>,

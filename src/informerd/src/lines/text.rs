@@ -1,9 +1,5 @@
-//! Formats lines for people.
-//!
-//! Answers "what does a person want to see at once?": time, kind, what happened, to which object, why, and what changed.
-//! Invariants:
-//! 1. Without colour a line is plain ASCII, except for texts of the cluster.
-//! 2. `Text::line` makes every line. It escapes the texts; nothing else does.
+//! Lines for people. Without colour a line is plain ASCII, except for texts of the cluster. `Text::line`
+//! makes every line but the summary, and escapes its texts.
 
 use std::fmt::Write as _;
 
@@ -19,14 +15,13 @@ use actix_informer::printable::printable;
 use actix_informer::status::SourceState;
 use actix_informer::subscription::Notify;
 
-/// The width of the column of keys; a longer key moves the rest of its line to the right.
+/// A longer key moves the rest of its line to the right.
 const KEY_WIDTH: usize = 36;
-/// At most this many characters of an error are printed: it may quote a server.
+/// In characters: an error may quote a server.
 const MAX_ERROR_CHARS: usize = 900;
-/// At most this many characters follow the event or state in a line.
+/// In characters, after the event or state.
 const MAX_REST_CHARS: usize = 4_000;
 
-/// Text, with or without colour.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     coloured: bool,
@@ -34,7 +29,6 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Lines with a column of this width for the kind.
     pub(crate) fn new(coloured: bool, kind_width: usize) -> Self {
         Self { coloured, kind_width }
     }
@@ -68,7 +62,7 @@ impl Text {
         let failed =
             status.failed.as_ref().map(|why| format!("; not restarted any more: {why}")).unwrap_or_default();
         let hints: String = hints(status).iter().map(|hint| format!("; {hint}")).collect();
-        // What helps is shown wholly: the end of a long error is left out.
+        // Hints are shown completely; a long error is cut.
         let room = MAX_ERROR_CHARS.saturating_sub(hints.chars().count());
         let rest = format!("{}{hints}", shortened(&format!("{rest}{failed}"), room));
         self.line(kind, (paint.bold(), state_name(&state)), &rest)
@@ -105,7 +99,7 @@ impl Text {
         lines
     }
 
-    /// Makes a line. Everything is escaped first; then `head` is coloured.
+    /// Escapes everything, then colours `head`.
     fn line(&self, kind: &str, (paint, head): (Paint, &str), rest: &str) -> String {
         let time = self.paint(Paint::new().dimmed(), &time_of_day());
         let (kind, head, rest) = (printable(kind), printable(head), shortened(rest, MAX_REST_CHARS));
@@ -190,8 +184,8 @@ fn summary_of(informer: &InformerReport) -> String {
     text
 }
 
-/// Whether every notification was delivered, which kinds never synced, and which were not followed at the end: of those
-/// nobody knows what there was to deliver.
+/// Also names kinds that never synced, and kinds that were not followed at the end: what they missed is
+/// unknown.
 fn outcome(report: &Report) -> String {
     let names = |is_named: fn(&&InformerReport) -> bool| {
         let named = report.informers.iter().filter(is_named).map(|one| one.kind.as_str());

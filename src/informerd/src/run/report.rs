@@ -1,7 +1,6 @@
 //! The report of a run: the summary as data.
 //!
-//! Answers "what was delivered, what is cached, and did it end well?". JSON's `summary` has the same members. Invariant:
-//! 1. Members are added, never renamed.
+//! JSON's `summary` has the same members: they are added, never renamed.
 
 use serde::Serialize;
 
@@ -49,8 +48,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// The kinds that were not followed at the end: their newest list or watch had failed. What had changed in the cluster
-    /// since then was not delivered.
+    /// The kinds that were not followed at the end: their newest list or watch had failed. What had changed
+    /// in the cluster since then was not delivered.
     pub fn not_followed(&self) -> impl Iterator<Item = &InformerReport> {
         self.informers.iter().filter(|informer| informer.failing)
     }

@@ -1,9 +1,6 @@
-//! Prints the state of each informer: a line for each change of state, and a status line at intervals.
-//!
-//! Answers "when is a line about an informer printed?". Invariants:
-//! 1. A change of state is printed once, with its reason; progress within a state is not printed.
-//! 2. A reporter ends with its informer: its last line says that the informer has stopped.
-//! 3. A line waits for room in the output as any other. Ticks that pass in this time are skipped.
+//! Prints the state of each informer: a line for each change of state, and a status line at intervals. The
+//! last line says that the informer has stopped. Lines wait for room in the output; ticks that pass during
+//! that are skipped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +13,9 @@ use crate::follow::{Printer, WatchedKindHandle};
 use crate::lines::{hints, state_name};
 use actix_informer::status::InformerStatus;
 
-/// The interval of status lines in JSON, whatever is configured for text.
+/// Whatever is configured for text.
 const JSON_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Starts one task for each informer.
 pub(super) fn start(
     kinds: &[Arc<dyn WatchedKindHandle>],
     printer: &Printer,
@@ -32,7 +28,7 @@ pub(super) fn start(
     kinds.iter().map(|kind| tokio::spawn(report(Arc::clone(kind), printer.clone(), interval))).collect()
 }
 
-/// The part of a status whose change is printed at once.
+/// A change of it is printed at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ReportedState {
     state: &'static str,

@@ -1,6 +1,4 @@
-//! What a listener is made of, what it tells its actor to do, and the figures that it shows.
-//!
-//! Answers "what passes between the machine and the actor?". Read next: `../machine.rs`, which decides.
+//! What passes between a listener's machine and its actor: the configuration, the effects and the figures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,19 +29,24 @@ pub struct ListenerConfig<S> {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the actor does all of it")]
 pub enum ListenerEffect<S> {
-    /// Ask the Processor to attach the listener; it sends a snapshot, see [`ListenerMachine::handle_start`](super::ListenerMachine::handle_start).
+    /// Ask the Processor to attach the listener; it sends a snapshot, see
+    /// [`ListenerMachine::handle_start`](super::ListenerMachine::handle_start).
     Attach,
-    /// Give this window to the subscriber; [`ListenerMachine::handle_handled`](super::ListenerMachine::handle_handled) or the next ask says it is handled.
+    /// Give this window to the subscriber;
+    /// [`ListenerMachine::handle_handled`](super::ListenerMachine::handle_handled) or the next request says
+    /// that it is handled.
     Deliver(Notifications<S>),
-    /// Let other actors have a turn, then call [`ListenerMachine::handle_turn`](super::ListenerMachine::handle_turn).
+    /// Let other actors have a turn, then call
+    /// [`ListenerMachine::handle_turn`](super::ListenerMachine::handle_turn).
     Yield,
     /// Show these figures.
     Show(Figures),
-    /// Look after a while whether the stream was polled: [`ListenerMachine::handle_waited_for_poll`](super::ListenerMachine::handle_waited_for_poll).
+    /// Look after a while whether the stream was polled:
+    /// [`ListenerMachine::handle_waited_for_poll`](super::ListenerMachine::handle_waited_for_poll).
     AwaitPoll,
     /// Answer all waiting drains.
     AnswerDrains,
-    /// The subscription ends: so many events were dropped.
+    /// The subscription ends: this many events were dropped.
     End {
         /// How many.
         dropped: u64,

@@ -1,22 +1,18 @@
-//! The book of a controller: its queue, whose slots carry what is known of a key between two reconciles.
+//! The queue of a controller, whose slots carry what is known of a key between two reconciles.
 //!
-//! Answers "is this key to be reconciled, and with what does its next reconcile begin?". Each call changes the queue and what is
-//! known of the key together, so a worker that takes a key finds what has led to it. Invariants:
-//! 1. A key that rests after a terminal error is added again when its object has a newer version than the one that
-//!    failed, is gone or has another uid; when an object that is mapped to it changes; when it is triggered. It is not
-//!    added for an owned object, a timer or a resync.
-//! 2. An event that comes during a reconcile, and is newer than what that was given, is never lost: the key does not rest.
-//! 3. Everything that is kept is bounded: [`MOST_DELETED`](super::MOST_DELETED) last states, the rest of [`MOST_RESTING`] keys,
-//!    [`MOST_ANSWERED`](super::MOST_ANSWERED) answers, why [`MOST_WITH_CAUSES`](super::MOST_WITH_CAUSES) keys wait, what came
-//!    during each reconcile under way.
-//! 4. A last state is kept until a reconcile that was given it is done. A newer one is kept on.
-//! 5. Where it is asked for, an owned object in exactly the state that the reconcile of its owner was answered for a
-//!    write is no reason for another one. While a reconcile runs this is not known: its answer may come after the event.
-//! 6. No last state is dropped here: each call gives back what is not kept any more.
-//! 7. An object counts as deleted only if that is sure: nobody follows another life of its name, and it cannot have left.
-//! 8. A reconcile begins before its cache is looked at: what came until then is shown by it, and is part of this reconcile.
-//!
-//! Read next: `kept.rs`, what a slot carries; `causes.rs`, `writes.rs`; `queue/machine.rs`.
+//! 1. A key that rests after a terminal error is added again when its object has a newer version than the
+//!    failed one, is gone or has another uid; when a mapped object changes; when it is triggered. An owned
+//!    object, a timer or a resync does not add it.
+//! 2. An event during a reconcile that is newer than the state it was given is never lost: the key does not
+//!    rest.
+//! 3. All that is kept is bounded by the `MOST_*` constants.
+//! 4. A last state is kept until a reconcile that was given it is done. A newer one stays.
+//! 5. If own writes are ignored, an owned object in exactly the answered state is no reason. While the
+//!    reconcile runs, its event waits: the answer may come later.
+//! 6. No last state is dropped here, but returned: its drop is user code.
+//! 7. An object counts as deleted only if the cache shows another uid under its name, or nothing and it
+//!    cannot have left the selectors.
+//! 8. A reconcile begins before its cache is read, which then shows all that came before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +29,8 @@ use informer_core::reflector::Moment;
 pub struct Arrived<S> {
     /// What has become of the add; none if the arrival is no reason for a reconcile.
     pub added: Option<Added>,
-    /// A last state that is not kept any more, of this or of another key. Its drop is code of a user, so the caller drops it
-    /// outside of its lock.
+    /// A last state that is not kept any more, of this or of another key. Its drop is user code, so the
+    /// caller drops it outside of its lock.
     pub released: Option<Object<S>>,
 }
 
@@ -43,11 +39,10 @@ pub struct Arrived<S> {
 pub struct Begun<S> {
     /// Why it is run.
     pub causes: Causes,
-    /// The last state of its object, and whether that may live on.
+    /// The last state, and whether its object may live on.
     last: Option<(Object<S>, bool)>,
-    /// In which state its object has failed terminally, if the key rested.
+    /// The state that failed terminally.
     rest: Option<State>,
-    /// Which state the cache has.
     state: Option<State>,
 }
 
@@ -55,9 +50,9 @@ pub struct Begun<S> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Concluded<S> {
-    /// After which delay it is tried again, if it is.
+    /// The delay of the next attempt, if there is one.
     pub retry: Option<Duration>,
-    /// How its failure is told.
+    /// How its failure is logged.
     pub telling: Telling,
     /// As [`Arrived::released`].
     pub released: Option<Object<S>>,
@@ -93,8 +88,8 @@ pub struct Concluded<S> {
 pub type Book<S> = QueueMachine<ObjectKey, Kept<S>>;
 
 impl<S> QueueMachine<ObjectKey, Kept<S>> {
-    /// Something leads to this key. It is added with this reason, if it is one; if the time is not zero, when nothing more has
-    /// come for it in this time.
+    /// Something leads to this key. If it is a reason, the key is added with it; if the time is not zero,
+    /// only after this time without a further arrival.
     pub fn handle_arrival(
         &mut self,
         key: &ObjectKey,
@@ -111,7 +106,7 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
                 let life =
                     |last: &Last<S>| meta.uid.is_some() && last.state.object_uid() == meta.uid.as_ref();
                 if known.last.as_ref().is_some_and(life) {
-                    // It has left what is followed, and is back: this life of it has not ended.
+                    // It had left and is back: it has not ended.
                     released = known.take_last(tally);
                 }
             }
@@ -135,7 +130,8 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         Arrived { added: Some(added), released }
     }
 
-    /// Nothing leads to this key any more. `None`, and nothing happens, if it is being reconciled.
+    /// Nothing leads to this key any more. Returns `None`, and changes nothing, if the key is being
+    /// reconciled.
     pub fn handle_forgotten(
         &mut self,
         key: &ObjectKey,
@@ -155,7 +151,7 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         Some(Arrived { added: Some(Added::Merged), released })
     }
 
-    /// The work on this key, which was handed out with this, begins now, and its cache is looked at then.
+    /// The work on this key begins now, with what was handed out. The cache is read after this call.
     pub fn handle_begin(&mut self, key: &ObjectKey, mut handed: Kept<S>) -> Begun<S> {
         handed.merge(self.begin(key));
         let mut begun = Begun { causes: handed.why.into_causes(), last: None, rest: None, state: None };
@@ -168,12 +164,13 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         begun
     }
 
-    /// The reconcile under way for this key will write nothing more, and was answered this. It is handed out once more, also
-    /// in a drain, if that does not show what came of owned objects meanwhile. Returns whether it is.
+    /// The reconcile in progress will write nothing more, and these are the answers to its writes. If events
+    /// of owned objects came before, and the answers do not show them, the key is handed out once more, also
+    /// in a drain. Returns whether it is.
     ///
-    /// `is_told` says of the number of an informer whether its objects come as [`Arrival::Made`]: only for these an answer is
-    /// kept. A book that is given none needs none of these calls. Without one, what waits for it is forgotten with the
-    /// run, which then has to be tried again.
+    /// `is_told` returns for the number of an informer whether its objects come as [`Arrival::Made`]: only
+    /// for these an answer is kept. A book without such arrivals needs no such calls. Otherwise, if the call
+    /// is missing, what waits for it is forgotten with the run, which then has to be tried again.
     pub fn handle_writes(
         &mut self,
         key: &ObjectKey,
@@ -201,14 +198,14 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         all.is_some_and(|why| self.again(key, (Priority::Normal, why.into()), now))
     }
 
-    /// A cache has not shown this write in time: the next reconcile may not know of it, so its event is a reason for one more.
-    /// Returns for how many writes of its informer that is to be logged now, if it is.
+    /// A cache has not shown this write in time. The next reconcile may not see it, so its event leads to one
+    /// more. Returns the number of writes of this informer to log now, if a warning is due.
     pub fn handle_not_seen(&mut self, informer: usize, object: &ObjectKey, now: Duration) -> Option<u64> {
         self.tally.answered.forget(&(informer, object.clone()));
         self.tally.not_seen.entry(informer).or_default().count(now)
     }
 
-    /// The reconcile of this key, which knew this, has ended, with this reason if it has failed: the key comes back.
+    /// The reconcile of this key has ended, with this reason if it has failed: the key comes back.
     pub fn handle_end(
         &mut self,
         key: &ObjectKey,
@@ -236,12 +233,12 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         Concluded { retry, telling, released }
     }
 
-    /// The run of this key is over. Gives its last state, if that is kept no more.
+    /// Returns the last state if it is not kept any more.
     fn end_run(&mut self, key: &ObjectKey, next: Next, begun: &Begun<S>) -> Option<Object<S>> {
         let (Some(known), tally) = self.known(key) else { return None };
         let run = known.run.take()?;
         tally.figures.ignored += u64::from(begun.rests());
-        // Without an object nothing could end the rest, and nothing is left that could be tried.
+        // Without an object nothing could end the rest.
         if next == Next::Rest
             && let Some(state) = begun.state.as_ref().filter(|state| !run.news.is_to(state))
             && tally.figures.resting < MOST_RESTING
@@ -257,7 +254,7 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         }
     }
 
-    /// Whether the last state is kept of an object that had this key, and has left what is followed.
+    /// Whether a last state is kept for this key of an object that has left what is followed.
     pub fn keeps_left(&mut self, key: &ObjectKey) -> bool {
         self.known(key).0.and_then(|known| known.last.as_ref()).is_some_and(|last| last.has_left)
     }
@@ -267,14 +264,12 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         (kept.and_then(Kept::known), tally)
     }
 
-    /// Keeps this last state of a key that is not refused. Gives the one that is not kept any more for that: an older one of the
-    /// key, or of another key if there are too many.
+    /// Returns the last state that goes for it, of this or of another key.
     fn keep(&mut self, key: &ObjectKey, last: &Object<S>, has_left: bool) -> Option<Object<S>> {
         let (Some(kept), tally) = self.noted(key) else { return None };
         kept.know().keep(last, has_left, tally).or_else(|| self.release_oldest())
     }
 
-    /// The last state that was kept first, and is not any more, if too many are kept.
     fn release_oldest(&mut self) -> Option<Object<S>> {
         let oldest = self.tally.oldest()?;
         let (known, tally) = self.known(&oldest);
@@ -283,14 +278,13 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         released
     }
 
-    /// The controller is over. Gives all last states, of which none is kept any more.
+    /// The controller has ended. Returns all last states, of which none is kept any more.
     pub fn handle_over(&mut self) -> Vec<Object<S>> {
         self.tally.most_deleted = 0;
         std::iter::from_fn(|| self.release_oldest()).collect()
     }
 
-    /// Whether this is a reason to reconcile its key now, as far as answers say. While answers may come that show the state of an
-    /// owned object, it waits for them.
+    /// An owned object's state waits while its answer may come.
     fn is_unanswered(&mut self, key: &ObjectKey, arrival: &Arrival<'_, S>, reason: &Reason) -> bool {
         let (place, version) = match arrival {
             Arrival::Unmade { informer, object } => ((*informer, ObjectKey::clone(object)), None),
@@ -318,23 +312,23 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
 }
 
 impl<S> Begun<S> {
-    /// Its cache has this of its object now.
+    /// Sets what the cache has of its object now.
     pub fn look(&mut self, cached: Option<&Meta>) {
         self.state = cached.map(State::of);
     }
 
     /// Whether the key rests: there is nothing to do.
     pub fn rests(&self) -> bool {
-        // What happened between the look at the cache and the begin of the last reconcile shows only here.
+        // A change between the cache read and the begin of the last reconcile shows only here.
         self.rest.is_some() && self.rest == self.state
     }
 
-    /// The last state of the object of this key that is gone, if its end has not been reconciled yet.
+    /// The last state of the object of this key that is deleted, until its end is reconciled.
     pub fn deleted(&self) -> Option<&Object<S>> {
         self.given().filter(|_| !self.may_live())
     }
 
-    /// The same of one that is not followed any more, and may live on. Never both.
+    /// The last state of an object that is not followed any more, and may live on. Never both.
     pub fn left(&self) -> Option<&Object<S>> {
         self.given().filter(|_| self.may_live())
     }
@@ -344,10 +338,9 @@ impl<S> Begun<S> {
         self.last.take().map(|(last, _)| last)
     }
 
-    /// The last state with which it is run.
     fn given(&self) -> Option<&Object<S>> {
-        // A state that the cache still shows is not given as gone: the next reconcile finds it gone in both. Nor is one of a
-        // life that the cache shows, in whatever state. Where there are no uids, a newer state is another life.
+        // A state that the cache still shows is not given as gone: the next reconcile finds it gone in both.
+        // Nor is any state of the uid that the cache shows. Without uids a newer version is another object.
         let is_gone = |last: &&Object<S>| {
             self.state.as_ref().is_none_or(|now| match (&now.uid, last.object_uid()) {
                 (Some(now), Some(last)) => now != last,
@@ -357,7 +350,7 @@ impl<S> Begun<S> {
         self.last.as_ref().map(|(last, _)| last).filter(is_gone).filter(|_| !self.rests())
     }
 
-    /// A name has one life at a time: where the cache shows another one, that of the last state has ended.
+    /// A name has one object at a time: another one in the cache ends the former.
     fn may_live(&self) -> bool {
         self.state.is_none() && self.last.as_ref().is_some_and(|(_, has_left)| *has_left)
     }

@@ -1,12 +1,6 @@
-//! Why a key is reconciled.
-//!
-//! Answers "what leads to a key, and which event of which object was it?", also for logs, spans and the reconcile function. Invariants:
-//! 1. A key keeps its first [`MOST_CAUSES`] reasons. The ones after them are counted.
-//! 2. A reason that is kept already changes nothing when it comes again.
-//!
-//! 3. Until its reconcile begins they are a note in the queue's slot of the key ([`Why`]): each is given to one reconcile.
-//!
-//! Read next: `queue/machine/slots.rs`, where notes are kept.
+//! Why a key is reconciled. A key keeps its first [`MOST_CAUSES`] different reasons and counts later ones.
+//! Until its reconcile begins they are a note in the queue's slot of the key ([`Why`]): each goes to one
+//! reconcile.
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,10 +10,11 @@ use crate::queue::machine::Merge;
 use informer_core::delta::Cause;
 use informer_core::meta::{Meta, Object, ObjectKey};
 
-/// How many reasons are kept of one key.
+/// How many reasons a key keeps.
 pub const MOST_CAUSES: usize = 4;
 
-/// How many keys have the events kept that lead to them. Further ones, such as those of a long first list, have none.
+/// How many keys keep the events that lead to them. Further keys, such as those of a long first list, keep
+/// none.
 pub const MOST_WITH_CAUSES: usize = 4_096;
 
 /// What happened to an object.
@@ -49,11 +44,11 @@ pub enum Reason {
         /// Why the informer says so.
         cause: Cause,
     },
-    /// The program asked for it: a trigger or a stream of keys.
+    /// The program triggered it, or a stream yielded its key.
     Triggered,
     /// The period of the controller has passed.
     Timer,
-    /// The last reconcile asked to be run again.
+    /// The last reconcile requested another one.
     Requeued,
     /// The last reconcile failed, or did not end.
     Failed,
@@ -86,21 +81,22 @@ pub enum Arrival<'a, S> {
     Gone(&'a Object<S>),
     /// Its object is not followed any more, and may live on; this was its last state.
     Left(&'a Object<S>),
-    /// What its reconcile depends on: a mapped object, a trigger, or its object left the filter.
+    /// What its reconcile depends on: a mapped object, a trigger, or its object that left the filter.
     Input,
-    /// What its reconcile has made, or nothing: an owned object, a timer.
+    /// What its reconcile has made (an owned object), or nothing (a timer).
     Output,
-    /// An owned object is in this state: as [`Self::Output`], and no reason at all if the last reconcile of the key, or the
-    /// one under way, was answered this state for a write.
+    /// An owned object in this state: as [`Self::Output`], but no reason at all if a write of the key's last
+    /// reconcile, or of the one in progress, was answered with this state.
     Made {
         /// The number of its informer, as in [`Writes`](super::Writes).
         informer: usize,
         /// Which state.
         meta: &'a Meta,
-        /// Whether it was told before, by a resync, or the server went back to it: then it is a reason in any case.
+        /// Whether it was reported before, by a resync, or after the server went back: then it is a reason in
+        /// any case.
         is_again: bool,
     },
-    /// An owned object is gone: as [`Self::Output`]. What was answered for it does not count any more.
+    /// An owned object is gone: as [`Self::Output`]. Its answers do not count any more.
     Unmade {
         /// The number of its informer, as in [`Writes`](super::Writes).
         informer: usize,
@@ -109,7 +105,7 @@ pub enum Arrival<'a, S> {
     },
 }
 
-/// The reasons for one reconcile; reads like a slice of [`Reason`]. It is empty if they were not kept: see
+/// The reasons for one reconcile; reads like a slice of [`Reason`]. Empty if they were not kept, see
 /// [`MOST_WITH_CAUSES`](super::MOST_WITH_CAUSES).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Causes {
@@ -118,12 +114,11 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// How many further reasons there were.
+    /// The number of further reasons.
     pub const fn more(&self) -> u32 {
         self.more
     }
 
-    /// Adds a reason that came before the others.
     fn add_first(&mut self, reason: Reason) {
         self.kept.insert(0, reason);
         if self.kept.len() > MOST_CAUSES {
@@ -132,7 +127,6 @@ impl Causes {
         }
     }
 
-    /// Adds a reason.
     fn add(&mut self, reason: Reason) {
         if self.kept.contains(&reason) {
             return;
@@ -145,7 +139,7 @@ impl Causes {
     }
 }
 
-/// Why a key waits, as the queue notes it: the events that lead to it, and whether its last reconcile did.
+/// Why a key waits, as the queue notes it: the events that lead to it, and the result of its last reconcile.
 ///
 /// ```
 /// # use informer_operator::controller::machine::{Reason, Why};
@@ -160,7 +154,6 @@ pub struct Why {
     events: Option<Box<Causes>>,
 }
 
-/// What the last reconcile of a key has led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Requeued,
@@ -168,7 +161,7 @@ enum Last {
 }
 
 impl Why {
-    /// The reasons, that of the last reconcile first.
+    /// The reasons; that of the last reconcile comes first.
     pub fn into_causes(self) -> Causes {
         let mut causes = self.events.map(|events| *events).unwrap_or_default();
         match self.last {

@@ -1,12 +1,9 @@
-//! What the slot of a key in the queue of a controller carries, and what is kept of all its keys together.
+//! What the slot of a key carries, and what is kept of all keys together. [`Why`] is handed out with the key;
+//! the rest stays in the slot.
 //!
-//! Answers "what is known of this key, and what has to go so that it stays bounded?". [`Why`] is handed out with the key; the
-//! rest is known of it until the book says otherwise. Invariants:
-//! 1. A slot stays as long as its key rests, or has a last state. Of last states at most as many are kept as the tally says:
-//!    beyond that the one that was kept first goes, and is counted. For each key the newest one is kept.
-//! 2. No last state is dropped here, but given back: its drop is code of a user. No note that is merged brings one.
-//!
-//! Read next: `book.rs`, which decides.
+//! 1. A slot stays while its key rests or has a last state. Only the newest last state of a key is kept. If
+//!    there are too many, the oldest goes and is counted.
+//! 2. No last state is dropped here, but returned: its drop is user code. A merged note carries none.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +15,12 @@ use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
 /// How many last states of deleted objects are kept.
 pub const MOST_DELETED: usize = 4_096;
 
-/// How many keys rest after a terminal error. A further one does not rest: it is reconciled again when anything leads to it.
+/// How many keys rest after a terminal error. A further key does not rest: anything that leads to it
+/// reconciles it again.
 pub const MOST_RESTING: usize = 65_536;
 
-/// How many answers to writes are kept whose events have not come. For a further one the oldest is forgotten: its event
-/// then leads to a reconcile.
+/// How many answers to writes are kept until their events come. Beyond that the oldest is forgotten: its
+/// event then leads to a reconcile.
 pub const MOST_ANSWERED: usize = 4_096;
 
 /// What belongs to a key: why it waits, and what is known of it.
@@ -31,45 +29,38 @@ pub struct Kept<S> {
     known: Option<Box<Known<S>>>,
 }
 
-/// What is known of a key whether it waits or not.
 pub(super) struct Known<S> {
-    /// The reconcile under way.
     pub(super) run: Option<Run>,
-    /// The state of its object that has failed terminally, while it rests.
+    /// The state that failed terminally.
     pub(super) rest: Option<State>,
     pub(super) last: Option<Last<S>>,
 }
 
-/// A state of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) uid: Option<Uid>,
     pub(super) version: ResourceVersion,
 }
 
-/// What came during a reconcile.
 #[derive(Clone, Default)]
 pub(super) struct Run {
     pub(super) news: News,
-    /// What came of owned objects before its writes were known.
+    /// Events before its writes were known.
     pub(super) early: Vec<(Place, ResourceVersion, Reason)>,
-    /// They are known.
     pub(super) is_answered: bool,
 }
 
-/// What has come since a reconcile has seen a state of its object.
+/// What came after its object was read.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) enum News {
-    /// Nothing but what it has made.
+    /// Nothing but its output.
     #[default]
     Nothing,
-    /// Its object, in this state.
     Told(State),
-    /// What it cannot know.
+    /// Something that it cannot know.
     Certain,
 }
 
-/// The last state of an object that is gone or has left what is followed, until its reconcile is done.
 pub(super) struct Last<S> {
     number: u64,
     pub(super) state: Object<S>,
@@ -89,14 +80,15 @@ pub struct KeptFigures {
     pub deleted: usize,
     /// Last states that were dropped: more than [`MOST_DELETED`] were waiting.
     pub deleted_dropped: u64,
-    /// Events of owned objects that led to no reconcile, since they showed what the last one had been answered.
+    /// Events of owned objects that led to no reconcile, since they showed the answer to a write of the last
+    /// one.
     pub answered: u64,
 }
 
 /// What is kept of all keys of a controller together.
 #[derive(Clone)]
 pub struct Tally {
-    /// Keys that have a last state, by the number under which it came.
+    /// Keys by the number of their last state.
     lasts: BTreeMap<u64, ObjectKey>,
     number: u64,
     pub(super) most_deleted: usize,
@@ -104,17 +96,15 @@ pub struct Tally {
     pub(super) answered: Answered,
     pub(crate) failing: Failing,
     pub(crate) last_failure: Option<Failure>,
-    /// Writes that the cache of an informer did not show in time, by its number.
+    /// By informer: writes that were not shown in time.
     pub(super) not_seen: BTreeMap<usize, Repeated>,
 }
 
 impl<S> Kept<S> {
-    /// What is known of the key, if anything is.
     pub(super) fn known(&mut self) -> Option<&mut Known<S>> {
         self.known.as_deref_mut()
     }
 
-    /// What is known of the key from now on.
     pub(super) fn know(&mut self) -> &mut Known<S> {
         self.known.get_or_insert_with(|| Box::new(Known { run: None, rest: None, last: None }))
     }
@@ -125,7 +115,7 @@ impl<S> Merge for Kept<S> {
 
     fn merge(&mut self, later: Self) {
         self.why.merge(later.why);
-        // No add says what is known.
+        // No add carries it.
         self.known = self.known.take().or(later.known);
     }
 
@@ -147,7 +137,7 @@ impl<S> Merge for Kept<S> {
 }
 
 impl<S> Known<S> {
-    /// Keeps this state, and gives an older one of the key, which is not kept any more for that.
+    /// Returns the former state.
     pub(super) fn keep(&mut self, state: &Object<S>, has_left: bool, tally: &mut Tally) -> Option<Object<S>> {
         let former = self.take_last(tally);
         tally.number += 1;
@@ -157,7 +147,6 @@ impl<S> Known<S> {
         former
     }
 
-    /// The last state, which is kept no more.
     pub(super) fn take_last(&mut self, tally: &mut Tally) -> Option<Object<S>> {
         let last = self.last.take()?;
         tally.figures.deleted -= 1;
@@ -165,7 +154,7 @@ impl<S> Known<S> {
         Some(last.state)
     }
 
-    /// It rests no more. In which state it did.
+    /// Returns the state in which it rested.
     pub(super) fn take_rest(&mut self, tally: &mut Tally) -> Option<State> {
         let rest = self.rest.take();
         tally.figures.resting -= usize::from(rest.is_some());
@@ -188,14 +177,14 @@ impl News {
         }
     }
 
-    /// Takes in what came later: of states the newest counts.
+    /// The newest state counts.
     pub(super) fn add(&mut self, later: Self) {
         if *self != Self::Certain && later != Self::Nothing {
             *self = later;
         }
     }
 
-    /// Whether this tells more than a reconcile knew that was given this state.
+    /// Whether this is new to a reconcile that was given this state.
     pub(super) fn is_to(&self, state: &State) -> bool {
         match self {
             Self::Nothing => false,
@@ -206,7 +195,7 @@ impl News {
 }
 
 impl Tally {
-    /// The key whose last state goes, which is counted, if too many are kept.
+    /// The key whose last state goes, if too many are kept; it is counted.
     pub(super) fn oldest(&mut self) -> Option<ObjectKey> {
         let oldest = self.lasts.first_key_value().filter(|_| self.lasts.len() > self.most_deleted);
         self.figures.deleted_dropped += u64::from(oldest.is_some());

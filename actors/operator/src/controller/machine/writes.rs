@@ -1,13 +1,9 @@
-//! What the caches have to show before a key may be reconciled again: the writes of its last reconcile.
+//! The writes of a reconcile that the caches have to show before its key may be reconciled again.
 //!
-//! Answers "has the cache seen it?" for each object that was written or removed. Invariants:
-//! 1. An object has one entry for each informer that follows it: with the newest version that is known of it, and, if
-//!    its removal came last, with the life that was removed.
-//! 2. A removal is seen when the cache has reached the last version that is known of the object, and no longer has that
-//!    life of it.
-//! 3. At most [`MOST_WRITES`] objects are waited for; further ones are counted.
-//!
-//! Read next: `book.rs`; the waits are in `controller/shared.rs`.
+//! 1. For each informer an object has one entry: its newest known version and, if its removal came last, the
+//!    removed uid.
+//! 2. A removal is seen when the cache has reached that version, and no longer has that uid.
+//! 3. At most [`MOST_WRITES`] objects are awaited; further ones are counted.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +28,7 @@ pub const MOST_WRITES: usize = 1_024;
 pub struct Awaited {
     /// The version that the cache has to reach.
     pub version: ResourceVersion,
-    /// The life that it must not have any more, if the object was removed.
+    /// The uid that must be gone, if the object was removed.
     removed: Option<Option<Uid>>,
 }
 
@@ -42,7 +38,7 @@ impl Awaited {
         Self { version: meta.version.clone(), removed: None }
     }
 
-    /// The object was removed; this is what was known of it last.
+    /// The object was removed; this is its last known state.
     pub fn removed(meta: &Meta) -> Self {
         Self { version: meta.version.clone(), removed: Some(meta.uid.clone()) }
     }
@@ -52,8 +48,8 @@ impl Awaited {
         self.removed.is_some()
     }
 
-    /// Whether a cache that has this of the object has seen it; `is_reached` says whether each source that may bring the
-    /// object has reached [`Self::version`].
+    /// Whether a cache that has this of the object has seen the write. `is_reached`: each source that may
+    /// bring the object has reached [`Self::version`].
     pub fn is_seen(&self, cached: Option<&Meta>, is_reached: bool) -> bool {
         self.is_version_seen(cached, is_reached) && self.is_removal_seen(cached)
     }
@@ -63,13 +59,13 @@ impl Awaited {
         is_reached || cached.is_some_and(|cached| cached.version >= self.version)
     }
 
-    /// Whether the life that was removed is gone.
+    /// Whether the removed uid is gone.
     pub fn is_removal_seen(&self, cached: Option<&Meta>) -> bool {
         let Some(removed) = &self.removed else { return true };
         cached.is_none_or(|cached| cached.uid != *removed)
     }
 
-    /// Takes in what was done later. The version never goes back.
+    /// The version never goes back.
     fn merge(&mut self, later: Self) {
         self.removed = later.removed;
         if later.version > self.version {
@@ -78,7 +74,7 @@ impl Awaited {
     }
 }
 
-/// What one reconcile has written, by informer (its number) and key.
+/// What one reconcile has written, by informer number and key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Writes {
     entries: BTreeMap<(usize, ObjectKey), Awaited>,
@@ -111,14 +107,15 @@ impl Writes {
         self.entries.iter().map(|((informer, key), awaited)| (*informer, key, awaited))
     }
 
-    /// As [`Self::iter`], the newest version first; of equal ones the order is that of the informers and keys.
+    /// As [`Self::iter`], the newest version first; equal versions are in the order of the informers and
+    /// keys.
     pub fn newest_first(&self) -> impl Iterator<Item = (usize, &ObjectKey, &Awaited)> {
         let mut entries: Vec<_> = self.iter().collect();
         entries.sort_by(|(.., one), (.., other)| other.version.cmp(&one.version));
         entries.into_iter()
     }
 
-    /// How many objects are not waited for, since there are too many.
+    /// How many objects are not awaited, because there are too many.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -138,21 +135,16 @@ impl IntoIterator for Writes {
     }
 }
 
-// What reconciles were answered for their writes, until the events of these writes come.
-//
-// Invariants:
-// 1. Only the very version that was answered is known, and only for the key whose reconcile was answered it.
-// 2. Any state of an object that is told, its end too, forgets what was answered for it: after a server has gone back, a
-// version may come again. So does a write that its cache has not shown in time.
-// 3. At most so many answers are kept as it was made for; beyond that the oldest one is forgotten.
+// Answers to writes, until their events come. Only the exact version counts, for the key whose reconcile was
+// answered. Any reported state of an object forgets its answer, since a version may come again after a server
+// has gone back; so does a write that was not shown in time. Beyond the bound the oldest goes.
 
-/// An object: the number of its informer, and its key.
+/// Informer number and key.
 pub(super) type Place = (usize, ObjectKey);
 
 #[derive(Clone)]
 pub(super) struct Answered {
     by_place: BTreeMap<Place, Answer>,
-    /// Places by the number under which they came.
     by_number: BTreeMap<u64, Place>,
     number: u64,
     most: usize,
@@ -170,7 +162,6 @@ impl Answered {
         Self { by_place: BTreeMap::new(), by_number: BTreeMap::new(), number: 0, most }
     }
 
-    /// The reconcile of `owner` was answered this version.
     pub(super) fn keep(&mut self, place: Place, owner: &ObjectKey, version: &ResourceVersion) {
         self.number += 1;
         let answer = Answer { number: self.number, owner: owner.clone(), version: version.clone() };
@@ -185,14 +176,12 @@ impl Answered {
         }
     }
 
-    /// An event shows this version. Whether that was answered to the reconcile of `owner`; what was answered of the
-    /// object is forgotten.
+    /// Forgets the answer; true if it was this version, for `owner`.
     pub(super) fn take(&mut self, place: &Place, owner: &ObjectKey, version: &ResourceVersion) -> bool {
         let answer = self.forget(place);
         answer.is_some_and(|answer| answer.owner == *owner && answer.version == *version)
     }
 
-    /// Whatever was answered of this object does not count any more.
     pub(super) fn forget(&mut self, place: &Place) -> Option<Answer> {
         let answer = self.by_place.remove(place)?;
         self.by_number.remove(&answer.number);

@@ -1,7 +1,5 @@
-//! What is logged at the end of a reconcile.
-//!
-//! Answers "why was this key reconciled, how long did it take, and what follows?": a line for debugging for each reconcile;
-//! a warning for a failure that is new (`Failing` of `controller/machine.rs`). Read next: `../worker.rs`, which ends reconciles.
+//! Logs each reconcile at its end: as a debug line, or as a warning for a new failure (`Failing` of
+//! `controller/machine.rs`).
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +11,6 @@ use super::Run;
 use informer_actors::informer::Body;
 
 impl<S: Body> Run<S> {
-    /// Says how it has ended, and what follows.
     pub(super) fn log(&self, telling: Telling, then: &Then) {
         let (controller, key, cause) = (&self.shared.name, &self.key, &self.begun.causes);
         let since = || self.shared.runtime.now().saturating_sub(self.began);
@@ -42,11 +39,10 @@ impl<S: Body> Run<S> {
     }
 }
 
-/// What follows for a key that is back.
 pub(super) enum Then {
     InOrder,
     Rests,
-    /// After this time; never if the queue is shut down.
+    /// After this time; `None` if the queue is shut down.
     TriedAgain(Option<Duration>),
 }
 

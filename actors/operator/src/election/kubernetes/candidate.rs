@@ -1,10 +1,6 @@
-//! The registration of a candidate for a coordinated election: a LeaseCandidate as JSON.
-//!
-//! Answers "what does a controller know of this candidate, and in which version of the API?". Invariants:
-//! 1. `v1beta1` is used where it is served, else `v1alpha2`; both have the fields that are written here.
-//! 2. A renewal changes `renewTime` alone.
-//!
-//! Read next: `lock.rs`, which sends it.
+//! The registration of a candidate for a coordinated election: a LeaseCandidate as JSON. `v1beta1` is used
+//! where it is served, else `v1alpha2`; both have the fields that are written here. A renewal changes only
+//! `renewTime`.
 
 use std::time::Duration;
 
@@ -13,22 +9,18 @@ use serde_json::{Value, json};
 
 use super::lease::{Names, time, time_of};
 
-/// Where the API says which versions it serves.
 pub(super) const GROUP: &str = "/apis/coordination.k8s.io";
 
-/// The newest version of LeaseCandidate that the group serves and that is known here.
 pub(super) fn version_of(group: &Value) -> Option<&'static str> {
     let served = group["versions"].as_array()?;
     let is_served = |version: &&str| served.iter().any(|entry| entry["version"] == **version);
     ["v1beta1", "v1alpha2"].into_iter().find(is_served)
 }
 
-/// The path of all registrations of the namespace.
 pub(super) fn path(names: &Names, version: &str) -> String {
     format!("{GROUP}/{version}/namespaces/{}/leasecandidates", names.namespace)
 }
 
-/// A registration that is not there yet.
 pub(super) fn new(names: &Names, identity: &str, version: &str, renewed: Duration) -> Value {
     let of_program = names.version.as_deref().unwrap_or_default();
     json!({
@@ -45,12 +37,10 @@ pub(super) fn new(names: &Names, identity: &str, version: &str, renewed: Duratio
     })
 }
 
-/// Writes a renewal.
 pub(super) fn renew(candidate: &mut Value, renewed: Duration) {
     candidate["spec"]["renewTime"] = time(Some(renewed));
 }
 
-/// What a registration says.
 pub(super) fn record_of(candidate: &Value) -> CandidateRecord {
     let spec = &candidate["spec"];
     CandidateRecord { pinged: time_of(&spec["pingTime"]), renewed: time_of(&spec["renewTime"]) }

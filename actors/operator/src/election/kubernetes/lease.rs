@@ -1,11 +1,6 @@
-//! A Lease as JSON: its record is read from the spec, and written into it without touching the rest.
-//!
-//! Answers "which fields of the Lease are the election's?". The object is kept as the server sent it, because a typed one
-//! would lose fields that its version of the types does not know. Invariants:
-//! 1. Only the fields of the record, and the labels that were asked for, are changed.
-//! 2. A field that is absent, null or of another type is as if it were empty; it never fails an election.
-//!
-//! Read next: `lock.rs`, which sends it; `candidate.rs`, the registration of a candidate.
+//! A Lease as JSON: only the fields of the record and the configured labels are changed. It is no typed
+//! object, because that would lose fields that its version of the types does not know. A field that is
+//! absent, null or of another type counts as empty and never fails an election.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,18 +12,17 @@ use serde_json::{Value, json};
 use informer_client::Error;
 use informer_client::inner::{encoded_name, segment};
 
-/// What the objects of an election are called, and what is written into them besides the record.
 #[derive(Debug)]
 pub(super) struct Names {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) labels: BTreeMap<String, String>,
-    /// The version of the program, in a coordinated election.
+    /// Only in a coordinated election.
     pub(super) version: Option<String>,
 }
 
 impl Names {
-    /// Whether paths can be made of them.
+    /// Whether they can be used in paths.
     pub(super) fn check(&self, identity: &str) -> Result<(), Error> {
         segment("namespace", &self.namespace)?;
         encoded_name(&self.name)?;
@@ -43,17 +37,15 @@ impl Names {
         Ok(())
     }
 
-    /// The path of all leases of the namespace.
     pub(super) fn leases(&self) -> String {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
 
-    /// The path of the lease. The name was checked.
+    /// The name was checked.
     pub(super) fn lease(&self) -> String {
         format!("{}/{}", self.leases(), encoded_name(&self.name).unwrap_or_default())
     }
 
-    /// A lease that is not there yet.
     pub(super) fn new_lease(&self) -> Value {
         json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -63,7 +55,6 @@ impl Names {
         })
     }
 
-    /// Writes the record and the labels into a lease.
     pub(super) fn write(&self, lease: &mut Value, record: &LeaseRecord) {
         let spec = object(lease, "spec");
         spec["holderIdentity"] = json!(&*record.holder);
@@ -81,7 +72,7 @@ impl Names {
     }
 }
 
-/// The object under this key, which is made one if it is none.
+/// Replaces what is not an object.
 fn object<'a>(of: &'a mut Value, key: &str) -> &'a mut Value {
     if !of.is_object() {
         *of = json!({});
@@ -93,7 +84,6 @@ fn object<'a>(of: &'a mut Value, key: &str) -> &'a mut Value {
     inner
 }
 
-/// What a lease says.
 pub(super) fn record_of(lease: &Value) -> LeaseRecord {
     let spec = &lease["spec"];
     let text = |key: &str| spec[key].as_str().unwrap_or_default().into();
@@ -111,7 +101,7 @@ fn number<T: TryFrom<u64> + Default>(value: &Value) -> T {
     value.as_u64().and_then(|number| T::try_from(number).ok()).unwrap_or_default()
 }
 
-/// A time of day as Kubernetes writes a MicroTime; null if there is none, or none that a calendar has.
+/// As a MicroTime of Kubernetes; null if there is none, or no calendar has it.
 pub(super) fn time(since_1970: Option<Duration>) -> Value {
     let micros = since_1970.and_then(|time| i64::try_from(time.as_micros()).ok());
     let stamp = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());

@@ -1,12 +1,6 @@
-//! The lock of an election on an API server: one request for each that the election asks for.
-//!
-//! Answers "what is sent, and what does the answer mean?". It is used on the election's thread, with the connections
-//! of the client there. Invariants:
-//! 1. A write carries the version that was read or written last: 409, and 404 of an update, mean that nothing was written.
-//! 2. Nothing is retried here: the election decides.
-//! 3. After an answer the object is the server's.
-//!
-//! Read next: `lease.rs`, what is written.
+//! The lock of an election on an API server, used on the election's thread. A write carries the version that
+//! was last read or written: 409, and 404 of an update, mean that nothing was written. Nothing is retried
+//! here: the election decides.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -37,7 +31,6 @@ struct Inner {
     identity: Arc<str>,
     lease: RefCell<Option<Value>>,
     candidate: RefCell<Option<Value>>,
-    /// The version of LeaseCandidate that the server serves, once it is known.
     version: RefCell<Option<&'static str>>,
 }
 
@@ -82,7 +75,7 @@ impl Inner {
     }
 
     async fn update(&self, record: &LeaseRecord) -> Result<LeaseAnswer> {
-        // Without one that was read there is none to write.
+        // An update needs a lease that was read.
         let mut lease = self.lease.borrow().clone().ok_or(LockError::Conflict)?;
         self.names.write(&mut lease, record);
         let written = self.write(Method::PUT, &self.names.lease(), &lease).await?;
@@ -90,7 +83,7 @@ impl Inner {
         Ok(LeaseAnswer::LeaseWritten)
     }
 
-    /// What a proxy or a login page answers with 200 is no lease that is free. What was read before is forgotten then.
+    /// A proxy or a login page may answer 200: that is no free lease. What was read before is forgotten then.
     fn is_lease(&self, answer: Value) -> Result<Value> {
         let version = answer.pointer("/metadata/resourceVersion").and_then(Value::as_str);
         if answer["kind"] == "Lease" && version.is_some_and(|version| !version.is_empty()) {
@@ -113,7 +106,7 @@ impl Inner {
         let path = candidate::path(&self.names, version);
         let written = self.write(Method::POST, &path, &candidate).await;
         if written.is_err() {
-            // A server may have been upgraded to another version of the group: it is asked again.
+            // The server may have been upgraded to another version of the group.
             self.version.replace(None);
         }
         self.candidate.replace(Some(written?));
@@ -136,7 +129,7 @@ impl Inner {
         }
     }
 
-    /// The path of this candidate's registration. An identity that is one was checked.
+    /// The identity was checked.
     async fn candidate_path(&self) -> Result<String> {
         Ok(format!("{}/{}", candidate::path(&self.names, self.version().await?), self.identity))
     }
@@ -153,7 +146,7 @@ impl Inner {
         Ok(version)
     }
 
-    /// The object; `None` if it is not there.
+    /// `None` if it is not there.
     async fn get(&self, path: &str) -> Result<Option<Value>> {
         match self.send(Method::GET, path, None).await {
             Ok(object) => Ok(Some(object)),

@@ -1,14 +1,8 @@
-//! One attempt: from its first request to a term, or to the reason why there is none.
+//! One attempt: at most the candidate's registration, one fast write, one read, one write.
 //!
-//! Answers "what follows this answer?". Invariants:
-//! 1. An attempt is at most: the candidate's registration, one fast write, one read, one write.
-//! 2. A term begins and is prolonged only by a write that was answered, and counts from when that was sent. An answer
-//!    that comes when the term would be over begins none.
-//! 3. A renewal whose term has ended meanwhile begins no term: the next term has a number of its own.
-//! 4. While work of a former term goes on, the lease is read and not taken, and the controller of a coordinated election is
-//!    not answered, so that it chooses another candidate.
-//!
-//! Read next: `machine.rs`, the end.
+//! A term counts from when its write was sent; an answer after the term's end begins none, and no renewal
+//! begins one. While work of a former term goes on, the lease is read and not taken, and the controller of a
+//! coordinated election gets no answer, so that it chooses another candidate.
 
 use std::time::Duration;
 
@@ -16,10 +10,10 @@ use super::effect::{Effect, Leading, LeaseWritten, Moment, Read, WhyNot};
 use super::settings::{CandidateRecord, LeaseRecord, Observed};
 use super::{ElectionMachine, Term};
 
-/// A registration is renewed after this time, also if nobody asks: after 30 minutes the controller would forget it.
+/// Without a renewal for 30 minutes the controller would forget the registration.
 const REGISTER_EACH: Duration = Duration::from_secs(300);
 
-/// Where an attempt is. `Ask…` is sent by the next `poll_effect`; the others wait for an answer.
+/// The next `poll_effect` sends `Ask…`; the others wait for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Idle,
@@ -34,25 +28,21 @@ pub(super) enum Step {
     Over,
 }
 
-/// A write of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Write {
     pub(super) goal: Goal,
     pub(super) creates: bool,
-    /// A conflict is followed by a read: it was written without one.
+    /// Written without a read: a conflict is followed by one.
     pub(super) fast: bool,
     pub(super) sent: Duration,
-    /// The time of day in it.
     pub(super) wall: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// To lead with this fencing number.
+    /// With this fencing number.
     Acquire(u64),
-    /// To go on in the term with this number.
     Renew(u64),
-    /// To have nobody lead.
     Release,
 }
 
@@ -126,8 +116,8 @@ impl ElectionMachine {
         };
     }
 
-    /// The answer to [`Effect::CreateCandidate`], [`Effect::RenewCandidate`] or [`Effect::WithdrawCandidate`]. The attempt
-    /// goes on with the lease, whatever the answer is.
+    /// The answer to [`Effect::CreateCandidate`], [`Effect::RenewCandidate`] or
+    /// [`Effect::WithdrawCandidate`]. The attempt goes on with the lease, whatever the answer is.
     pub fn handle_candidate_written(&mut self, answer: LeaseWritten, moment: Moment) {
         let withdraws = self.step == Step::Withdrawing;
         match answer {
@@ -148,7 +138,7 @@ impl ElectionMachine {
             self.step = Step::ReadingCandidate;
             return Effect::ReadCandidate;
         }
-        // Whoever leads has written the lease, and knows its version.
+        // The leader knows the version of the lease.
         let Some(Term { leading: Leading { fence, .. }, .. }) = self.term else {
             self.step = Step::Reading;
             return Effect::Read;
@@ -156,10 +146,8 @@ impl ElectionMachine {
         self.write(Goal::Renew(fence), moment, (false, true))
     }
 
-    /// The request of an attempt that has begun.
     pub(super) fn next_request(&mut self, moment: Moment) -> Option<Effect> {
         match std::mem::replace(&mut self.step, Step::Idle) {
-            // The term has ended since this was read.
             Step::AskCandidate(_) if self.term.is_none() && self.has_work => {
                 self.step = Step::Reading;
                 Some(Effect::Read)
@@ -185,7 +173,7 @@ impl ElectionMachine {
         }
     }
 
-    /// Sends a write now; `how` is whether it creates, and whether it is written without a read.
+    /// `how`: whether it creates, and whether it follows no read.
     fn write(&mut self, goal: Goal, moment: Moment, how: (bool, bool)) -> Effect {
         let (creates, fast) = how;
         let write = Write { goal, creates, fast, sent: moment.now, wall: moment.wall };
@@ -221,7 +209,6 @@ impl ElectionMachine {
         }
     }
 
-    /// The lease is not there.
     fn found_absent(&mut self, moment: Moment) {
         let held =
             self.observed.as_ref().filter(|it| it.is_held_by_other(&self.settings.identity, moment.now));
@@ -241,7 +228,6 @@ impl ElectionMachine {
         self.ask_write(goal, (true, false));
     }
 
-    /// The lease is there, and was observed.
     fn found(&mut self, moment: Moment) {
         let Some(observed) = &self.observed else { return };
         let identity = &self.settings.identity;
@@ -265,7 +251,7 @@ impl ElectionMachine {
             return self.rest(moment);
         }
         if !is_own {
-            // Nobody holds it any more; a term of this candidate would be over, too.
+            // A term of this candidate would be over, too.
             self.lose(WhyNot::Free);
         }
         let goal = match self.term {
@@ -278,7 +264,7 @@ impl ElectionMachine {
         self.ask_write(goal, (false, false));
     }
 
-    /// This reason, or that of a candidate which nobody chooses because its former work goes on and it does not answer.
+    /// A candidate with former work does not answer, so nobody chooses it.
     fn unless_kept(&self, why: WhyNot) -> WhyNot {
         match why {
             WhyNot::NotChosen if self.has_work => WhyNot::FormerWork,
@@ -286,7 +272,7 @@ impl ElectionMachine {
         }
     }
 
-    /// Asks for a write; `how` is whether it creates, and whether it is written without a read.
+    /// `(creates, fast)` as in [`Write`].
     pub(super) fn ask_write(&mut self, goal: Goal, (creates, fast): (bool, bool)) {
         let write = Write { goal, creates, fast, sent: Duration::ZERO, wall: Duration::ZERO };
         self.step = Step::AskWrite(write);
@@ -312,7 +298,7 @@ impl ElectionMachine {
                     term.leading.until = until;
                 }
             }
-            // The answer came too late to begin or to go on with.
+            // The answer came too late.
             _ if self.term.is_none() && !self.stopping => self.why_not = WhyNot::Failed,
             _ => {}
         }
@@ -327,7 +313,7 @@ impl ElectionMachine {
         self.rest(moment);
     }
 
-    /// Waits for the next attempt: the leader from when this one began, others from now on and not all at once.
+    /// The leader waits from the begin of this attempt; others wait from now, for random times.
     fn rest(&mut self, moment: Moment) {
         self.step = Step::Idle;
         let leads = self.term.is_some() || self.stopping;

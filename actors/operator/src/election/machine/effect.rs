@@ -1,10 +1,5 @@
-//! What an election asks of its actor, and what it says about itself.
-//!
-//! Answers "which request is next, and why is this candidate not the leader?". Invariants:
-//! 1. At most one request is under way. Its answer comes back by the method that the effect names.
-//! 2. Every reason is a sentence part that reads after "not the leader: ".
-//!
-//! Read next: `../machine.rs`.
+//! What an election requests of its actor, and what it says about itself. At most one request is under way.
+//! Every reason reads after "not the leader: ".
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,8 +19,8 @@ pub struct Moment {
     pub chance: f64,
 }
 
-/// One request. Answers to the lease go to `handle_read` and `handle_written`, those to the candidate's registration to
-/// `handle_candidate` and `handle_candidate_written`.
+/// One request. Answers to the lease go to `handle_read` and `handle_written`, those to the candidate's
+/// registration to `handle_candidate` and `handle_candidate_written`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the actor must send every request")]
 pub enum Effect {
@@ -41,7 +36,7 @@ pub enum Effect {
     CreateCandidate(Duration),
     /// Answer the controller's question, with this time of day.
     RenewCandidate(Duration),
-    /// Take the registration back: nobody is to choose this candidate any more.
+    /// Delete the registration: nobody should choose this candidate any more.
     WithdrawCandidate,
 }
 
@@ -121,8 +116,8 @@ impl fmt::Display for WhyNot {
 /// A term that lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leading {
-    /// The fencing number: the lease's transitions. As long as nobody deletes the lease, each term has a greater one than
-    /// all terms before.
+    /// The fencing number: the lease's transitions. As long as nobody deletes the lease, each term has a
+    /// greater one than all terms before.
     pub fence: u64,
     /// Work may begin before this time, by the clock of [`Moment::now`].
     pub until: Duration,

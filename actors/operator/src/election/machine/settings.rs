@@ -1,11 +1,6 @@
-//! The settings of an election, and which of them no candidate can work with.
-//!
-//! Answers "how long does a lease last, and do its durations fit together?". The defaults are client-go's. Invariants:
-//! 1. A candidate that may be elected has settings that were checked: it gives up its work before anybody else may take
-//!    the lease, with a margin for clocks that do not run equally fast.
-//! 2. The lease is written in whole seconds, rounded up: nobody takes it sooner than its holder expects.
-//!
-//! Read next: `../machine.rs`.
+//! The settings of an election, with client-go's defaults. Checked settings make the holder stop before
+//! anybody else may take the lease, with a margin for clocks of different speed. Seconds in the lease are
+//! rounded up, so nobody takes it too early.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +10,7 @@ use informer_core::words::Brief;
 /// The longest wait between two attempts of a candidate is this often the retry period, and once more.
 pub const JITTER: f64 = 1.2;
 
-/// What one candidate of an election is told. Checked by [`Settings::check`].
+/// The settings of one candidate. Checked by [`Settings::check`].
 ///
 /// ```
 /// use actix_informer::leader_election::Settings;
@@ -33,7 +28,8 @@ pub struct Settings {
     pub lease_duration: Duration,
     /// How long after the last renewal was sent the leader stops its work. 10 s unless set.
     pub renew_deadline: Duration,
-    /// The time between two attempts of the leader; other candidates wait up to 2.2 times as long. 2 s unless set.
+    /// The time between two attempts of the leader; other candidates wait up to 2.2 times as long. 2 s unless
+    /// set.
     pub retry_period: Duration,
     /// Whether a controller of the server chooses the leader among candidates that have registered.
     pub coordinated: bool,
@@ -122,24 +118,18 @@ impl Settings {
         self.renew_deadline / 2
     }
 
-    /// The lease duration as it is written.
     pub(super) fn lease_seconds(&self) -> u32 {
         let seconds = self.lease_duration.as_secs() + u64::from(self.lease_duration.subsec_nanos() > 0);
         u32::try_from(seconds).unwrap_or(u32::MAX)
     }
 
-    /// The wait of a candidate before its next attempt.
     pub(super) fn candidates_wait(&self, chance: f64) -> Duration {
         self.retry_period.saturating_add(self.retry_period.mul_f64(JITTER * chance))
     }
 }
 
-// What stands in a lease and in the registration of a candidate, and for how long a lease that was seen is held.
-//
-// Invariants:
-// 1. The times in a record are of its writer's clock. They are compared for equality, never with a clock here: a lease
-// lasts from when its record was first seen here.
-// 2. A record without a holder is free at once.
+// The times in a record are of its writer's clock: they are only compared for equality. A lease lasts from
+// when its record was first seen here. A record without a holder is free at once.
 
 /// What a lease says about its holder. Times of day are durations since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -152,9 +142,9 @@ pub struct LeaseRecord {
     pub acquired: Option<Duration>,
     /// The time of day of the last renewal.
     pub renewed: Option<Duration>,
-    /// How often it has begun to be held anew: the fencing number of its holder.
+    /// How often a new term of the lease has begun: the fencing number of its holder.
     pub transitions: u64,
-    /// Who is to hold it next, as the controller of a coordinated election says; empty if nobody else is.
+    /// Who should hold it next, as the controller of a coordinated election says; empty if nobody else.
     pub preferred_holder: Arc<str>,
 }
 
@@ -168,15 +158,15 @@ pub struct CandidateRecord {
 }
 
 impl CandidateRecord {
-    /// The time to answer with, if the question was not answered yet. It is never before the question, whatever the two
-    /// clocks show: else the controller would not take it for an answer.
+    /// The time to answer with, if the controller waits for an answer. It is never before the controller's
+    /// time: else it would not be accepted.
     pub(super) fn answer(self, wall: Duration) -> Option<Duration> {
         let pinged = self.pinged?;
         (self.renewed < Some(pinged)).then(|| wall.max(pinged))
     }
 }
 
-/// A record, and since when it stands as it is, by the clock here.
+/// `since`: by the clock here.
 #[derive(Debug, Clone)]
 pub(super) struct Observed {
     pub(super) record: LeaseRecord,
@@ -184,17 +174,15 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    /// Whether nobody has renewed it for as long as it is held.
     pub(super) fn has_expired(&self, now: Duration) -> bool {
         self.kept_until() <= now
     }
 
-    /// Until when it is held if nobody renews it.
+    /// If nobody renews it.
     pub(super) fn kept_until(&self) -> Duration {
         self.since.saturating_add(Duration::from_secs(self.record.duration_seconds.into()))
     }
 
-    /// Whether somebody else may still work under it.
     pub(super) fn is_held_by_other(&self, identity: &str, now: Duration) -> bool {
         !self.record.holder.is_empty() && &*self.record.holder != identity && !self.has_expired(now)
     }

@@ -1,7 +1,5 @@
-//! What an event may be about: objects of any type, objects of a cache, references.
-//!
-//! Answers "which object is this?". The parameter of [`Regarding`] keeps its implementations apart; it is found by the
-//! compiler and is never written. Read next: `kubernetes.rs`.
+//! What an event may be about: objects of any type, objects of a cache, references. The parameter of
+//! [`Regarding`] keeps its implementations apart; the compiler finds it.
 
 use crate::events::machine::Reference;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -36,7 +34,8 @@ pub trait Regarding<M> {
 #[derive(Debug)]
 pub struct Typed(());
 
-/// An object of a kind that is known at run time. It must say its own kind, as objects of an `Api` and of a cache do.
+/// An object of a kind that is known at run time. It must say its own kind, as objects of an `Api` and of a
+/// cache do.
 #[derive(Debug)]
 pub struct Dynamic(());
 

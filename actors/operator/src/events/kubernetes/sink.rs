@@ -1,11 +1,6 @@
-//! Events as requests to an API server: `events.k8s.io/v1`, or `v1` of the core group.
-//!
-//! Answers "what is sent for an event, and what does the server's answer mean?". Invariants:
-//! 1. A create carries no resourceVersion; a patch carries what repeats change, and nothing that the server does not let
-//!    change.
-//! 2. An answer that may be another one later is tried again: no connection, 401, 429, 5xx. Any other refusal is the end.
-//!
-//! Read next: `events/machine.rs`, which decides what follows.
+//! Events as requests to an API server: `events.k8s.io/v1`, or `v1` of the core group. A create carries no
+//! resourceVersion; a patch carries only what the server lets change. Answers that may change are retried: no
+//! connection, 401, 409, 429, 5xx. Any other refusal is final.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +19,6 @@ use serde_json::{Value, json};
 use informer_client::api::{Patch, PatchParams, PostParams};
 use informer_client::{Client, Error};
 
-/// Sends the events of one controller.
 #[derive(Clone)]
 pub(super) struct Sink(Arc<Inner>);
 
@@ -113,13 +107,13 @@ impl Inner {
     }
 }
 
-/// The patch of a repeat in `events.k8s.io`.
+/// In `events.k8s.io`.
 fn repeated(request: &EventRequest) -> Patch<Value> {
     let last = MicroTime(time(request.last));
     Patch::Merge(json!({"series": {"count": count(request), "lastObservedTime": last}}))
 }
 
-/// The patch of a repeat in the core group.
+/// In the core group.
 fn counted(request: &EventRequest) -> Patch<Value> {
     let last = Time(time(request.last));
     Patch::Merge(json!({"count": count(request), "lastTimestamp": last, "message": request.note}))
@@ -152,10 +146,9 @@ fn reference(of: &Reference) -> ObjectReference {
     }
 }
 
-/// What the result of a request means.
 fn answer(verb: Verb, sent: Result<(), Error>) -> Answer {
     let error = match sent {
-        // The server has done it; its answer is not needed.
+        // The event is written; only the answer is unreadable.
         Ok(()) | Err(Error::Answer { .. }) => return Answer::Done,
         Err(error) => error,
     };

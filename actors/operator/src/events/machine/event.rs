@@ -1,11 +1,6 @@
-//! What a program says about an object: one event, before it is compared with others.
-//!
-//! Answers "can this be sent, and is it the same as an earlier one?". Invariants:
-//! 1. What passes [`Event::checked`] is accepted by both APIs of events, as far as a client can know.
-//! 2. A note is cut at the end of a character and is never refused.
-//! 3. The version of an object is no part of an identity: the same is said of an object before and after it changes.
-//!
-//! Read next: `record.rs`, what becomes of an event.
+//! What a program says about an object. What passes [`Event::checked`] is accepted by both APIs of events, as
+//! far as a client can know. A note is cut and never refused. The version of an object is no part of an
+//! identity.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -155,12 +150,11 @@ impl Event {
     }
 }
 
-/// The beginning of a text: at most so many bytes, up to the end of a character.
+/// Cuts at the end of a character.
 pub(super) fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// What makes two events the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     regarding: Reference,
@@ -173,7 +167,6 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// That of all events that differ from this one only in their notes.
     pub(super) fn similar(event: &Event) -> Self {
         Self {
             regarding: event.regarding.without_version(),
@@ -185,20 +178,18 @@ impl Identity {
         }
     }
 
-    /// That of events with this note alone.
     pub(super) fn with_note(&self, note: &str) -> Self {
         Self { note: Some(note.to_owned()), ..self.clone() }
     }
 }
 
-/// A number that stands for a note. It is the same in each run.
+/// The same in each run.
 pub(super) fn digest(note: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     note.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The name of an event: that of its object, and a number.
 pub(super) fn name_of(object: &str, number: u64) -> String {
     let object = cut(object, 253 - 17).trim_end_matches(['-', '.']);
     let is_label = |label: &str| {
@@ -206,7 +197,7 @@ pub(super) fn name_of(object: &str, number: u64) -> String {
         let fits = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
         ends(label.chars().next()) && ends(label.chars().next_back()) && label.chars().all(fits)
     };
-    // Roles may be named `system:node`, which is no name of an event.
+    // A role may be named `system:node`, which no event may be.
     let object = if object.split('.').all(is_label) { object } else { "event" };
     format!("{object}.{number:x}")
 }

@@ -1,13 +1,8 @@
-//! The events that wait for their request: a line for each namespace, so that one that fails holds up no other.
+//! The events that wait: a line for each namespace, so that one that fails holds up no other.
 //!
-//! Answers "which event is sent next?". Invariants:
-//! 1. Namespaces take turns. In a namespace events leave in the order in which they came.
-//! 2. After a failure nothing of that namespace is sent until its wait is over. The wait grows with each further failure,
-//!    and begins anew after a success. Until then it has one request at a time: it takes no more than one place of those
-//!    that all namespaces share.
-//! 3. A namespace is known as long as an event of it waits or is in flight, or its wait is not over.
-//!
-//! Read next: `sending.rs`, which asks.
+//! Namespaces take turns. After a failure a namespace waits, longer with each further failure, and has one
+//! request at a time until a success: it takes only one of the places that all share. A namespace is known
+//! while an event of it waits or is in flight, or while it waits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,15 +11,15 @@ use std::time::Duration;
 use informer_core::backoff::{Backoff, BackoffPolicy};
 use informer_core::reflector::Moment;
 
-/// How many waits end in one call. While more are over, [`NamespaceLines::next_due`] is in the past.
+/// While more waits are over, [`NamespaceLines::next_due`] is in the past.
 const MOST_DUE: usize = 250;
 
 #[derive(Debug, Default)]
 pub(super) struct NamespaceLines {
     by_namespace: BTreeMap<Arc<str>, NamespaceLine>,
-    /// Namespaces that may send, by their turns.
+    /// By their turns.
     ready: BTreeMap<u64, Arc<str>>,
-    /// Namespaces whose wait is not over.
+    /// Until when they wait.
     held: BTreeSet<(Duration, Arc<str>)>,
     next_turn: u64,
     waiting: usize,
@@ -59,12 +54,11 @@ impl NamespaceLine {
 }
 
 impl NamespaceLines {
-    /// How many events wait.
     pub(super) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Whether this namespace fails, and has half of this many places already: the others are for those that do not.
+    /// A namespace that fails gets at most half of the places.
     pub(super) fn is_crowded(&self, namespace: &str, places: usize) -> bool {
         let line = self.by_namespace.get(namespace);
         line.is_some_and(|line| line.fails() && line.waiting.len() >= places.div_ceil(2))
@@ -80,7 +74,7 @@ impl NamespaceLines {
         self.waiting += 1;
     }
 
-    /// The event that is sent now; it is in flight until [`Self::landed`].
+    /// In flight until [`Self::landed`].
     pub(super) fn pop(&mut self, now: Duration) -> Option<u64> {
         self.end_waits(now);
         let (_, namespace) = self.ready.pop_first()?;
@@ -93,13 +87,12 @@ impl NamespaceLines {
         id
     }
 
-    /// A request of this namespace has got its answer; [`Self::tidy`] follows.
+    /// [`Self::tidy`] must follow.
     pub(super) fn landed(&mut self, namespace: &str) {
         self.change(namespace, |line| line.in_flight = line.in_flight.saturating_sub(1));
     }
 
-    /// The server has failed over an event of this namespace, and asks to wait for so long. While it waits, further answers
-    /// do not make the wait longer.
+    /// `after` is the server's. During a wait further failures do not make it longer.
     pub(super) fn failed(&mut self, namespace: &str, after: Option<Duration>, moment: Moment) {
         let until = self.change(namespace, |line| {
             if line.hold.is_some() {
@@ -113,19 +106,17 @@ impl NamespaceLines {
         self.held.extend(until.map(|until| (until, Arc::from(namespace))));
     }
 
-    /// The server works for this namespace.
     pub(super) fn succeeded(&mut self, namespace: &str) {
         self.change(namespace, |line| line.backoff.reset());
     }
 
-    /// Forgets a namespace of which nothing is known any more.
+    /// Forgets a namespace if nothing is known of it.
     pub(super) fn tidy(&mut self, namespace: &str) {
         if self.by_namespace.get(namespace).is_some_and(NamespaceLine::is_over) {
             self.by_namespace.remove(namespace);
         }
     }
 
-    /// Ends every wait.
     pub(super) fn end_all_waits(&mut self) {
         self.held.clear();
         let namespaces: Vec<_> = self.by_namespace.keys().cloned().collect();
@@ -138,17 +129,14 @@ impl NamespaceLines {
         }
     }
 
-    /// When the next wait is over.
     pub(super) fn next_due(&self) -> Option<Duration> {
         self.held.first().map(|(until, _)| *until)
     }
 
-    /// The events that wait.
     pub(super) fn ids(&self) -> impl Iterator<Item = &u64> {
         self.by_namespace.values().flat_map(|line| &line.waiting)
     }
 
-    /// Whether its parts fit together, with so many requests in flight.
     pub(super) fn check(&self, in_flight: usize) -> bool {
         let is_sound = |(name, line): (&Arc<str>, &NamespaceLine)| {
             line.is_ready() == line.turn.is_some()
@@ -176,7 +164,7 @@ impl NamespaceLines {
         }
     }
 
-    /// Changes a line, and gives or takes its turn.
+    /// Also gives or takes the turn.
     fn change<R>(&mut self, namespace: &str, change: impl FnOnce(&mut NamespaceLine) -> R) -> R {
         let name = match self.by_namespace.get_key_value(namespace) {
             Some((name, _)) => Arc::clone(name),

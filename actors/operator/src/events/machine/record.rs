@@ -1,10 +1,5 @@
-//! One event on the server, and what it still has to be told.
-//!
-//! Answers "does this repeat need a request, and what does that say?". Invariants:
-//! 1. `count` is at least what was told, and what the request under way says.
-//! 2. A record that waits or is in flight is told all repeats up to the moment in which its request is made.
-//!
-//! Read next: `machine.rs`, which sends.
+//! One event on the server, and what still has to be sent of it. A request contains all repeats up to the
+//! moment in which it is made.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,13 +7,14 @@ use std::time::Duration;
 
 use super::event::{Event, Identity};
 
-/// How repeats are told.
+/// How repeats are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repeats {
-    /// As events.k8s.io does: the first repeat begins a series, which is told again every half an hour and at its end.
+    /// As events.k8s.io does: the first repeat begins a series, which is sent again every half an hour and at
+    /// its end.
     Series,
-    /// As core/v1 does: each repeat that the spam filter lets through is told.
+    /// As core/v1 does: each repeat that the spam filter lets through is sent.
     Count,
 }
 
@@ -46,7 +42,7 @@ pub struct EventRequest {
     pub verb: Verb,
     /// The name of the event on the server.
     pub name: String,
-    /// What it says, but for the note.
+    /// What it says, except the note.
     pub event: Arc<Event>,
     /// The note.
     pub note: String,
@@ -58,7 +54,6 @@ pub struct EventRequest {
     pub count: u32,
 }
 
-/// What the server has of an event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told {
     pub(super) count: u32,
@@ -69,7 +64,7 @@ pub(super) struct Told {
 pub(super) enum State {
     Idle,
     Waiting,
-    /// With the count that is being told, and whether it has to be told again.
+    /// The count that is being sent; then another request must follow.
     InFlight {
         count: u32,
         again: bool,
@@ -79,14 +74,14 @@ pub(super) enum State {
 #[derive(Debug, Clone)]
 pub(super) struct Record {
     pub(super) identity: Arc<Identity>,
-    /// Whether repeats still find it. One that was forgotten is removed after its request.
+    /// Whether repeats still find it. A forgotten one is removed after its request.
     pub(super) is_known: bool,
     pub(super) name: String,
     pub(super) event: Arc<Event>,
     pub(super) note: String,
     pub(super) first: Duration,
     pub(super) last: Duration,
-    /// The time of `last` on the clock of the runtime.
+    /// `last` on the clock of the runtime.
     pub(super) seen: Duration,
     pub(super) count: u32,
     /// None: it is not on the server.
@@ -95,7 +90,7 @@ pub(super) struct Record {
     pub(super) unclear: Option<u32>,
     pub(super) tries: u32,
     pub(super) state: State,
-    /// When it is looked at next, if it is a known one of a series.
+    /// For a known one of a series.
     pub(super) timer: Option<Duration>,
 }
 
@@ -104,7 +99,7 @@ impl Record {
         self.state == State::Idle
     }
 
-    /// Whether one more repeat has to be told by a request, if it does not wait for one already.
+    /// Whether one more repeat needs a request, if none waits.
     pub(super) fn wants(&self, repeats: Repeats) -> bool {
         let said = match self.state {
             State::InFlight { count, .. } => Some(count),
@@ -113,17 +108,16 @@ impl Record {
         repeats == Repeats::Count || said.is_none_or(|said| said < 2)
     }
 
-    /// Whether a request will tell the repeats up to the present one in any case.
+    /// Whether a later request will contain the present repeats.
     pub(super) fn is_told_later(&self) -> bool {
         matches!(self.state, State::Waiting | State::InFlight { again: true, .. })
     }
 
-    /// How many repeats the server does not know; none of an event that is not there.
+    /// None of an event that is not on the server.
     pub(super) fn untold(&self) -> u32 {
         self.told.map_or(0, |told| self.count - told.count)
     }
 
-    /// Makes its request, and remembers what that says.
     pub(super) fn request(&mut self, id: u64) -> EventRequest {
         self.state = State::InFlight { count: self.count, again: false };
         EventRequest {
@@ -139,21 +133,19 @@ impl Record {
     }
 }
 
-// What is measured of a recorder.
-//
-// Invariant: each call of emit counts once as emitted, and at most once as dropped before it was sent. Requests are
-// counted by their last answer.
+// Each emit counts at most once as dropped before it was sent.
 
-/// How many different words of servers are counted by themselves.
+/// Further words of servers count as `Other`.
 const MOST_REASONS: usize = 16;
 
-/// Why an event was not told.
+/// Why an event was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DropReason {
     /// Too many events waited to be sent.
     Full,
-    /// Its object had too many events lately. A repeat is still counted, and told with the next one that is sent.
+    /// Its object had too many events lately. A repeat is still counted, and included in the next
+    /// one that is sent.
     Spam,
     /// No server would accept it.
     Invalid,
@@ -183,11 +175,11 @@ pub struct LastError {
 pub struct RecorderFigures {
     /// Events that the program gave.
     pub emitted: u64,
-    /// Of these, repeats of one that is still told.
+    /// Of these, repeats that another request still sends.
     pub merged: u64,
     /// Events that were created on the server.
     pub created: u64,
-    /// Repeats that were told by a patch.
+    /// Repeats that were sent by a patch.
     pub patched: u64,
     /// Requests that failed and were sent again.
     pub retries: u64,
@@ -197,7 +189,7 @@ pub struct RecorderFigures {
     pub in_flight: usize,
     /// Events whose repeats are recognized.
     pub known: usize,
-    /// What was not told, and why.
+    /// What was not sent, and why.
     pub dropped: BTreeMap<DropReason, u64>,
     /// What the server refused, by its words: `Forbidden`, `NotFound`.
     pub refused: BTreeMap<String, u64>,
@@ -215,7 +207,6 @@ impl RecorderFigures {
         *self.dropped.entry(reason).or_default() += 1;
     }
 
-    /// Counts a refusal by the server's word for it.
     pub(super) fn refuse(&mut self, word: String) {
         let is_room = self.refused.len() < MOST_REASONS || self.refused.contains_key(&word);
         *self.refused.entry(if is_room { word } else { "Other".to_owned() }).or_default() += 1;

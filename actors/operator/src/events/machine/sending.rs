@@ -1,13 +1,6 @@
-//! Requests and their answers: what is sent next, and what follows from what the server said.
-//!
-//! Answers "is this event sent again, and when?". Invariants:
-//! 1. A repeat of an event that is gone on the server creates it anew, with its count.
-//! 2. Answers that may be different later are tried again, at most as often as the configuration says. After the first of
-//!    them nothing of that namespace is sent until a wait is over, which grows until something of it succeeds.
-//! 3. A create that got no clear answer is not made twice: if the event is there at the next try, it is ours.
-//! 4. Of losses, at most one warning is given in [`WARN_EVERY`]; it counts the others.
-//!
-//! Read next: `record.rs`.
+//! Requests and their answers. A repeat of an event that is gone on the server creates it again, with its
+//! count. A create without a clear answer is not made twice: if the event exists at the next try, it is ours.
+//! At most one warning about losses is logged in [`WARN_EVERY`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +23,7 @@ pub enum Answer {
     Exists,
     /// It may be done later: the server failed, is overloaded or cannot be reached.
     Later {
-        /// How long the server asks to wait.
+        /// The wait that the server requests.
         after: Option<Duration>,
         /// What went wrong.
         why: String,
@@ -56,7 +49,6 @@ pub struct Warning {
     pub others: u64,
 }
 
-/// The warning that is to be logged next.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
     next: Option<Warning>,
@@ -76,7 +68,7 @@ impl RecorderMachine {
         self.records.get_mut(&id).map(|record| record.request(id))
     }
 
-    /// When [`Self::next_request`] may give one without any event or answer before it. May be in the past.
+    /// When [`Self::next_request`] may return one without any event or answer before it. May be in the past.
     pub fn next_due(&self) -> Option<Duration> {
         let series = self.timers.first().filter(|_| !self.is_closed).map(|(at, _)| *at);
         self.lines.next_due().into_iter().chain(series).min()
@@ -87,7 +79,7 @@ impl RecorderMachine {
         self.handle(id, answer, true, at);
     }
 
-    /// Takes an answer; `is_of_server` says whether a failure is the server's.
+    /// `is_of_server`: a failure is the server's.
     fn handle(&mut self, id: u64, answer: Answer, is_of_server: bool, at: At) {
         let Some(record) = self.records.get_mut(&id) else { return };
         let State::InFlight { count, again } = record.state else { return };
@@ -99,7 +91,6 @@ impl RecorderMachine {
         match &answer {
             Answer::Later { after, .. } if is_of_server => self.lines.failed(namespace, *after, at.moment),
             Answer::Later { .. } => {}
-            // The server works.
             _ => self.lines.succeeded(namespace),
         }
         match answer {
@@ -121,7 +112,7 @@ impl RecorderMachine {
         self.lines.tidy(namespace);
     }
 
-    /// All requests under way will not be answered: they are to be sent again.
+    /// No request under way will be answered: all are sent again.
     pub fn reclaim(&mut self, at: At) {
         for id in self.in_flight.clone() {
             let why = "the actor that sent it has died".to_owned();
@@ -129,12 +120,11 @@ impl RecorderMachine {
         }
     }
 
-    /// The warning that is to be logged, if there is one.
+    /// The warning to log, if there is one.
     pub fn take_warning(&mut self) -> Option<Warning> {
         self.warning.next.take()
     }
 
-    /// Lets a record wait for its request.
     pub(super) fn enqueue(&mut self, id: u64) {
         let Some(record) = self.records.get_mut(&id) else { return };
         match &mut record.state {
@@ -154,7 +144,6 @@ impl RecorderMachine {
         }
     }
 
-    /// The server has an event with this count.
     fn told(&mut self, id: u64, count: u32, again: bool, at: At) {
         let Some(record) = self.records.get_mut(&id) else { return };
         match record.told.replace(Told { count, at: at.moment.now }) {
@@ -166,7 +155,7 @@ impl RecorderMachine {
         self.rest(id, again);
     }
 
-    /// Somebody else has an event of this name: another one is tried at once.
+    /// Another writer has this name: a new name is tried at once.
     fn name_taken(&mut self, id: u64, again: bool, at: At) {
         let Some(event) = self.records.get(&id).map(|record| Arc::clone(&record.event)) else { return };
         let name = self.name(&event.regarding.name, at);
@@ -190,7 +179,7 @@ impl RecorderMachine {
             record.tries = 0;
             self.figures.drop_one(DropReason::GaveUp);
             self.note_loss(DropReason::GaveUp, &format!("{about}: {why}"), at);
-            // What came meanwhile was taken: it has tries of its own.
+            // Events accepted since then have tries of their own.
             self.rest(id, again);
         } else {
             self.figures.retries += 1;
@@ -209,7 +198,6 @@ impl RecorderMachine {
         self.rest(id, again);
     }
 
-    /// A record whose request is over: it waits for another one, or for repeats, or is not needed any more.
     fn rest(&mut self, id: u64, again: bool) {
         let is_known = self.records.get(&id).is_some_and(|record| record.is_known);
         if again {
@@ -219,7 +207,7 @@ impl RecorderMachine {
         }
     }
 
-    /// Remembers what was lost, and warns about it unless another loss was warned of a short time ago.
+    /// Warns unless there was a warning a short time ago.
     pub(super) fn note_loss(&mut self, reason: DropReason, why: &str, at: At) {
         self.figures.last_error = Some(LastError { text: why.to_owned(), wall: at.wall });
         let warnings = &mut self.warning;

@@ -1,11 +1,6 @@
-//! Series of events.k8s.io: when their repeats are told, and when a series is over.
-//!
-//! Answers "which series has to be looked at now?". Invariants:
-//! 1. An event to which no repeat has come for the idle time is forgotten; what was not told of it is told before.
-//! 2. A series that goes on is told each time the heartbeat has passed since it was told last.
-//! 3. Each known event of a series has one timer. It may ring early, and is then set anew.
-//!
-//! Read next: `sending.rs`.
+//! Series of events.k8s.io. An event without a repeat for the idle time is forgotten, after its unsent
+//! repeats are sent. A series that goes on is sent once each heartbeat. A timer may fire early, and is then
+//! set again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,14 +10,14 @@ use super::event::{Identity, digest};
 use super::record::{Record, State};
 use super::{At, DropReason, RecorderConfig, RecorderMachine, Repeats};
 
-/// How many timers are handled in one call.
+/// Timers handled in one call.
 const MOST_DUE: usize = 256;
 
-/// When a series for which there is no room is looked at again.
+/// The next look at a series for which there is no room.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 impl RecorderMachine {
-    /// Handles the timers that are due. A closed recorder has told all of each series already.
+    /// A closed recorder has sent all of each series already.
     pub(super) fn look_at_series(&mut self, at: At) {
         if self.is_closed {
             return;
@@ -41,7 +36,7 @@ impl RecorderMachine {
         }
     }
 
-    /// What follows for one event; when to look again if it is still known.
+    /// Returns when to look again if the event is still known.
     fn look_at(&mut self, id: u64, at: At) -> Option<Duration> {
         let has_room = self.unsent() < self.config.queue;
         let record = self.records.get_mut(&id)?;
@@ -67,7 +62,7 @@ impl RecorderMachine {
         (!is_over).then(|| at.moment.now.saturating_add(self.config.idle.min(self.config.heartbeat)))
     }
 
-    /// An idle record that gives way to a new one: what was not told of it is told, if there is room for both.
+    /// Makes room for a new record: its unsent repeats are sent, if there is room for both.
     pub(super) fn forget(&mut self, id: u64, at: At) {
         let has_room = self.unsent() + 1 < self.config.queue;
         let Some(record) = self.records.get_mut(&id) else { return };
@@ -87,7 +82,6 @@ impl RecorderMachine {
         self.records.remove(&id);
     }
 
-    /// Lets each series wait of which something was not told.
     pub(super) fn tell_all(&mut self) {
         let untold = |(_, record): &(&u64, &Record)| record.is_idle() && record.untold() > 0;
         let untold: Vec<u64> = self.records.iter().filter(untold).map(|(id, _)| *id).collect();
@@ -95,7 +89,7 @@ impl RecorderMachine {
     }
 }
 
-/// When something follows for this event, if no repeat comes.
+/// If no repeat comes.
 fn due(record: &Record, config: &RecorderConfig) -> Duration {
     let over = record.seen.saturating_add(config.idle);
     match record.told {
@@ -104,16 +98,13 @@ fn due(record: &Record, config: &RecorderConfig) -> Duration {
     }
 }
 
-// Events that differ only in their notes: from the tenth on, one event stands for all of them.
+// Events that differ only in their notes: the first nine notes within ten minutes of each other have their
+// own events; further ones share one. Two notes with the same digest count as one.
 //
-// Invariants:
-// 1. Of events that differ only in their notes, and each of which came less than ten minutes after the one before, the
-// first nine notes have events of their own; all further notes share one.
-// 2. What is kept of a note is a number. Two notes with the same number are taken for one, and only here.
-//
-// client-go forgets any of the notes at the bound, so a known note may be told again by itself or not; here it always is.
+// client-go forgets any of the notes at the bound, so it may or may not send a known note by itself; here it
+// always is.
 
-/// How many notes of similar events are told by themselves at most, whatever is asked for.
+/// An upper limit for any configuration.
 pub(super) const MOST_NOTES: usize = 4_096;
 
 #[derive(Debug, Clone)]
@@ -122,7 +113,6 @@ struct Notes {
     last: Duration,
 }
 
-/// Which notes were told by themselves.
 #[derive(Debug, Clone)]
 pub(super) struct Similar {
     groups: Lru<Arc<Identity>, Notes>,
@@ -131,13 +121,12 @@ pub(super) struct Similar {
 }
 
 impl Similar {
-    /// The `combined`th note within this time is the first that shares an event; at most [`MOST_NOTES`] have their own.
+    /// The `combined`th note within this time is the first that shares an event.
     pub(super) fn new(combined: usize, within: Duration, cached: usize) -> Self {
         let own_notes = combined.saturating_sub(1).min(MOST_NOTES);
         Self { groups: Lru::new(cached), own_notes, within }
     }
 
-    /// Whether an event with this note is told together with others. Changes nothing.
     pub(super) fn is_combined(&self, group: &Arc<Identity>, note: &str, now: Duration) -> bool {
         let notes = self.groups.peek(group).filter(|notes| self.is_recent(notes, now));
         match notes {
@@ -146,7 +135,6 @@ impl Similar {
         }
     }
 
-    /// Counts an event.
     pub(super) fn count(&mut self, group: &Arc<Identity>, note: &str, now: Duration) {
         let within = self.within;
         let is_combined = self.is_combined(group, note, now);
@@ -173,13 +161,8 @@ impl Similar {
     }
 }
 
-// A map that forgets what was not used for longest.
-//
-// A full map gives up the oldest entry that may go. Invariants:
-// 1. It never holds more than its bound, as long as some entry may go.
-// 2. `order` names each entry once, the least recently used one first.
-//
-// Cost: O(log n) for each call, as long as the oldest entries may go.
+// Forgets the least recently used entry that may go, so it exceeds its bound only while none may go. Each
+// call is O(log n), as long as the oldest entries may go.
 
 #[derive(Debug, Clone)]
 pub(super) struct Lru<K, V> {
@@ -198,12 +181,11 @@ impl<K: Ord + Clone, V> Lru<K, V> {
         self.entries.len()
     }
 
-    /// Looks without using it.
+    /// Does not count as a use.
     pub(super) fn peek(&self, key: &K) -> Option<&V> {
         self.entries.get(key).map(|(_, value)| value)
     }
 
-    /// Uses an entry.
     pub(super) fn get(&mut self, key: &K) -> Option<&mut V> {
         let (at, value) = self.entries.get_mut(key)?;
         if let Some(key) = self.order.remove(at) {
@@ -214,7 +196,7 @@ impl<K: Ord + Clone, V> Lru<K, V> {
         Some(value)
     }
 
-    /// Adds an entry that is not there yet. Gives the oldest one that may go, if there is no room.
+    /// For a new key. Returns the entry that had to go.
     pub(super) fn insert(&mut self, key: K, value: V, may_go: impl Fn(&V) -> bool) -> Option<V> {
         let goes = |key: &&K| self.peek(key).is_some_and(&may_go);
         let oldest = (self.len() >= self.most).then(|| self.order.values().find(goes).cloned());
@@ -235,7 +217,6 @@ impl<K: Ord + Clone, V> Lru<K, V> {
         self.entries.values().map(|(_, value)| value)
     }
 
-    /// Whether invariant 2 holds.
     pub(super) fn check(&self) -> bool {
         self.entries.len() == self.order.len()
             && self.order.iter().all(|(at, key)| self.entries.get(key).is_some_and(|(used, _)| used == at))

@@ -1,6 +1,4 @@
-//! What a part of an operator is doing: as it is decided on, and as it is shown.
-//!
-//! Answers "is this part ready, and if not, what does it wait for?". Read next: `machine.rs`, which decides.
+//! The states of a part, as they are decided and as they are shown, and the phases.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +26,7 @@ pub enum PartState {
     WaitsForCaches,
     /// It starts when this process leads.
     Standby,
-    /// It runs, and has not said that it is ready.
+    /// It runs, and has not reported that it is ready.
     Starting,
     /// Others may rely on it.
     Ready,
@@ -79,12 +77,10 @@ pub enum PartEnded {
     TimeOver,
 }
 
-/// What one part is doing, and what it has done.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) phase: Phase,
     pub(super) run: Run,
-    /// How often it was started.
     pub(super) lives: u64,
     pub(super) history: RestartHistory,
     pub(super) was_ready: bool,
@@ -93,7 +89,7 @@ pub(super) struct Part {
     /// Its last life only ends what it holds.
     pub(super) closes: bool,
     pub(super) was_given_up: bool,
-    /// It was dropped, and something of it may still run: nobody waits for it any more.
+    /// Dropped and no longer awaited: something of it may still run.
     pub(super) is_abandoned: bool,
     pub(super) since: Duration,
     pub(super) last_error: Option<Arc<str>>,
@@ -112,7 +108,7 @@ pub(super) enum Run {
 }
 
 impl Run {
-    /// The life of which something is left.
+    /// The life, until it has ended.
     pub(super) fn life(self) -> Option<u64> {
         match self {
             Self::Runs { life, .. } | Self::Draining { life, .. } | Self::Ending { life, .. } => Some(life),
@@ -138,7 +134,6 @@ impl Part {
         }
     }
 
-    /// Keeps how it has failed, if it has.
     pub(super) fn note(&mut self, exit: &Exit) {
         match exit {
             Exit::Failed(why) => self.last_error = Some(Arc::clone(why)),
@@ -147,12 +142,11 @@ impl Part {
         }
     }
 
-    /// Whether it is work of the leader of which something is left.
+    /// Whether something of this leader's work is left.
     pub(super) fn works(&self) -> bool {
         self.works_on() || (self.phase == Phase::LeaderWork && self.run.life().is_some())
     }
 
-    /// Whether it is work of the leader that was abandoned.
     pub(super) fn works_on(&self) -> bool {
         self.phase == Phase::LeaderWork && self.is_abandoned
     }
@@ -179,24 +173,23 @@ impl Part {
     }
 }
 
-// The phases of an operator, in the order in which they start, and how long each may take to drain.
-
 /// When a part starts, and in reverse when it stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// What tells others how the operator is doing: first to start and last to stop.
+    /// What reports the state of the operator: first to start and last to stop.
     Probes,
     /// Informers and factories.
     Caches,
     /// Controllers and other work that every replica does.
     Work,
-    /// The election. As a part it starts behind the caches; the election itself campaigns from its own start, or, if it was
-    /// declared, from then on. It stops, which releases the lease, when the leader's work has ended, also if it was not
-    /// started yet as a part. If something of that work cannot be ended, the lease is not released.
+    /// The election. As a part it starts after the caches. The election itself takes part from its own start,
+    /// or, if it was declared, from then on. Its stop releases the lease when the leader's work has ended,
+    /// even if it was not started yet as a part. If something of that work cannot be ended, the lease is not
+    /// released.
     Election,
-    /// Recorders of events about the leader's work. They start behind the caches, and send what waits when that work has
-    /// ended, before the lease is released.
+    /// Recorders of events about the leader's work. They start after the caches. When that work has ended,
+    /// they send what waits, before the lease is released.
     Events,
     /// Controllers and other work that only the leader does.
     LeaderWork,
@@ -226,8 +219,9 @@ impl fmt::Display for Phase {
     }
 }
 
-/// How long the parts of each phase may take to end what they have begun. A phase of which something still runs after its
-/// limit is waited for one second more. Unless set, all of that together is 29 s: a kubelet waits 30 s before it kills a pod.
+/// How long the parts of each phase may take to end what they have begun. If something of a phase still runs
+/// after its limit, one more second is waited. Unless set, all phases together take 29 s: a kubelet waits 30
+/// s before it kills a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrainLimits {
     limits: [Duration; Phase::ALL.len()],

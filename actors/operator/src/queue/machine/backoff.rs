@@ -1,11 +1,8 @@
-//! Waits by key that grow, are jittered and end by themselves: the behaviour of client-go's `flowcontrol.Backoff`.
+//! Growing waits by key with jitter, as client-go's `flowcontrol.Backoff`, for work that is in no queue.
 //!
-//! Answers "is this key still to be left alone?" for work that is in no queue. Invariants:
-//! 1. The waits of a key are `base`, then at least twice the one before, at most `cap`. Jitter only lengthens them.
-//! 2. A key is forgotten when it was not backed off for twice `cap`: what is held is bounded by the keys that failed
-//!    in that time, and each call removes what is older.
-//!
-//! Read next: `limiter.rs`, for keys in a queue.
+//! The first wait is `base`; each later one is at least twice the one before, and at most `cap`. Jitter only
+//! lengthens waits. A key without a failure for twice `cap` is forgotten at the next call, so memory is
+//! bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,7 +16,8 @@ pub struct KeyBackoffPolicy {
     pub base: Duration,
     /// The longest wait.
     pub cap: Duration,
-    /// The most by which a wait is lengthened, as a part of the wait before it (of the first wait: of itself).
+    /// The most by which a wait is lengthened, as a part of the wait before it (for the first wait: of
+    /// itself).
     pub jitter: f64,
 }
 
@@ -56,7 +54,7 @@ impl<K: Ord + Clone> KeyBackoff<K> {
         Self { policy, entries: BTreeMap::new(), by_update: BTreeSet::new() }
     }
 
-    /// Counts a failure of this key now, and gives its wait from here.
+    /// Counts a failure of this key now, and returns its wait from here.
     pub fn next(&mut self, key: &K, Moment { now, chance }: Moment) -> Duration {
         self.forget_expired(now);
         let former = self.entries.get(key).copied();
@@ -111,7 +109,7 @@ impl<K: Ord + Clone> KeyBackoff<K> {
         self.entries.is_empty()
     }
 
-    /// More than nothing, if there is any jitter: `chance` is below one.
+    /// Never zero if there is any jitter: `chance` is below one.
     fn jitter(&self, width: Duration, chance: f64) -> Duration {
         let factor = self.policy.jitter * (1.0 - chance.clamp(0.0, 1.0));
         let most = Duration::try_from_secs_f64(width.as_secs_f64() * factor.max(0.0));

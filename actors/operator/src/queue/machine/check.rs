@@ -1,7 +1,5 @@
-//! The invariants of a work queue as a function, and a queue that is built anew from the keys of a broken one.
-//!
-//! Answers "may this queue be used further?", asked after a panic while it was changed: the order of foreign keys is
-//! foreign code. Read next: `machine.rs`, which states the invariants.
+//! The invariants of a work queue as a function, and a new queue from the keys of a broken one. They are
+//! checked after a panic during a change: the order of keys is foreign code.
 
 use super::shutdown::Phase;
 use super::slots::{Budget, Delay, Processing, Slot, State};
@@ -68,9 +66,10 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         Ok(())
     }
 
-    /// A queue of the same keys, for one whose invariants do not hold: what is being processed stays so, everything
-    /// else waits, also what was delayed, and what is known of a key that is processed makes it wait once more. No key
-    /// is lost, and none is handed out twice at once. This one stays as it is, also if the order or a clone panics.
+    /// A queue of the same keys, for one whose invariants do not hold. What is being processed stays so;
+    /// everything else waits, also what was delayed, and what is known of a key that is processed makes it
+    /// wait once more. No key is lost, and none is handed out twice at once. This queue stays as it is, also
+    /// if the order or a clone panics.
     #[must_use]
     pub fn rebuilt(&self) -> Self {
         let Self { slots, lines, cells, phase, tally, budget: Budget { most, .. }, .. } = self;

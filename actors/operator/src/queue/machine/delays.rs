@@ -1,28 +1,24 @@
 //! Adds that are made later: at a time, or when nothing more has come for a while.
 //!
-//! Answers "when does this key begin to wait?". Invariants:
-//! 1. A key has one delayed add. Of several by [`QueueMachine::add_after`] the earliest counts. A plain add does not take it
-//!    away.
-//! 2. A postponed add counts anew with each further one: the newest wins. It is put off until [`MOST_PERIODS`] times its
-//!    delay have passed since the first one, and not beyond what was asked for by [`QueueMachine::add_after`].
-//! 3. One call makes at most [`MOST_DUE`] keys wait. While more are due, [`QueueMachine::next_due`] is in the past.
-//!
-//! Read next: `machine.rs`.
+//! A postponed add starts its delay again with each call, but never beyond [`MOST_PERIODS`] delays after the
+//! first call, nor beyond a time set by [`QueueMachine::add_after`]. While more keys are due than one call
+//! may release, [`QueueMachine::next_due`] is in the past.
 
 use std::time::Duration;
 
 use super::slots::{Delay, Processing, State, nanos};
 use super::{Added, Merge, Priority, QueueMachine};
 
-/// How many delayed adds become waiting keys in one call, and how many keys one call discards after a shutdown.
+/// How many delayed adds become waiting keys in one call, and how many keys one call discards after a
+/// shutdown.
 pub const MOST_DUE: usize = 250;
 
-/// A key to which something happens again and again is put off for so many times its delay at most.
+/// A key to which something happens again and again is put off for at most this many times its delay.
 pub const MOST_PERIODS: u32 = 10;
 
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
-    /// Adds a key when this time has passed; at once if it is zero. Of several delayed adds of a key the earliest counts,
-    /// with the highest of their priorities.
+    /// Adds a key when this time has passed; at once if it is zero. If a key gets several delayed adds, the
+    /// earliest counts, with the highest of their priorities.
     pub fn add_after(&mut self, key: K, delay: Duration, priority: Priority, now: Duration) -> Added {
         self.add_after_with(key, delay, (priority, P::default()), now)
     }
@@ -50,8 +46,9 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         self.set_delay(id, former.map_or(due, |former| former.min(due)), (priority, note))
     }
 
-    /// Adds a key when nothing more has come for it in this time: each further call puts the add off again, until
-    /// [`MOST_PERIODS`] such times have passed since the first one. One that waits already is added now.
+    /// Adds a key when nothing more has come for it in this time: each further call puts the add off again,
+    /// until [`MOST_PERIODS`] such times have passed since the first one. One that waits already is added
+    /// now.
     pub fn postpone(&mut self, key: K, quiet: Duration, priority: Priority, now: Duration) -> Added {
         self.postpone_with(key, quiet, (priority, P::default()), now)
     }
@@ -78,8 +75,8 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         self.set_delay(id, nanos(now.saturating_add(quiet)).min(latest), (priority, note))
     }
 
-    /// A key comes back in order, and is added with its former priority when this time has passed. False, and nothing happens,
-    /// if it is not being processed.
+    /// A key comes back in order, and is added with its former priority when this time has passed. Returns
+    /// false, and changes nothing, if the key is not being processed.
     pub fn retry_after(&mut self, key: &K, delay: Duration, now: Duration) -> bool {
         self.retry_after_with(key, delay, P::default(), now)
     }
@@ -115,13 +112,13 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         }
     }
 
-    /// When [`Self::take`] has to be called for the delayed add that is due next, if it gave nothing before.
+    /// When [`Self::take`] has to be called for the delayed add that is due next, if it returned nothing
+    /// before.
     pub fn next_due(&self) -> Option<Duration> {
         let first = self.delays.first().filter(|_| !self.is_shut_down());
         first.map(|(due, _)| Duration::from_nanos(*due))
     }
 
-    /// Sets when the delayed add of a slot is due, with the highest priority that was asked for.
     fn set_delay(&mut self, id: u32, due: u64, (priority, note): (Priority, P)) -> Added {
         let Some(slot) = self.slots.get_mut(id) else { return Added::Merged };
         self.budget.merge(&mut slot.delayed_note, note);
@@ -138,7 +135,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         Added::Accepted
     }
 
-    /// Takes the delayed add of a slot away. Whether there was one.
     pub(super) fn drop_delay(&mut self, id: u32) -> bool {
         self.retrying.remove(&id);
         self.postponed.remove(&id);

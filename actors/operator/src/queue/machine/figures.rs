@@ -1,13 +1,13 @@
 //! What a work queue measures, as plain numbers.
 //!
-//! Answers "how much is there to do, how long does it wait and how long does it take?". The names are those of
-//! client-go's workqueue metrics. Counters only grow. Read next: `machine.rs`, which counts.
+//! The names are those of client-go's workqueue metrics. Counters only grow.
 
 use std::time::Duration;
 
 use super::{Merge, Priority, QueueMachine};
 
-/// The upper ends of the buckets of [`Measured`]: 10 ns, 100 ns, and so on to 1,000 s; the last one is open.
+/// In nanoseconds; each later bucket of [`Measured`] ends at ten times the one before, up to 1,000 s. The
+/// last one is open.
 const FIRST_BUCKET: u64 = 10;
 const BUCKETS: usize = 13;
 
@@ -29,13 +29,14 @@ pub struct QueueFigures {
     pub retries: u64,
     /// Adds after the shutdown.
     pub refused: u64,
-    /// Keys and delayed adds that were discarded: by a shutdown, or since their object is gone and another process leads.
+    /// Keys and delayed adds that were discarded: by a shutdown, or because their object is gone and another
+    /// process leads.
     pub discarded: u64,
-    /// How long keys have waited that were handed out.
+    /// How long the keys that were handed out have waited.
     pub waited: Measured,
-    /// How long keys were processed that came back.
+    /// How long the keys that came back were processed.
     pub worked: Measured,
-    /// How long all keys together have been processed that have not come back.
+    /// For how long the keys that have not come back have been processed, all together.
     pub unfinished: Duration,
     /// The longest of them.
     pub longest_running: Duration,
@@ -54,7 +55,6 @@ pub struct Measured {
     buckets: [u64; BUCKETS],
 }
 
-/// What the queue counts while it runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cells {
     pub(super) adds: u64,
@@ -66,8 +66,8 @@ pub(super) struct Cells {
 }
 
 impl Measured {
-    /// How many were at most as long as this, by bucket: its upper end (10 ns to 1,000 s, each ten times the one
-    /// before), and the number. `None` is the open end.
+    /// How many were at most as long as this, by bucket: its upper end (10 ns to 1,000 s, each ten times the
+    /// one before), and the number. `None` is the open end.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<Duration>, u64)> {
         let ends = (0..).map(|at| (at < BUCKETS - 1).then(|| Duration::from_nanos(upper_end(at))));
         ends.zip(self.buckets).scan(0, |sum, (end, count)| {

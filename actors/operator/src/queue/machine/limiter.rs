@@ -1,19 +1,16 @@
 //! How long a key waits after a failure: the rate limiters of client-go's workqueue.
 //!
-//! Answers "when may this key be tried again?". A limiter counts failures by key. Invariants:
-//! 1. A key that never failed, or was forgotten, takes no memory. Whoever asks forgets each key in the end: the queue's
-//!    actor does when a key is done, so a limiter holds at most the keys that the queue knows.
-//! 2. No number of failures and no duration overflows: a wait is at most the limiter's bound.
-//!
-//! Read next: `backoff.rs`, waits of keys that are in no queue.
+//! The caller must forget each key in the end: the queue does when a key is done, so a limiter holds at most
+//! the keys that the queue knows. No number of failures and no duration overflows: a wait is at most the
+//! limiter's bound.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use informer_core::reflector::Moment;
 
-/// Decides how long a key waits after a failure. A queue calls it while it is locked: it must not use that queue, nor
-/// block.
+/// Decides how long a key waits after a failure. A queue calls it while it is locked: it must not use that
+/// queue, nor block.
 ///
 /// ```
 /// use actix_informer::work_queue::{ExponentialPerKey, Moment, RateLimiter};
@@ -27,7 +24,7 @@ use informer_core::reflector::Moment;
 /// assert_eq!(limiter.when(&"x", moment), Duration::from_millis(1));
 /// ```
 pub trait RateLimiter<K> {
-    /// Counts a failure of this key and gives its wait.
+    /// Counts a failure of this key and returns its wait.
     fn when(&mut self, key: &K, moment: Moment) -> Duration;
 
     /// The key is in order: its failures are forgotten.
@@ -51,16 +48,18 @@ impl<K, L: RateLimiter<K> + ?Sized> RateLimiter<K> for Box<L> {
     }
 }
 
-/// The limiter that is used unless another one is set: 5 ms, doubled with each failure of the key, at most 1,000 s. Each
-/// wait is shortened by up to a half, drawn at random, so that keys that failed together are not all tried together.
+/// The limiter that is used unless another one is set: 5 ms, doubled with each failure of the key, at most
+/// 1,000 s. Each wait is shortened by up to a half, drawn at random, so that keys that failed together are
+/// not all tried together.
 ///
-/// No key waits for the failures of others. client-go's older controllers also have a [`Bucket`](super::Bucket) of ten tries a second:
-/// its debt has no bound, so the keys of an outage of seconds wait for minutes after it.
+/// No key waits for the failures of others. client-go's older controllers also have a
+/// [`Bucket`](super::Bucket) of ten tries a second: its debt has no bound, so the keys of an outage of
+/// seconds wait for minutes after it.
 pub fn default_limiter<K: Ord + Clone + Send + 'static>() -> impl RateLimiter<K> + Send {
     Jittered(ExponentialPerKey::new(Duration::from_millis(5), Duration::from_secs(1_000)))
 }
 
-/// A limiter whose waits are shortened by up to a half, drawn at random: its longest wait stays the longest.
+/// Shortens each wait by up to a half, at random.
 struct Jittered<L>(L);
 
 impl<K, L: RateLimiter<K>> RateLimiter<K> for Jittered<L> {
@@ -78,12 +77,11 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for Jittered<L> {
     }
 }
 
-/// Failures by key.
 #[derive(Debug, Clone)]
 struct Failures<K>(BTreeMap<K, u32>);
 
 impl<K: Ord + Clone> Failures<K> {
-    /// Counts one more, and gives how many there were before.
+    /// Returns the number before.
     fn count(&mut self, key: &K) -> u32 {
         if let Some(failures) = self.0.get_mut(key) {
             *failures = failures.saturating_add(1);
@@ -116,7 +114,7 @@ impl<K> ExponentialPerKey<K> {
 impl<K: Ord + Clone> RateLimiter<K> for ExponentialPerKey<K> {
     fn when(&mut self, key: &K, _moment: Moment) -> Duration {
         let doublings = self.failures.count(key);
-        // Doubled twice at most where one multiplication cannot do it: 2^62 nanoseconds are 146 years.
+        // Two steps, because one shifts by at most 31: 2^62 nanoseconds are 146 years.
         let once = self.base.saturating_mul(1 << doublings.min(31));
         once.saturating_mul(1 << doublings.saturating_sub(31).min(31)).min(self.cap)
     }
@@ -217,10 +215,8 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for MaxWait<L> {
     }
 }
 
-// A bucket of tokens: so many at once, then one per interval.
-//
-// It keeps one time, in whole nanoseconds: when the bucket will be full again. Nothing is rounded, so a rate holds
-// for ever (client-go computes with floating point numbers, and lost tokens by it).
+// Whole nanoseconds: nothing is rounded, so a rate holds for ever (client-go computes with floating point
+// numbers and so lost tokens).
 
 /// A token would not come in time; none was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -244,9 +240,9 @@ pub struct TooLong {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Bucket {
-    /// All in nanoseconds: of the longest interval and the most tokens, too, their products are whole numbers of this size.
+    /// In nanoseconds: the product of the longest interval and the most tokens fits.
     interval: u128,
-    /// The time in which an empty bucket is filled but for one token.
+    /// Fills an empty bucket except for one token.
     slack: u128,
     full_at: u128,
 }
@@ -258,7 +254,8 @@ impl Bucket {
         Self { interval, slack: interval.saturating_mul(u128::from(burst.saturating_sub(1))), full_at: 0 }
     }
 
-    /// Takes a token and gives how long to wait for it. Waits queue up: each later one is longer by the interval.
+    /// Takes a token and returns how long to wait for it. Waits queue up: each later one is longer by the
+    /// interval.
     pub fn take(&mut self, now: Duration) -> Duration {
         let wait = self.wait(now);
         self.full_at = self.full_at.max(now.as_nanos()).saturating_add(self.interval);
@@ -270,7 +267,7 @@ impl Bucket {
         self.take_within(Duration::ZERO, now).is_ok()
     }
 
-    /// Takes a token and gives how long to wait for it.
+    /// Takes a token and returns how long to wait for it.
     ///
     /// # Errors
     /// It would take longer than `limit`: then nothing is taken, and nobody needs to wait to learn it.
@@ -284,7 +281,7 @@ impl Bucket {
     }
 }
 
-/// The longest duration if there is none of so many nanoseconds.
+/// Saturates.
 fn duration(nanos: u128) -> Duration {
     const SECOND: u128 = 1_000_000_000;
     let below = u32::try_from(nanos % SECOND).unwrap_or(0);
@@ -296,10 +293,8 @@ impl<K> RateLimiter<K> for Bucket {
         self.take(moment.now)
     }
 
-    /// Tokens are not given back.
     fn forget(&mut self, _key: &K) {}
 
-    /// It does not count by key.
     fn failures(&self, _key: &K) -> u32 {
         0
     }

@@ -1,15 +1,12 @@
 //! The keys that wait: a class for each priority, lanes in a class, a line in each lane.
 //!
-//! Answers "which key is next?". Invariants:
-//! 1. In a lane keys leave in the order in which they came into it. The lanes of a class take turns: a lane that has
-//!    handed out a key goes behind the others, as does a new lane.
-//! 2. The most urgent class is served, unless another class was passed over [`MOST_PASSED_OVER`] times in a row: then
-//!    that one is. So the first key of a class waits for at most [`MOST_WAIT`] turns, whatever is added, and key p of a
-//!    lane for `MOST_WAIT × p × lanes` of them.
-//! 3. A lane exists while a key waits in it.
+//! The lanes of a class take turns: a lane that has handed out a key goes behind the others, and so does a
+//! new lane. The most urgent class is served, unless another one was passed over [`MOST_PASSED_OVER`] times
+//! in a row. So the first key of a class waits for at most [`MOST_WAIT`] turns, and key p of a lane for
+//! `MOST_WAIT × p × lanes`.
 //!
-//! Waits are counted in keys handed out, not in time: if age alone decided, a first list of a million keys would go
-//! before every change of today as soon as it is old enough. Read next: `slots.rs`, whose slots are linked here.
+//! Waits are counted in keys, not in time: by age alone, a first list of a million keys would go before every
+//! newer change as soon as it is old enough.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -20,17 +17,16 @@ use super::sorted_ids::{Place, SortedIds};
 /// How often a class is passed over in a row while a key waits in it.
 pub const MOST_PASSED_OVER: u32 = 7;
 
-/// How many keys are handed out at most before one of a class that has any, this one included: two classes can be due
-/// at the same time.
+/// How many keys are handed out at most before one of a class that has any, this one included: two classes
+/// can be due at the same time.
 pub const MOST_WAIT: u32 = MOST_PASSED_OVER + 2;
 
-/// An empty class that had more lanes than this gives their memory back.
+/// An empty class with more lanes than this frees their memory.
 const MOST_SPARE: usize = 16;
 
 /// Which keys are of one lane: those that compare equal.
 pub type LaneOrder<K> = fn(&K, &K) -> Ordering;
 
-/// A lane and its place, or the place of a new one.
 type Line = Result<(Place, u32), Place>;
 
 #[derive(Debug)]
@@ -44,9 +40,8 @@ pub(super) struct Lines<K> {
 struct Class {
     lanes: Vec<Lane>,
     free: Vec<u32>,
-    /// Lanes in the order of their first keys.
+    /// By their first keys.
     sorted: SortedIds,
-    /// Lanes by their turns.
     turns: BTreeMap<u64, u32>,
     next_turn: u64,
     len: usize,
@@ -77,26 +72,23 @@ impl<K> Lines<K> {
         self.classes[priority as usize].len
     }
 
-    /// Asks the order about this key alone: one for which it panics gets no slot.
+    /// A key for which the order panics gets no slot.
     pub(super) fn ask(&self, key: &K) {
         (self.order)(key, key);
     }
 
-    /// The lane of this key in the class of this priority, or the place of a new one; valid until the next change of the
-    /// class.
+    /// Valid until the next change of the class.
     pub(super) fn find<P>(&self, slots: &Slots<K, P>, key: &K, priority: Priority) -> Line {
         self.ask(key);
         self.classes[priority as usize].find(slots, key, self.order)
     }
 
-    /// Puts a key at the end of its lane.
     pub(super) fn push<P>(&mut self, slots: &mut Slots<K, P>, id: u32, (priority, since): (Priority, u64)) {
         let Some(slot) = slots.get(id) else { return };
         let line = self.find(slots, &slot.key, priority);
         self.put(slots, id, (priority, since), line);
     }
 
-    /// Moves a key that waits into the class of another priority.
     pub(super) fn raise<P>(&mut self, slots: &mut Slots<K, P>, id: u32, (priority, since): (Priority, u64)) {
         let Some(slot) = slots.get(id) else { return };
         let line = self.find(slots, &slot.key, priority);
@@ -104,7 +96,7 @@ impl<K> Lines<K> {
         self.put(slots, id, (priority, since), line);
     }
 
-    /// Puts a key at the end of the lane that was found for it. Asks no order.
+    /// Does not call the order.
     pub(super) fn put<P>(
         &mut self,
         slots: &mut Slots<K, P>,
@@ -131,7 +123,6 @@ impl<K> Lines<K> {
         }
     }
 
-    /// Takes a key out of its line, wherever it stands, and leaves it idle.
     pub(super) fn remove<P>(&mut self, slots: &mut Slots<K, P>, id: u32) -> Option<Waiting> {
         let slot = slots.get(id)?;
         let State::Waiting(waiting) = slot.state else { return None };
@@ -161,7 +152,6 @@ impl<K> Lines<K> {
         Some(waiting)
     }
 
-    /// Takes the next key out of its line.
     pub(super) fn pop<P>(&mut self, slots: &mut Slots<K, P>) -> Option<(u32, Waiting)> {
         let served = self.next_class()?;
         for (at, class) in self.classes.iter_mut().enumerate() {
@@ -182,7 +172,7 @@ impl<K> Lines<K> {
         due.or_else(|| waiting().next_back()).map(|(at, _)| at)
     }
 
-    /// What is wrong with the lines, if anything is. Linear.
+    /// Linear.
     pub(super) fn check<P>(&self, slots: &Slots<K, P>) -> Result<(), String> {
         for priority in Priority::ALL {
             let class = &self.classes[priority as usize];
@@ -211,7 +201,6 @@ impl<K> Lines<K> {
         Ok(())
     }
 
-    /// The number of keys in the lane.
     fn check_lane<P>(
         &self,
         slots: &Slots<K, P>,
@@ -258,7 +247,6 @@ impl Class {
         })
     }
 
-    /// A new lane with this first key, behind all others.
     fn open(&mut self, first: u32) -> u32 {
         let lane = Lane { first, last: first, turn: 0 };
         let at = if let Some(at) = self.free.pop() {
@@ -272,7 +260,6 @@ impl Class {
         at
     }
 
-    /// Gives a lane the last turn.
     fn enqueue(&mut self, lane: u32) {
         self.lanes[lane as usize].turn = self.next_turn;
         self.turns.insert(self.next_turn, lane);
@@ -287,7 +274,7 @@ impl Class {
         self.free.push(lane);
     }
 
-    /// No key waits any more: a small class keeps its memory for the next key.
+    /// A small class keeps its memory for the next key.
     fn clear(&mut self) {
         if self.lanes.capacity() > MOST_SPARE {
             *self = Self::default();

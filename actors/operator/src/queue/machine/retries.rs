@@ -1,12 +1,7 @@
 //! Keys that have failed: when they are added again, and which of them still wait for that.
 //!
-//! Answers "after which delay is a failed key tried again?" with what the limiter says (`limiter.rs`). Invariants:
-//! 1. A failure is counted by the limiter unless the queue is shut down: then it forgets the key.
-//! 2. A key is noted as one that is retried until its delayed add is due, or until it has come back for another reason.
-//! 3. When it has come back in order, there is nothing to retry: its delayed add goes, unless something else has asked for
-//!    it, too.
-//!
-//! Read next: `machine.rs`, which says what a delayed add is.
+//! A key counts as retried until its delayed add is due or it has come back. When it comes back in order, its
+//! delayed add is removed, unless something other than a failure has requested it, too.
 
 use std::time::Duration;
 
@@ -15,8 +10,8 @@ use super::{Merge, Priority, QueueMachine, RateLimiter};
 use informer_core::reflector::Moment;
 
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
-    /// Adds a key after the delay that the limiter says, which counts a failure of the key. Gives the delay; `None` if
-    /// the add is refused, and then the limiter forgets the key.
+    /// Adds a key after the delay that the limiter says, which counts a failure of the key. Returns the
+    /// delay; `None` if the add is refused, and then the limiter forgets the key.
     pub fn add_rate_limited(
         &mut self,
         key: K,
@@ -35,9 +30,9 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         Some(delay)
     }
 
-    /// A key comes back after a failure, and is added after the delay that the limiter says. Gives the delay. `None` after
-    /// a shutdown: it comes back, the add is refused, and the limiter forgets the key. `None`, and nothing happens, if
-    /// the key is not being processed.
+    /// A key comes back after a failure, and is added after the delay that the limiter says, which is
+    /// returned. `None` after a shutdown: the key comes back, the add is refused, and the limiter forgets the
+    /// key. `None`, and nothing changes, if the key is not being processed.
     pub fn retry(
         &mut self,
         key: &K,
@@ -70,7 +65,7 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         Some(delay)
     }
 
-    /// A failure has led to an add, or nothing but failures has. One without a delay waits already.
+    /// `is_retry`: only failures have requested the add. An add without a delay waits already.
     fn note_retry(&mut self, key: &K, is_retry: bool) {
         self.cells.retries += 1;
         let Some(id) = self.find(key) else { return };
@@ -80,7 +75,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         }
     }
 
-    /// The key of this slot is in order: it is not tried again.
     pub(super) fn drop_retry(&mut self, id: u32) {
         if self.slots.get(id).and_then(|slot| slot.delay).is_some_and(|delay| delay.is_retry) {
             self.drop_delay(id);

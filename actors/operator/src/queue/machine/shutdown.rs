@@ -1,9 +1,8 @@
 //! How a work queue ends: at once, when everything is done, or by force.
 //!
-//! Answers "what is still handed out, and is it over?". In every case adds are refused and delayed adds are discarded;
-//! both are counted. What is to be discarded is handed out by no call from the shutdown on; it is discarded a part at a
-//! time, so that the lock is never held for long. Keys that are being processed stay so until they come back. Read next:
-//! `machine.rs`.
+//! Always adds are refused and delayed adds are discarded; both are counted. No call hands out what is to be
+//! discarded. It is discarded a part at a time, so that the lock is never held for long. Keys that are being
+//! processed stay so until they come back.
 
 use std::time::Duration;
 
@@ -13,16 +12,16 @@ use super::{MOST_DUE, Merge, QueueMachine, Taken};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
-    /// Shut down, and somebody waits for the rest to be done.
+    /// A caller waits for the rest.
     Draining,
     ShutDown,
-    /// Shut down, and nothing waits again.
+    /// Also nothing waits again.
     Forced,
 }
 
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
-    /// Refuses adds from here on, and makes no delayed one wait. What waits is still handed out. A drain that waits has
-    /// ended: it is over.
+    /// Refuses adds from here on, and makes no delayed one wait. What waits is still handed out. A drain that
+    /// waits is over.
     pub fn shut_down(&mut self) {
         if self.phase != Phase::Forced {
             self.phase = Phase::ShutDown;
@@ -41,8 +40,9 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         self.phase = Phase::Forced;
     }
 
-    /// Discards what is not handed out any more: delayed adds after a shutdown, and all that waits, or would wait again, after a
-    /// forced one. Returns how many keys it has discarded: at most [`MOST_DUE`], and none if nothing is left.
+    /// Discards what is not handed out any more: delayed adds after a shutdown, and after a forced one also
+    /// all that waits or would wait again. Returns how many keys it has discarded: at most [`MOST_DUE`], and
+    /// none if nothing is left.
     pub fn discard_some(&mut self) -> usize {
         let mut count = 0;
         if self.phase == Phase::Open {
@@ -83,7 +83,8 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
         count + again.len()
     }
 
-    /// Forgets a key that waits or is delayed: it is not handed out. False, and nothing happens, if it is being processed.
+    /// Forgets a key that waits or is delayed: it is not handed out. Returns false, and changes nothing, if
+    /// the key is being processed.
     pub fn discard(&mut self, key: &K) -> bool {
         let Ok((place, id)) = self.search(key) else { return true };
         let Some(slot) = self.slots.get(id) else { return true };
@@ -140,14 +141,13 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     }
 }
 
-// Keys on their way to a worker, which may have gone by then.
-//
-// Invariant:
-// 1. While a key is on its way, the queue is not over: it may wait again.
+// While an offered key is on its way, the queue is not over: the worker may have gone, and the key waits
+// again.
 
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
-    /// As [`Self::take`] without delayed adds, which [`Self::release_due`] makes wait before; for a worker that may have gone: until [`Self::accept`] or [`Self::take_back`] is called for the
-    /// key, the queue is not over, since the key may wait again.
+    /// As [`Self::take`], without delayed adds, which [`Self::release_due`] makes wait before. It is for a
+    /// worker that may have gone: until [`Self::accept`] or [`Self::take_back`] is called for the key, the
+    /// queue is not over, since the key may wait again.
     pub fn offer(&mut self, now: Duration) -> Option<Taken<K, P>> {
         let taken = self.take_ready(now)?;
         self.offered += 1;

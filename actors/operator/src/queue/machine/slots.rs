@@ -1,57 +1,46 @@
 //! What the queue knows of each key, in slots with a number.
 //!
-//! Answers "what is known of this key?". Everything else in the queue names a key by the number of its slot, so that
-//! the queue holds each key once. Invariants:
-//! 1. A slot is freed, with its key, when nothing is known of the key any more: it neither waits nor is delayed nor
-//!    processed, and no note of it stays.
-//! 2. Slots are in blocks. A block whose slots are all free holds no memory.
-//!
-//! Times are nanoseconds since the start of the runtime: 584 years, and half of the memory of a `Duration`. Read next:
-//! `sorted_ids.rs`, which finds the slot of a key; `lines.rs`, which links slots to lines.
+//! All else in the queue names a key by its slot number, so that the queue holds each key once. A block whose
+//! slots are all free holds no memory. Times are `u64` nanoseconds since the start of the runtime: 584 years,
+//! in half the memory of a `Duration`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::QueueMachine;
 
-/// No slot: the end of a line.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The slots of a block: the numbers inside a block are one byte.
+/// A slot's number inside its block fits into a byte.
 const BLOCK: usize = 256;
 
 #[derive(Debug, Clone)]
 pub(super) struct Slot<K, P> {
     pub(super) key: K,
     pub(super) state: State,
-    /// When the delayed add is due, and its priority.
     pub(super) delay: Option<Delay>,
-    /// What is handed out with the key next, and what is known of it.
+    /// What is handed out with the key next, and what stays known.
     pub(super) note: P,
-    /// What came with its delayed add.
+    /// Came with the delayed add.
     pub(super) delayed_note: P,
 }
 
 impl<K, P: Default> Slot<K, P> {
-    /// A slot of a key of which nothing is known.
     pub(super) fn new(key: K) -> Self {
         Self { key, state: State::Idle, delay: None, note: P::default(), delayed_note: P::default() }
     }
 }
 
-/// Where the key is, its delayed add aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Only a delayed add is known, or what stays of its note.
     Idle,
     Waiting(Waiting),
     Processing(Processing),
 }
 
-/// A key in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// Since when, in nanoseconds.
+    /// In nanoseconds.
     pub(super) since: u64,
     pub(super) before: u32,
     pub(super) behind: u32,
@@ -59,14 +48,12 @@ pub(super) struct Waiting {
     pub(super) priority: Priority,
 }
 
-/// A key that was handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Processing {
-    /// Since when, in nanoseconds.
+    /// In nanoseconds.
     pub(super) since: u64,
-    /// When it was first added meanwhile, in nanoseconds; no meaning without `again`.
+    /// When it was first added during the work; meaningless without `again`.
     pub(super) again_since: u64,
-    /// It is handed out once more when it comes back.
     pub(super) again: Option<Priority>,
     pub(super) priority: Priority,
 }
@@ -76,7 +63,7 @@ pub(super) struct Delay {
     /// In nanoseconds.
     pub(super) due: u64,
     pub(super) priority: Priority,
-    /// Only a failure of the key has led to it.
+    /// Only a failure has caused it.
     pub(super) is_retry: bool,
 }
 
@@ -93,7 +80,7 @@ struct Block<K, P> {
     free: Vec<u8>,
 }
 
-/// What is left of a time that no `u64` of nanoseconds can say is never reached.
+/// Saturates: such a time is never reached.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -156,7 +143,6 @@ impl<K, P> Slots<K, P> {
         Some(slot)
     }
 
-    /// All slots by their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Slot<K, P>)> {
         let blocks = (0..).step_by(BLOCK).zip(&self.blocks);
         blocks.flat_map(|(first, block)| {
@@ -170,17 +156,12 @@ fn split(id: u32) -> (usize, usize) {
     (id / BLOCK, id % BLOCK)
 }
 
-// What is kept beside a key, in its slot, and handed out with it.
-//
-// What an add brings merges with what came before, under the lock of the queue, so that it is neither lost nor given
-// twice. Invariants:
-// 1. What came with adds that are one is handed out once, with their key. So is what came with its delayed add, but for
-// that of a retry: it goes with the retry when the key is in order first.
-// 2. At most as many keys as the queue was made for have notes with memory of their own. Notes of further ones are cut
-// down to what fits into a slot.
-// 3. What a note does not hand out is known of its key: no call but those of the note's own type changes it.
+// The note of an add merges with earlier ones under the queue's lock, so it is neither lost nor handed out
+// twice. The note of a retry is removed with the retry when the key is in order first. The number of notes
+// with memory of their own is bounded: further ones are cut down to what fits into a slot.
 
-/// What is kept beside a key. The default says nothing. None of it runs code of a user: it happens while the queue is locked.
+/// What is kept beside a key. The default says nothing. None of it runs code of a user: it happens while the
+/// queue is locked.
 pub trait Merge: Default + Clone {
     /// What is kept of all keys of a queue together, such as what bounds their notes.
     type Tally: Default + Clone + Send;
@@ -193,7 +174,7 @@ pub trait Merge: Default + Clone {
         false
     }
 
-    /// Gives that memory up.
+    /// Frees that memory.
     fn cut(&mut self) {}
 
     /// Takes out what is handed out with the key. The rest is known of the key.
@@ -214,13 +195,12 @@ impl Merge for () {
 }
 
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
-    /// The note of a key, if it has a slot, and what is kept of all keys together.
     pub(crate) fn noted(&mut self, key: &K) -> (Option<&mut P>, &mut P::Tally) {
         let slot = self.find(key).and_then(|id| self.slots.get_mut(id));
         (slot.map(|slot| &mut slot.note), &mut self.tally)
     }
 
-    /// Frees the slot of a key of which nothing is known any more.
+    /// Frees the slot if nothing is known of its key.
     pub(crate) fn free(&mut self, key: &K) {
         if let Ok((place, id)) = self.search(key) {
             self.free_if_idle(place, id);
@@ -228,7 +208,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     }
 }
 
-/// How many notes are large, and may be.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Budget {
     pub(super) large: usize,
@@ -236,7 +215,6 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Merges a note into one of a slot.
     pub(super) fn merge<P: Merge>(&mut self, note: &mut P, mut later: P) {
         let was_large = note.is_large();
         if !was_large && later.is_large() && self.large >= self.most {
@@ -246,19 +224,14 @@ impl Budget {
         self.large += usize::from(!was_large && note.is_large());
     }
 
-    /// Takes out of a slot what is handed out of its note.
     pub(super) fn take<P: Merge>(&mut self, note: &mut P) -> P {
         self.large -= usize::from(note.is_large());
         note.hand_out()
     }
 }
 
-// The priorities of keys in a work queue.
-//
-// How the classes share is decided in `lines.rs`.
-
-/// How urgent a key is. A key of a lower class waits while keys of higher classes do, but not for ever: while a key
-/// of a class waits, at least one of nine keys that are handed out is of that class.
+/// How urgent a key is. A key of a lower class waits while keys of higher classes do, but not for ever: while
+/// a key of a class waits, at least one of nine keys that are handed out is of that class.
 ///
 /// Ordered: `Low < Normal < High`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

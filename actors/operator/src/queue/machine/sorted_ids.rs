@@ -1,16 +1,12 @@
-//! Numbers of stored things in the order of those things, without a copy of them.
+//! Numbers of stored things in the order of those things: the caller compares, so a key is stored only in its
+//! slot.
 //!
-//! Answers "which of them has this name?" for keys and for lanes. The caller says how a number compares with what it
-//! searches, so a key is stored once, in its slot. The numbers are in runs, and the runs in one list. Invariants:
-//! 1. No run is empty, and none has more than [`MOST`] numbers.
-//! 2. Two neighbours that have at most half of [`MOST`] numbers together become one run when one of them shrinks.
-//!
-//! Cost: a search is O(log n); an insertion moves at most [`MOST`] numbers, and the list of runs when a run is split.
-//! Read next: `slots.rs`, what the numbers stand for.
+//! A search is O(log n). An insertion moves at most [`MOST`] numbers, and the list of runs when a run is
+//! split. No run is empty. A run that shrinks is joined with a neighbour if both together have at most half
+//! of [`MOST`].
 
 use std::cmp::Ordering;
 
-/// The most numbers of a run.
 const MOST: usize = 512;
 
 #[derive(Debug, Default)]
@@ -18,7 +14,7 @@ pub(super) struct SortedIds {
     runs: Vec<Vec<u32>>,
 }
 
-/// Where a number is, or would be inserted; valid until the next change.
+/// Valid until the next change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     run: usize,
@@ -26,9 +22,8 @@ pub(super) struct Place {
 }
 
 impl SortedIds {
-    /// The place of the number that compares equal, else the place where it would be inserted.
     pub(super) fn find(&self, order: impl Fn(u32) -> Ordering) -> Result<(Place, u32), Place> {
-        // The last run whose first number is not above what is searched.
+        // The last run whose first number is not above the searched one.
         let after = self.runs.partition_point(|run| order(run[0]).is_le());
         let run = after.saturating_sub(1);
         let Some(ids) = self.runs.get(run) else { return Err(Place { run: 0, at: 0 }) };
@@ -43,7 +38,7 @@ impl SortedIds {
         match self.runs.get_mut(run) {
             None => self.runs.push(vec![id]),
             Some(ids) if ids.len() < MOST => ids.insert(at, id),
-            // Keys that come in their order fill whole runs.
+            // Keys that come in order fill whole runs.
             Some(ids) if at == ids.len() && is_last => self.runs.push(vec![id]),
             Some(ids) => {
                 let mut upper = ids.split_off(MOST / 2);
@@ -72,7 +67,6 @@ impl SortedIds {
         self.runs.iter().flatten().copied()
     }
 
-    /// Joins a run and the one behind it, if they are small.
     fn join(&mut self, run: usize) -> bool {
         let lengths =
             self.runs.get(run).zip(self.runs.get(run + 1)).map(|(one, next)| one.len() + next.len());

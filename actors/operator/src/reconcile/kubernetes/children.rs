@@ -1,17 +1,10 @@
-//! The objects that a reconciler makes for its own: applied, found again, and deleted when they are not wanted any more.
+//! The child objects of an owner: applied with server-side apply, found again, and deleted when unwanted.
 //!
-//! Answers "how do the children of an object become what they should be?" by server-side apply, with one field manager for each
-//! controller. Invariants:
-//! 1. A child that the cache shows as this process has applied it costs no request.
-//! 2. Ours is what the owner controls, by uid, and what our field manager has applied. Nothing else is ever deleted, and only in
-//!    the state that was judged: a deletion has its uid and its version as preconditions.
-//! 3. What is asked for in a pass is not pruned by it, also if its apply has failed.
-//! 4. Two owners never take a child from each other, whatever their caches show: the server refuses.
-//! 5. What is remembered of applied children is bounded; what was forgotten costs one apply that changes nothing.
-//! 6. No child is made for an owner that is gone or being deleted, and nothing that nobody controls is taken for one.
-//!
-//! Read next: `children/apply.rs`, how a child is made; `children/prune.rs`, how it is deleted; `children/kinds.rs`, where
-//! children are looked for; `children/memory.rs`, which applies can be left out; `children/policy.rs`.
+//! 1. A child that the cache shows as this process applied it costs no request.
+//! 2. Only what the owner controls, by uid, and our field manager has applied is deleted, with its uid and
+//!    version as preconditions.
+//! 3. A pass does not prune what it has requested, even if the apply failed.
+//! 4. Two owners never take a child from each other: the server refuses.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -51,7 +44,8 @@ pub use kinds::{CONTROLLER_UID, controller_uid};
 pub use policy::{Adopt, ChildPolicy};
 pub use prune::Pruned;
 
-/// The bounds of a child: a type whose kind is known at compile time, and whose objects can be sent, read and kept.
+/// The bounds of a child type: its kind is known at compile time, and its objects can be sent, read and
+/// cached.
 pub trait ChildBody:
     Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned + Clone + fmt::Debug + Body
 {
@@ -62,14 +56,12 @@ impl<K> ChildBody for K where
 {
 }
 
-/// Group and kind.
 type KindName = (Cow<'static, str>, Cow<'static, str>);
 
 fn kind_name<K: ChildBody>() -> KindName {
     (K::group(&()), K::kind(&()))
 }
 
-/// A state of an object: its uid and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     uid: Box<str>,
@@ -77,22 +69,22 @@ struct State {
 }
 
 impl State {
-    /// `None` for what comes from no server.
+    /// `None` if no server has stored the object.
     fn of(meta: &ObjectMeta) -> Option<Self> {
         let (uid, version) = (meta.uid.as_deref()?.into(), meta.resource_version.as_deref()?.into());
         Some(Self { uid, version })
     }
 
-    /// Whether it is one of the object with this uid.
     fn is_of(&self, uid: Option<&Uid>) -> bool {
         uid.is_some_and(|uid| *uid == *self.uid)
     }
 }
 
-/// Which children a reconciler makes, and as whom it writes them.
+/// Which child kinds a reconciler makes, and under which field manager it writes them.
 ///
-/// Made once; cheap to clone, and clones share what they remember. Each reconcile begins a pass with [`Self::of`]. A pass
-/// deletes unwanted children of the kinds that are named here, so name each kind that the reconciler makes or has made.
+/// Made once; cheap to clone, and clones share what they remember. Each reconcile begins a pass with
+/// [`Self::of`]. A pass deletes unwanted children only of the kinds that are named here, so name each kind
+/// that the reconciler makes or has made.
 ///
 /// ```
 /// use actix_informer::object::from_body;
@@ -136,14 +128,15 @@ pub struct Children {
     passes: Arc<Passes>,
 }
 
-/// One pass over the children of one owner: what it wants, then [`Self::prune`] for what it does not.
+/// One pass over the children of one owner: apply each wanted child, then call [`Self::prune`] to delete the
+/// others.
 #[must_use = "a pass that is not pruned leaves unwanted children"]
 pub struct ChildPass<'a> {
     children: &'a Children,
     log: &'a dyn WriteLog,
     owner: Owner,
     check: OwnerCheck,
-    /// Where an informer of several clusters keeps the children.
+    /// The owner's cluster.
     cluster: Option<ClusterName>,
     wanted: Wanted,
 }
@@ -152,13 +145,15 @@ pub struct ChildPass<'a> {
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "it is written or it is not: who matches both has matched all")]
 pub enum Applied<K> {
-    /// It is as it was applied before, or it is only created, and is there: nothing was sent.
+    /// Nothing was sent: the child is as it was applied before, or it exists and its policy is to create it
+    /// only.
     Unchanged(Object<K>),
-    /// The cache shows the version that the server answered when the same was applied before, and keeps no fields
-    /// ([`Children::cached_controllers`]): nothing was sent. This is the child that was given, with its owner and without
-    /// what a server fills in. A child that is only created may look otherwise by now.
+    /// Nothing was sent: the cache shows the version that the server returned when the same was applied
+    /// before. The cache keeps no fields ([`Children::cached_controllers`]), so this is the child that was
+    /// given, with its owner and without what a server fills in. A child that is only created may look
+    /// different by now.
     AsGiven(Box<K>),
-    /// The answer of the server, which may have found that nothing has changed.
+    /// The answer of the server. The apply may have changed nothing.
     Written(Box<K>),
 }
 
@@ -174,14 +169,15 @@ impl<K> Deref for Applied<K> {
 }
 
 impl Children {
-    /// Children that are written by this client as this field manager, which is the name of the controller, of at most 128
-    /// characters. Fields that another manager has set are taken over.
+    /// Children that are written by this client under this field manager, which is the name of the
+    /// controller, of at most 128 characters. Fields that another manager has set are taken over.
     ///
-    /// Two controllers have two names, and so have two parts of one reconcile that are pruned for themselves: what was applied under
-    /// another name is not theirs, and stays. The name is what a server notes, and what `kubectl apply --server-side
-    /// --field-manager` or Argo CD's `managedFieldsManagers` take. A process that is started under another name does not take
-    /// what it has made before for its own ([`Adopt`] does). Releases before this one noted the name, a slash and the uid of the owner: such fields are moved
-    /// over when the child is applied next.
+    /// Give each controller a name of its own, and also each part of one reconcile that is pruned separately:
+    /// what was applied under another name belongs to that name, and stays. The server notes this name;
+    /// `kubectl apply --server-side --field-manager` and Argo CD's `managedFieldsManagers` take it. A process
+    /// that is started under another name does not treat the children that it made before as its own
+    /// ([`Adopt`] changes that). Releases before this one noted the name, a slash and the uid of the owner:
+    /// such fields are moved over when the child is applied next.
     pub fn new(client: &Client, manager: impl Into<Arc<str>>) -> Self {
         Self {
             client: client.clone(),
@@ -193,26 +189,28 @@ impl Children {
         }
     }
 
-    /// Children of this kind are looked for in the cache of an informer, which has to follow all namespaces of owners, and to
-    /// select the labels of the children. It gets the index [`CONTROLLER_UID`] if it has none of this name. Of an informer of
-    /// several clusters the cluster of the owner counts, which is the one that the client has to reach.
+    /// Children of this kind are looked up in the cache of an informer. The informer has to follow all
+    /// namespaces of owners, and to select the labels of the children. It gets the index [`CONTROLLER_UID`]
+    /// if it has no index of this name. In an informer of several clusters only the cluster of the owner
+    /// counts; the client has to reach that cluster.
     ///
-    /// A cache that cuts managed fields, as informers do unless told otherwise, does not show who has applied an object: before a
-    /// child is deleted, its metadata is read from the server. So is what another controller has made for the same owner, once
-    /// in each of its states.
+    /// Informers cut managed fields unless told otherwise. Such a cache does not show who has applied an
+    /// object, so its metadata is read from the server before a child is deleted. The same read is made for
+    /// what another controller has made for the same owner, once in each of its states.
     pub fn cached<K: ChildBody>(mut self, lister: &Lister<K>) -> Self {
         self.kinds.push(Arc::new(Cached::whole(lister)));
         self
     }
 
-    /// Children of this kind are looked for in the cache of an informer that keeps of each object only which one controls
-    /// it ([`Client::controllers_of`]): some 100 bytes instead of the whole child, and its informer decodes none. The index is that of
-    /// [`Self::cached`].
+    /// Children of this kind are looked up in the cache of an informer that keeps of each object only which
+    /// object controls it ([`Client::controllers_of`]): about 100 bytes instead of the whole child, and the
+    /// informer decodes no child. The index is that of [`Self::cached`].
     ///
-    /// Such a cache shows no fields. So a child at the version of the server's last answer costs no request, and after
-    /// any other change of it (its status, a label) it is applied once more, which changes nothing on the server if nothing is to
-    /// be put right. Choose [`Self::cached`] for children whose status changes all the time, or is read in the
-    /// reconcile. An unwanted child is read from the server before it is deleted.
+    /// Such a cache shows no fields. A child at the version of the server's last answer costs no request.
+    /// After any other change of the child (its status, a label) it is applied once more, which changes
+    /// nothing on the server if nothing has to be corrected. Choose [`Self::cached`] for children whose
+    /// status changes all the time, or is read in the reconcile. An unwanted child is read from the server
+    /// before it is deleted.
     ///
     /// ```no_run
     /// # use {actix_informer::prelude::*, actix_informer::reconcile::Children};
@@ -227,20 +225,22 @@ impl Children {
         self
     }
 
-    /// Children of this kind are looked for by a list in each [`ChildPass::prune`]: of the owner's namespace, and of what
-    /// this label selector selects; `""` selects all. Each apply of such a child is sent. A kind that the server does not serve
-    /// has no children.
+    /// Children of this kind are found by a list request in each [`ChildPass::prune`]: of the owner's
+    /// namespace, with this label selector; `""` selects all. Each apply of such a child is sent. A kind that
+    /// the server does not serve has no children.
     pub fn listed<K: ChildBody>(mut self, labels: impl Into<String>) -> Self {
         self.kinds.push(Arc::new(Listed::<K>::new(labels.into())));
         self
     }
 
-    /// Fields that another manager has set stay as they are: an apply of such a field is a conflict.
+    /// Fields that another manager has set stay as they are: an apply that sets such a field returns a
+    /// conflict.
     pub fn without_force(self) -> Self {
         Self { is_forced: false, ..self }
     }
 
-    /// Begins a pass for the children of `owner`; `log` is told each write: a controller's request, or the owner again.
+    /// Begins a pass for the children of `owner`. Writes are recorded in `log`: a controller's request, or
+    /// the owner again.
     ///
     /// # Errors
     /// [`OwnerError::NotStored`] for an owner without a name or a uid.
@@ -256,14 +256,14 @@ impl Children {
 }
 
 impl ChildPass<'_> {
-    /// The owner is being deleted, and the children of this pass belong to its clean-up. Without this nothing is applied for an
-    /// owner that is being deleted.
+    /// States that the owner is being deleted, and that the children of this pass belong to its clean-up.
+    /// Without this call nothing is applied for an owner that is being deleted.
     pub fn for_clean_up(mut self) -> Self {
         self.check.for_clean_up = true;
         self
     }
 
-    /// The key of a child in caches: a body does not know its cluster.
+    /// A body does not contain its cluster.
     fn in_caches(&self, key: ObjectKey) -> ObjectKey {
         match &self.cluster {
             Some(cluster) => key.in_cluster(cluster),

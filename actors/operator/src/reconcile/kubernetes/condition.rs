@@ -1,11 +1,8 @@
-//! Conditions of a status: what holds of an object, since when, and of which generation.
+//! Conditions of a status, with the rules of apimachinery's `meta.SetStatusCondition`.
 //!
-//! Answers "how does a condition change?" with the rules of apimachinery's `meta.SetStatusCondition`. Invariants:
-//! 1. `lastTransitionTime` changes only when the condition's status does.
+//! 1. `lastTransitionTime` changes only when the condition's status changes.
 //! 2. A type is in the list once, and keeps its place.
-//! 3. A generation that was observed is never replaced by an older one.
-//!
-//! Read next: `status.rs`, which writes them.
+//! 3. A condition of an older generation never replaces one of a newer generation.
 
 use std::time::SystemTime;
 
@@ -41,8 +38,8 @@ impl From<bool> for ConditionStatus {
     }
 }
 
-/// A condition of this type, status and reason; set the other fields as `Condition { message, ..condition(..) }`. A reason
-/// is one word in CamelCase, which a server demands.
+/// A condition of this type, status and reason; set the other fields as
+/// `Condition { message, ..condition(..) }`. A server demands a reason of one word in CamelCase.
 ///
 /// ```
 /// use actix_informer::reconcile::{Condition, ConditionStatus, condition};
@@ -66,11 +63,12 @@ pub fn condition(
     }
 }
 
-/// Puts a condition into a list, and says whether the list has changed.
+/// Puts a condition into a list, and returns whether the list has changed.
 ///
-/// Its `lastTransitionTime` is set here: to `now`, in whole seconds, if the status of the condition differs from that of
-/// the list, else to what it was. `now` is [`Runtime::wall_time`](informer_actors::runtime::Runtime::wall_time), so that tests on
-/// simulated time repeat exactly. A condition of an older generation than the one in the list changes nothing.
+/// Sets its `lastTransitionTime`: to `now`, in whole seconds, if the status of the condition differs from the
+/// one in the list, otherwise to the former time. `now` is
+/// [`Runtime::wall_time`](informer_actors::runtime::Runtime::wall_time), so that tests on simulated time
+/// repeat exactly. A condition of an older generation than the one in the list changes nothing.
 ///
 /// ```
 /// use actix_informer::reconcile::{Condition, condition, is_condition_true, set_condition};
@@ -115,7 +113,7 @@ pub fn set_condition(conditions: &mut Vec<Condition>, mut new: Condition, now: S
     }
 }
 
-/// Whether the list has a condition of this type that holds.
+/// Whether the list has a condition of this type with status `True`.
 ///
 /// ```
 /// use actix_informer::reconcile::{condition, is_condition_true};
@@ -128,7 +126,7 @@ pub fn is_condition_true(conditions: &[Condition], type_: &str) -> bool {
     conditions.iter().any(|known| known.type_ == type_ && known.status == "True")
 }
 
-/// Times of the API have whole seconds. A time before year -9999 or after year 9999 is taken as 1970.
+/// Times of the API have whole seconds. A time before year -9999 or after year 9999 becomes 1970.
 fn in_seconds(time: SystemTime) -> Timestamp {
     let seconds = Timestamp::try_from(time).map(Timestamp::as_second);
     seconds.and_then(Timestamp::from_second).unwrap_or(Timestamp::UNIX_EPOCH)

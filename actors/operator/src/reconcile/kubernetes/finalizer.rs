@@ -1,13 +1,10 @@
-//! Work that must be undone before its object may go: a finalizer, added first and removed last.
+//! Runs a reconcile under a finalizer: its work is undone before the object goes.
+//! `reconcile/machine/finalizer.rs` decides; `finalizer/list.rs` changes the list.
 //!
-//! Answers "how does nothing stay behind when an object is deleted, wherever this process ends?" What is done next is decided
-//! by `reconcile/machine/finalizer.rs`. Invariants:
 //! 1. The server has the finalizer before `reconcile` is called with [`Finalize::Apply`].
 //! 2. The finalizer is removed only after `reconcile` has succeeded with [`Finalize::CleanUp`].
-//! 3. A list that the informer has cut from its cache costs requests, and no finalizer of anybody.
-//! 4. Of an object that the informer has no more, the server is asked before anything is done.
-//!
-//! Read next: `finalizer/list.rs`, how the list is changed; `reconcile/machine/finalizer.rs`; `children.rs`.
+//! 3. An informer that cuts the list costs requests, but never loses a finalizer.
+//! 4. For an object that the informer no longer has, the server is asked first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,11 +25,11 @@ mod list;
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "who matches both has handled the whole life of an object")]
 pub enum Finalize<K> {
-    /// Make everything as the object wants it. The server has the finalizer.
+    /// Make everything that the object wants. The server has the finalizer.
     Apply(Object<K>),
-    /// Undo what was made for the object, which is being deleted, or has left the selectors of its informer and lives on.
-    /// Called again until it succeeds, so it must succeed where everything is undone already. No garbage collector takes the
-    /// children of an object that lives on.
+    /// Undo what was made for the object, which is being deleted, or has left the selectors of its informer
+    /// and lives on. Called again until it succeeds, so it must succeed when everything is undone already. No
+    /// garbage collector deletes the children of an object that lives on.
     CleanUp(Object<K>),
 }
 
@@ -50,7 +47,7 @@ pub enum FinalizerError {
         /// Why.
         source: Box<Error>,
     },
-    /// Everything is cleaned up, and the finalizer was not removed.
+    /// The clean-up has succeeded, but the finalizer was not removed.
     #[error("{object}: finalizer {name:?} was not removed: {source}")]
     Remove {
         /// Kind and key of the object.
@@ -60,8 +57,8 @@ pub enum FinalizerError {
         /// Why.
         source: Box<Error>,
     },
-    /// The object is being deleted and the cache shows no finalizers of it, or it is not in the cache any more; and the server
-    /// did not say which it has: nothing was done for it.
+    /// The finalizers of the object are not known: it is being deleted and the cache shows none, or it is not
+    /// in the cache any more, and the server did not return them. Nothing was done for the object.
     #[error("{object}: its finalizers were not read: {source}")]
     Read {
         /// Kind and key of the object.
@@ -69,7 +66,8 @@ pub enum FinalizerError {
         /// Why.
         source: Box<Error>,
     },
-    /// The object has no uid or no version: it does not come from a server, or the informer cuts these fields.
+    /// The object has no uid or no version: it does not come from a server, or the informer cuts these
+    /// fields.
     #[error("{object} has no {field}: finalizers need it")]
     Unknown {
         /// Kind and key of the object.
@@ -79,34 +77,40 @@ pub enum FinalizerError {
     },
 }
 
-/// Reconciles an object that has something to be undone before it may go.
+/// Reconciles an object whose work must be undone before the object may go.
 ///
-/// Adds the finalizer and then calls `reconcile` with [`Finalize::Apply`] and the newest state; for an object that is being
-/// deleted calls it with [`Finalize::CleanUp`], and removes the finalizer if that has succeeded. A subject without an
-/// object, and one that is being deleted without the finalizer, give `T::default()`: there is nothing to do.
+/// Adds the finalizer and then calls `reconcile` with [`Finalize::Apply`] and the newest state. For an object
+/// that is being deleted, calls it with [`Finalize::CleanUp`], and removes the finalizer if that succeeds.
+/// Returns `T::default()` where nothing is to be done: for a subject without an object, and for an object
+/// that is being deleted without the finalizer.
 ///
-/// An object that leaves the selectors of the controller's informer, by a change of its labels or fields, is cleaned up, too:
-/// the operator does not care for it any more, so nothing may hold its deletion. The server tells the informer of that as of
-/// a deletion ([`Request::left`](crate::controller::Request::left)), so it is asked for the object. If the object is gone, or
-/// has no such finalizer, or is selected again, nothing is called and nothing is sent: for one that is selected again the next
-/// reconcile follows. If not, `reconcile` is called with [`Finalize::CleanUp`] and the state that the server has, in which
-/// [`deletion_timestamp`](kube_core::ObjectMeta::deletion_timestamp) is not set, and the finalizer is removed from the object,
-/// which lives on. If it comes back later, it is applied as a new one. So three things are the program's:
-/// - Where the informer follows the namespace or the cluster of the object no more, since the program has said so, nothing is
-///   called and the finalizer stays. Else what was made in a whole namespace would go when a line of a configuration does.
-/// - An object that leaves while no controller of the operator runs is not seen. Whoever takes labels away meanwhile removes the
-///   finalizer, too.
-/// - Where two operators share objects by labels under one finalizer, an object that moves from one to the other is cleaned up by
-///   the one and applied by the other, in any order; it ends applied. Finalizers of their own keep them apart.
+/// An object that leaves the selectors of the controller's informer, by a change of its labels or fields, is
+/// cleaned up, too: the operator does not follow it any more, so nothing may hold its deletion. The server
+/// tells the informer of this as of a deletion ([`Request::left`](crate::controller::Request::left)), so the
+/// object is read from the server. If it is gone, has no such finalizer, or is selected again, nothing is
+/// called and nothing is sent; an object that is selected again gets its next reconcile from its own event.
+/// Otherwise `reconcile` is called with [`Finalize::CleanUp`] and the state that the server has, in which
+/// [`deletion_timestamp`](kube_core::ObjectMeta::deletion_timestamp) is not set. Then the finalizer is
+/// removed from the object, which lives on. If the object comes back later, it is applied as a new one. Three
+/// cases are left to the program:
+/// - If the program has stopped following the namespace or the cluster of the object, nothing is called and
+///   the finalizer stays. Otherwise a changed line of a configuration would remove what was made in a whole
+///   namespace.
+/// - An object that leaves while no controller of the operator runs is not seen. If you remove labels during
+///   such a time, remove the finalizer, too.
+/// - If two operators share objects by labels under one finalizer, an object that moves from one to the other
+///   is cleaned up by the first and applied by the second, in any order; it ends applied. Give each operator
+///   its own finalizer to keep them apart.
 ///
-/// It costs one request in the life of an object before its first reconcile, and one at its end; with selectors that an object
-/// can leave, one request more. Where `reconcile` or this process ends early, the next call goes on from what the server has:
-/// both halves may be called more than once.
+/// Costs one request in the life of an object before its first reconcile, and one at its end; with selectors
+/// that an object can leave, one more. If `reconcile` or this process ends early, the next call continues
+/// from what the server has: both halves may be called more than once.
 ///
-/// What a server notes as the field manager is the name of the controller, or without one the finalizer's own.
+/// The field manager is the name of the controller, or without a controller the name of the finalizer.
 ///
-/// An informer that cuts `metadata.finalizers` makes it slower and not wrong: each call costs two requests more, since the
-/// server is asked for the list. The informer must keep `metadata.deletionTimestamp`, by which a deletion is seen.
+/// An informer that cuts `metadata.finalizers` makes this slower, not wrong: each call costs two more
+/// requests, since the list is read from the server. The informer must keep `metadata.deletionTimestamp`,
+/// which shows a deletion.
 ///
 /// ```
 /// use actix_informer::object::from_body;
@@ -138,7 +142,7 @@ pub enum FinalizerError {
 /// ```
 ///
 /// # Errors
-/// Those of `reconcile`, unchanged, and a [`FinalizerError`] where the list was not changed.
+/// Returns the errors of `reconcile` unchanged, and a [`FinalizerError`] if the list was not changed.
 pub async fn finalizer<K, S, F, T, E>(
     client: &Client,
     subject: &S,
@@ -162,8 +166,8 @@ where
     let newest = if step == Step::Read { list.read(object).await? } else { None };
     let object = newest.as_ref().unwrap_or(object);
     if step == Step::Read {
-        // An object that is gone, or whose name belongs to another one by now, is left alone; also one that is back, whose
-        // event leads to the next reconcile.
+        // An object that is gone or replaced is left alone. So is one that is selected again: its event leads
+        // to the next reconcile.
         let newest = newest.as_ref().map(Object::body).filter(|newest| is_cached || has_left(newest));
         step = newest.and_then(|newest| list.observe(newest)).map_or(Step::Leave, |seen| seen.step(name));
     }
@@ -182,19 +186,16 @@ where
     }
 }
 
-/// What a cache says of them.
 fn observed<K: Resource<DynamicType = ()>>(object: &Object<K>) -> Result<Observed<'_>, FinalizerError> {
     let field = if object.meta().uid.is_none() { "uid" } else { "resourceVersion" };
     let seen = observe(object.body()).map(|seen| Observed { may_be_cut: true, ..seen });
     seen.ok_or_else(|| FinalizerError::Unknown { object: called(object), field })
 }
 
-/// Whether the object is followed in this state, which the server has.
 fn selected<K: Resource>(subject: &impl Subject<K>, body: &K) -> Selected {
     subject.selected(body.meta().labels.as_ref().unwrap_or(&BTreeMap::new()))
 }
 
-/// Kind and key, for errors.
 fn called<K: Resource<DynamicType = ()>>(object: &Object<K>) -> String {
     format!("{} {}", K::kind(&()), object.key())
 }

@@ -1,12 +1,9 @@
-//! The reference of a child to the object that controls it.
+//! The owner reference of a child, with the rules of controller-runtime's `SetControllerReference`.
 //!
-//! Answers "whose child is this?" with the rules of controller-runtime's `SetControllerReference`. The garbage collector
-//! deletes a child after its owner; a controller finds the owner of a child by it. Invariants:
-//! 1. An owner is in the namespace of its child, or in none: the garbage collector deletes children of other namespaces.
+//! 1. An owner is in the namespace of its child or in none: the garbage collector deletes children of an
+//!    owner in another namespace.
 //! 2. A child has at most one controller: two would undo each other's work.
 //! 3. The same owner again changes nothing.
-//!
-//! Read next: `children.rs`.
 
 use std::any::TypeId;
 
@@ -16,7 +13,7 @@ use kube_core::{ClusterResourceScope, ObjectMeta, Resource};
 
 use informer_client::representation::{Controlled, ControllerRef};
 
-/// The annotation of a child that outlives its owner: which owner that is.
+/// A child that outlives its owner names it here.
 pub(super) const KEPT_FOR: &str = "actix-informer/kept-for";
 
 /// Why an object cannot be the controller of a child.
@@ -31,7 +28,7 @@ pub enum OwnerError {
         /// What is missing.
         field: &'static str,
     },
-    /// The owner is in another namespace, or in one at all where the child is in none.
+    /// The owner is in another namespace, or the owner has a namespace and the child has none.
     #[error("{child} cannot be owned by {owner}: an owner is in the namespace of its child, or in none")]
     Namespace {
         /// Kind and key of the child.
@@ -39,7 +36,7 @@ pub enum OwnerError {
         /// Kind and key of the owner.
         owner: String,
     },
-    /// The kind of the child is in namespaces, and neither the child nor its owner says in which.
+    /// The kind of the child is namespaced, but neither the child nor its owner has a namespace.
     #[error(
         "{child} has no namespace, and {owner}, which is in none, has none to give: set metadata.namespace of the child"
     )]
@@ -65,8 +62,8 @@ pub enum OwnerError {
 
 /// Children that name their controller.
 pub trait OwnedBy: Resource<DynamicType = (), Scope: 'static> + Sized {
-    /// The same object with `owner` as its controller, and `blockOwnerDeletion`. A child without a namespace gets that of
-    /// its owner, if its kind is in namespaces. Costs a few texts.
+    /// Returns the object with `owner` as its controller, and `blockOwnerDeletion`. A child without a
+    /// namespace gets that of its owner, if its kind is namespaced. Costs a few string copies.
     ///
     /// ```
     /// use actix_informer::reconcile::{OwnedBy, OwnerError};
@@ -99,12 +96,10 @@ pub trait OwnedBy: Resource<DynamicType = (), Scope: 'static> + Sized {
 
 impl<K: Resource<DynamicType = (), Scope: 'static>> OwnedBy for K {}
 
-/// An object that controls others.
 pub(super) struct Owner {
     reference: OwnerReference,
     pub(super) uid: Uid,
     pub(super) namespace: Option<String>,
-    /// Kind and key, for errors.
     pub(super) described: String,
 }
 
@@ -125,20 +120,18 @@ impl Owner {
         Ok(Self { reference, uid, namespace: meta.namespace.clone(), described: described(owner) })
     }
 
-    /// Its kind, with the group if it has one.
     pub(super) fn kind(&self) -> String {
         let group = self.reference.api_version.split_once('/').map(|(group, _)| group);
         group.map_or_else(|| self.reference.kind.clone(), |group| format!("{}.{group}", self.reference.kind))
     }
 
-    /// The value of [`KEPT_FOR`]: kind, key and uid.
     pub(super) fn mark(&self) -> String {
         let name = &self.reference.name;
         let key = self.namespace.as_ref().map_or_else(|| name.clone(), |space| format!("{space}/{name}"));
         format!("{} {key} {}", self.kind(), self.uid)
     }
 
-    /// The child with this controller, or without a reference to it, if it is to outlive it.
+    /// A child that is kept gets the annotation instead of a reference.
     pub(super) fn own<C>(&self, child: &mut C, is_kept: bool) -> Result<(), OwnerError>
     where
         C: Resource<DynamicType = (), Scope: 'static>,
@@ -165,7 +158,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Refuses a child that another object controls.
+    /// Fails if another object controls the child.
     pub(super) fn may_control(
         &self,
         controller: Option<ControllerRef<'_>>,
@@ -183,12 +176,10 @@ impl Owner {
     }
 }
 
-/// The reference to the object that controls the one with this metadata.
 pub(super) fn controlling(meta: &ObjectMeta) -> Option<&OwnerReference> {
     meta.owner_references.iter().flatten().find(|found| found.controller == Some(true))
 }
 
-/// Kind and key, for errors.
 pub(super) fn described<K: Resource<DynamicType = ()>>(object: &K) -> String {
     let meta = object.meta();
     let name = meta.name.clone().unwrap_or_default();

@@ -1,13 +1,10 @@
-//! Writes the status of an object if it differs from what the cache has.
+//! Writes the status of an object if it differs from the cached one.
 //!
-//! Answers "how does a reconcile report what it found, without a write when nothing is new?" Invariants:
 //! 1. An unchanged status sends nothing.
-//! 2. The write has the version of the object that was read: a state that somebody else wrote meanwhile is a conflict, and is
-//!    not overwritten.
-//! 3. Only what differs is sent: fields of objects that the type does not know stay as they are. A list is sent whole, without
-//!    what the type does not know of its elements.
-//!
-//! Read next: `condition.rs`.
+//! 2. The write carries the version that was read: a change by somebody else is a conflict, and is not
+//!    overwritten.
+//! 3. Only the difference is sent, so object fields that the type does not know stay. A list is sent whole,
+//!    without such fields.
 
 use std::fmt;
 
@@ -26,9 +23,9 @@ use informer_client::{Client, Error};
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "it is written or it is not: who matches both has matched all")]
 pub enum Written<K> {
-    /// It was as it should be: nothing was sent.
+    /// The status was already the same: nothing was sent.
     Unchanged,
-    /// The server has it; this is the object.
+    /// The status was written; this is the object that the server returned.
     Changed(Box<K>),
     /// The object is gone, and its status with it.
     Gone,
@@ -45,8 +42,8 @@ impl<K> Written<K> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StatusError {
-    /// The server did not take it. With [`Error::is_conflict`] the object has changed since it was read: its event is on the
-    /// way, and the next reconcile sees it.
+    /// The write failed. With [`Error::is_conflict`] the object has changed since it was read: its event is
+    /// on the way, and the next reconcile sees the change.
     #[error("the status of {object} was not written: {source}")]
     Write {
         /// Kind and key of the object.
@@ -54,7 +51,7 @@ pub enum StatusError {
         /// Why.
         source: Box<Error>,
     },
-    /// The status cannot be written as JSON.
+    /// The status could not be encoded as JSON.
     #[error("the status of {object} is no JSON: {source}")]
     Encode {
         /// Kind and key of the object.
@@ -71,13 +68,13 @@ impl StatusError {
     }
 }
 
-/// Changes the status of the subject's object, and writes it if that has made a difference: by one merge patch of the
+/// Changes the status of an object, and writes it if it differs from before: by one merge patch of the
 /// subresource `status`.
 ///
-/// `change` gets the status that the cache has, or the default one, and is called once. A subject without an object gives
-/// [`Written::Gone`]. `object` is the state that was reconciled: that of the subject, or the newer one of
-/// [`Finalize::Apply`](super::Finalize::Apply). What a server notes as the field manager is the name of the controller; without
-/// one, that of the user agent.
+/// `change` gets the cached status, or the default one, and is called once. `object` is the state that was
+/// reconciled: that of the subject, or the newer one of [`Finalize::Apply`](super::Finalize::Apply). If the
+/// object is gone, the result is [`Written::Gone`]. The field manager is the name of the controller; without
+/// a controller, it is the user agent's default.
 ///
 /// ```
 /// use actix_informer::object::from_body;
@@ -135,7 +132,7 @@ where
     let mut status = before.cloned().unwrap_or_default();
     change(&mut status);
     let after = encode(&status)?;
-    // No status and an empty one are the same.
+    // A missing status equals an empty one.
     let before = before.map_or_else(|| Ok(json!({})), encode)?;
     let Some(difference) = difference(&before, &after) else { return Ok(Written::Unchanged) };
     let version = object.version().to_string();
@@ -153,7 +150,7 @@ where
     }
 }
 
-/// The merge patch that makes `after` of `before`; `None` if they are equal.
+/// `None` if they are equal.
 fn difference(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         return (before != after).then(|| after.clone());

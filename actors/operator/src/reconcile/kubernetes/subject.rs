@@ -1,10 +1,5 @@
-//! What a reconcile is about, and who is told what it has written.
-//!
-//! Answers "how do these functions work with a controller and without one?" Invariants:
-//! 1. An object alone is a subject whose writes nobody waits for.
-//! 2. Each answer of the server to a write is recorded once.
-//!
-//! Read next: `finalizer.rs`.
+//! What a reconcile is about, and where its writes are recorded, each once. Nobody waits for the writes of an
+//! object alone.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -24,12 +19,12 @@ use informer_client::representation::ControllerOf;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteRecord {
-    /// The types of which an informer that follows the object may have bodies: its own, its metadata alone, and its
-    /// controller alone.
+    /// The body types of the informers that may follow the object: the object's own type, its metadata alone,
+    /// and its controller alone.
     pub bodies: [TypeId; 3],
-    /// Key, uid and version of the answer; of a deletion those of the last state that is known.
+    /// Key, uid and version of the answer; for a deletion those of the last known state.
     pub meta: Meta,
-    /// Its labels: an informer that does not select them has nothing to show of it.
+    /// Its labels: an informer that does not select them never shows the object.
     pub labels: BTreeMap<String, String>,
     /// Whether the object was deleted.
     pub is_removed: bool,
@@ -41,7 +36,7 @@ impl WriteRecord {
         Self::of::<C>(answer)
     }
 
-    /// An answer about an object of the kind `C`, of which perhaps only the metadata is known.
+    /// Only the metadata of the object may be known.
     pub(super) fn of<C: 'static>(answer: &impl Resource) -> Option<Self> {
         let meta = meta_of(answer).ok()?;
         let labels = answer.meta().labels.clone().unwrap_or_default();
@@ -50,44 +45,43 @@ impl WriteRecord {
         Some(Self { bodies, meta, labels, is_removed: false })
     }
 
-    /// A deletion of this object; `None` as by [`Self::written`].
+    /// A deletion of this object; `None` as for [`Self::written`].
     pub fn removed<C: Resource + 'static>(last: &C) -> Option<Self> {
         Some(Self { is_removed: true, ..Self::written(last)? })
     }
 }
 
-/// Is told each answer of the server to a write.
+/// Records each answer of the server to a write.
 ///
-/// A controller's request keeps its key back until the cache has what was recorded, so that the next reconcile does not
-/// work on an older state. This takes the place of expectations.
+/// A controller's request holds its key back until the cache shows what was recorded, so that the next
+/// reconcile does not work on an older state. This replaces expectations.
 pub trait WriteLog: Sync {
-    /// The server has answered a write.
+    /// Called when the server has answered a write.
     fn record(&self, write: WriteRecord);
 
-    /// Whether the object of this reconcile may be an old state of it, because its cache does not follow its source at
-    /// present. False where that is not known.
+    /// Whether the object of this reconcile may be an old state, because its cache does not follow its source
+    /// at present. False if that is not known.
     fn may_be_behind(&self) -> bool {
         false
     }
 
-    /// The controller whose reconcile it is, and a number of the reconcile: no other one of this process has it, and a later
-    /// one has a greater one. `None` without a controller. Finalizers and statuses are written under the name of the controller
-    /// as field manager.
+    /// The controller of this reconcile, and the number of the reconcile: no other reconcile of this process
+    /// has the same number, and a later one has a greater number. `None` without a controller. Finalizers and
+    /// statuses are written with the name of the controller as field manager.
     fn reconcile(&self) -> Option<(&str, u64)> {
         None
     }
 }
 
-/// The longest name of a field manager that servers take, in bytes.
+/// The limit of servers, in bytes.
 const LONGEST_MANAGER: usize = 128;
 
-/// The field manager of what is written for this log; `None` for that of the user agent.
+/// `None` for the default of the user agent.
 pub(super) fn manager_of(log: &dyn WriteLog) -> Option<String> {
     let (controller, _) = log.reconcile()?;
     Some(as_manager(controller)).filter(|name| !name.is_empty())
 }
 
-/// As much of a name as servers take for a field manager.
 pub(super) fn as_manager(name: &str) -> String {
     let mut end = name.len().min(LONGEST_MANAGER);
     while !name.is_char_boundary(end) {
@@ -103,13 +97,13 @@ pub trait Subject<K>: WriteLog {
     /// The object as the cache has it; `None` if it is gone.
     fn object(&self) -> Option<&Object<K>>;
 
-    /// The last known state of an object that is not followed any more and may live on, as [`Request::left`]. `None` where
-    /// that is not known.
+    /// The last known state of an object that is not followed any more and may live on, as [`Request::left`].
+    /// `None` if that is not known.
     fn left(&self) -> Option<&Object<K>> {
         None
     }
 
-    /// Whether that object is followed, given its labels as the server has them now, as [`Request::selected`].
+    /// Whether that object is followed, given the labels that the server has now, as [`Request::selected`].
     fn selected(&self, _labels: &BTreeMap<String, String>) -> Selected {
         Selected::LeftOut
     }
@@ -126,7 +120,7 @@ impl<K: Send + Sync> Subject<K> for Object<K> {
 }
 
 impl<S: Body> WriteLog for Request<S> {
-    /// The key waits until the informers of its controller that follow the object have seen it.
+    /// The key waits until its controller's informers show the write.
     fn record(&self, write: WriteRecord) {
         let mut meta = write.meta;
         if let Some(cluster) = self.key().cluster_name() {
@@ -160,20 +154,17 @@ impl<S: Body> Subject<S> for Request<S> {
     }
 }
 
-/// A JSON patch of this text.
 pub(super) fn json_patch(patch: serde_json::Value) -> Result<Patch<()>, Error> {
     let patch = serde_json::from_value(patch).map_err(|error| Error::Request(error.to_string()))?;
     Ok(Patch::Json(patch))
 }
 
-/// Records the answer that holds the object.
 pub(super) fn record_written<C: Resource + 'static>(log: &dyn WriteLog, answer: &C) {
     if let Some(write) = WriteRecord::written(answer) {
         log.record(write);
     }
 }
 
-/// Records a deletion.
 pub(super) fn record_removed<C: Resource + 'static>(log: &dyn WriteLog, last: &C) {
     if let Some(write) = WriteRecord::removed(last) {
         log.record(write);

@@ -1,20 +1,16 @@
-//! Which objects an owner made and no longer wants, and which objects it may take for its own.
+//! Decides which objects an owner may delete, take over or make.
 //!
-//! Answers "may this object be deleted for this owner?", "may it be taken over?" and "may something be made for it?" It does
-//! not find the objects. Invariants:
-//! 1. Ours is what the owner controls, by uid, and what our field manager has applied. Both are proved by the state that is
-//!    deleted; what is not known is asked for, and never assumed.
-//! 2. An object that is wanted, or that is being deleted already, is left alone. One that another manager has made for the
-//!    same owner, too, stays: only our fields leave it.
-//! 3. Nothing is made for an owner that is gone, or that is being deleted, unless that is asked for.
-//! 4. An object that is there already is taken only if our manager has applied it, or the policy says so; one that nobody
-//!    controls only after the owner was asked for.
-//!
-//! Read next: `finalizer.rs`, the other end of an owner's life.
+//! 1. An object is ours if the owner controls it, by uid, and our field manager has applied it, both in the
+//!    state that is deleted. What is not known is read, never assumed.
+//! 2. A wanted or ending object is left alone. One that another manager has made for the same owner stays:
+//!    only our fields are removed.
+//! 3. Nothing is made for an owner that is gone or, except in a clean-up, being deleted.
+//! 4. An existing object is taken only if our manager has applied it or the policy allows it; one that nobody
+//!    controls only after the owner was read.
 
 use informer_core::meta::Uid;
 
-/// Who applies a state of an object, as its managed fields say it.
+/// Who applies a state of an object, according to its managed fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::exhaustive_structs, reason = "callers make it of what they have seen")]
 pub struct Appliers {
@@ -40,13 +36,13 @@ pub struct Appliers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers make it of what they have seen")]
 pub struct Child<'a> {
-    /// The uid of the object that controls it, of the owner reference with `controller: true`.
+    /// The uid of the controlling object, from the owner reference with `controller: true`.
     pub controller: Option<&'a str>,
-    /// Who applies it; `None` if this view of it does not say, as most caches do not.
+    /// Who applies it; `None` if this view does not show it, as in most caches.
     pub appliers: Option<Appliers>,
     /// Whether it is being deleted.
     pub is_ending: bool,
-    /// Whether the owner has asked for it in this pass.
+    /// Whether the owner has requested it in this pass.
     pub is_wanted: bool,
 }
 
@@ -54,11 +50,11 @@ pub struct Child<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
 pub enum Verdict {
-    /// It stays as it is: it is not ours, or it is wanted, or it ends already.
+    /// It stays as it is: it is not ours, or it is wanted, or it is being deleted already.
     Keep,
-    /// This view does not say whose it is: the server is asked for it.
+    /// This view does not show whose it is: read it from the server.
     Ask,
-    /// It stays for the other manager that has made it for this owner, too; our fields leave it.
+    /// Another manager has made it for this owner, too: it stays, and our fields are removed.
     LetGo,
     /// It is ours, and nobody wants it.
     Delete,
@@ -79,7 +75,7 @@ impl Child<'_> {
     }
 }
 
-/// Whether an object of a child's name that no other object controls becomes the child.
+/// Whether an existing object with the name of a child becomes the child, if no other object controls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
 pub enum Adoption {
@@ -89,13 +85,13 @@ pub enum Adoption {
     Any,
 }
 
-/// What an object that is there already means for the child of its name.
+/// What an existing object means for the child of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
 pub enum Claim {
-    /// It is the owner's already.
+    /// It is the owner's own.
     Own,
-    /// It may be taken if the owner is still there and wants it.
+    /// It may be taken if the owner still exists and wants it.
     AskForOwner,
     /// Another object controls it.
     Controlled,
@@ -104,7 +100,8 @@ pub enum Claim {
 }
 
 impl Child<'_> {
-    /// Whether the owner may apply it. It has to be known who applies it: another may have made it for the same owner.
+    /// Whether the owner may apply it. Who applies it has to be known: another may have made it for the same
+    /// owner.
     pub fn claim(&self, owner: &Uid, adoption: Adoption) -> Claim {
         let is_taken = adoption == Adoption::Any || self.appliers.is_some_and(|appliers| appliers.ours);
         match self.controller {
@@ -137,8 +134,8 @@ pub struct OwnerNow<'a> {
 }
 
 impl OwnerNow<'_> {
-    /// Whether a child may be made for the owner of this uid, given what is there now. `for_clean_up`: the reconciler knows that
-    /// it is being deleted, and makes the child for its clean-up.
+    /// Whether a child may be made for the owner of this uid, given what the server has now. `for_clean_up`:
+    /// the reconciler knows that the owner is being deleted, and makes the child for its clean-up.
     pub fn may_have_children(now: Option<Self>, owner: &Uid, for_clean_up: bool) -> bool {
         now.is_some_and(|now| now.uid.is_some_and(|uid| *owner == uid) && (for_clean_up || !now.is_ending))
     }

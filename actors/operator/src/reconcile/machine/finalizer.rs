@@ -1,15 +1,11 @@
-//! What is to be done about one operator's finalizer on one object.
+//! Decides what is to be done about one operator's finalizer on one object.
 //!
-//! Answers "is it added, is the object reconciled or cleaned up, and what does a refused change of the list mean?" It does
-//! not say how the list is changed. Invariants:
-//! 1. An object that is not being deleted is reconciled only while its finalizer is on the server: it is added before.
-//! 2. Work is cleaned up only for an object that is being deleted, or has left what the operator follows, and still has the
-//!    finalizer.
-//! 3. Finalizers of others are never looked at.
-//! 4. A list that may have been cut is not taken for an empty one: a change tests that it is empty, and the server is
-//!    asked before an object that is being deleted is left alone.
-//!
-//! A refused change is tried again as the client does it with every write.
+//! 1. An object is reconciled only while the server has its finalizer, which is added first.
+//! 2. Clean-up is only for an object with the finalizer that is being deleted, or has left what the operator
+//!    follows.
+//! 3. Finalizers of others are never touched.
+//! 4. A list that may be cut does not count as empty: a change tests it, and an ending object is read before
+//!    it is left alone.
 
 /// What one observation of an object says of its finalizers.
 ///
@@ -27,17 +23,17 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers make it of what they have seen")]
 pub struct Observed<'a> {
-    /// Which life of the name it is.
+    /// Its uid: an object that is made again under the same name has another one.
     pub uid: &'a str,
-    /// The version of this state.
+    /// Its resource version.
     pub version: &'a str,
     /// Its finalizers, in their order.
     pub finalizers: &'a [String],
     /// Whether it is being deleted: then no finalizer can be added.
     pub is_ending: bool,
-    /// Whether the operator does not follow it any more: its selectors leave the object out.
+    /// Whether the operator does not follow it any more: its selectors do not match the object.
     pub has_left: bool,
-    /// Whether it was seen in a cache, whose informer may cut the list: then an empty list says nothing.
+    /// Whether it was seen in a cache, whose informer may cut the list: then an empty list is not proof.
     pub may_be_cut: bool,
 }
 
@@ -45,33 +41,34 @@ pub struct Observed<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
 pub enum Step {
-    /// The finalizer is added, and the object is looked at again. The change must fail if [`Observed::is_unknown`] and
+    /// Add the finalizer, and look at the object again. The change must fail if [`Observed::is_unknown`] and
     /// the server's list is not empty.
     Add,
-    /// The server is asked for the object: nothing more is to be done for it, and its list may have been cut.
+    /// Read the object from the server: nothing is to be done for it as it looks, but its list may have been
+    /// cut.
     Read,
-    /// The object is reconciled.
+    /// Reconcile the object.
     Apply,
-    /// What belongs to the object is cleaned up; then the finalizer is removed.
+    /// Clean up what belongs to the object; then remove the finalizer.
     CleanUp,
-    /// Nothing: the object is being deleted or has left, and this operator has nothing left to do for it.
+    /// Do nothing: the object is being deleted or has left, and this operator has nothing left to do for it.
     Leave,
 }
 
-/// What it means that the server refused a change of the list.
+/// What a refused change of the list means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "who matches all has decided about all")]
 pub enum Refusal {
-    /// The object is gone, or its name belongs to another one: there is nothing left to change.
+    /// The object is gone, or its name belongs to another object: there is nothing left to change.
     Gone,
-    /// Another writer was faster, or the list was cut: decide anew on the newest state.
+    /// Another writer was faster, or the list was cut: decide again on the newest state.
     Conflict,
-    /// The object is as it was: the refusal has another reason.
+    /// The object is unchanged: the refusal has another reason.
     Other,
 }
 
 impl Observed<'_> {
-    /// What this operator does about the object.
+    /// What this operator does with the object.
     pub fn step(&self, name: &str) -> Step {
         match (self.is_ending || self.has_left, self.position(name).is_some()) {
             (false, false) => Step::Add,
@@ -82,7 +79,7 @@ impl Observed<'_> {
         }
     }
 
-    /// Whether the list may be longer than it looks. An informer cuts a whole list or nothing of it.
+    /// Whether the list may be longer than it looks. An informer cuts the whole list or nothing.
     pub fn is_unknown(&self) -> bool {
         self.may_be_cut && self.finalizers.is_empty()
     }
@@ -92,7 +89,7 @@ impl Observed<'_> {
         self.finalizers.iter().position(|found| found == name)
     }
 
-    /// A change that was made for this state was refused; `newest` is what the server has, `None` if nothing.
+    /// A change for this state was refused; `newest` is what the server has, `None` if nothing.
     pub fn refused(&self, newest: Option<&Observed<'_>>) -> Refusal {
         match newest {
             None => Refusal::Gone,

@@ -1,9 +1,8 @@
-//! What the actor looks at before it plans.
+//! What the follower looks at before it plans.
 //!
-//! Answers "what is there, and has anything changed that a plan depends on?". Invariants:
-//! 1. A look costs the same with any number of sources; only what a plan is made of is a walk over all of the set.
-//! 2. A refusal of the cluster-wide source counts for `retry_after`, unless it streams before: a failure of another kind
-//!    in between takes nothing back.
+//! A look costs the same with any number of sources; only building a plan's input visits the whole set. A
+//! refusal of the cluster-wide source holds for `retry_after` unless the source streams earlier; another kind
+//! of failure does not end it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use informer_core::words::{QUOTED, one_line};
 use super::Exchange;
 use crate::pipeline::messages::Body;
 
-/// What a plan looks at, but for what the single sources have brought.
+/// A plan's input, except what the single sources have brought.
 #[derive(PartialEq)]
 pub(super) struct Looked {
     pub(super) changed: u64,
@@ -27,22 +26,19 @@ pub(super) struct Looked {
     all: Option<OfAll>,
 }
 
-/// What a plan looks at of the cluster-wide source.
 #[derive(PartialEq)]
 pub(super) struct OfAll {
     followed: AllFollowed,
-    /// The single sources take over from it when all of them have listed.
+    /// The single sources take over when all of them have listed.
     have_all_listed: bool,
 }
 
-/// The sources of the set as they are.
 pub(super) struct Found {
     pub(super) followed: Followed,
     pub(super) ids: BTreeMap<Option<Arc<str>>, SourceId>,
 }
 
 impl<S: Body> Exchange<S> {
-    /// What a plan looks at. Costs the same with any number of sources.
     pub(super) fn look(&self, changed: u64) -> Looked {
         let (sources, now) = (&self.pipeline.shared.sources, self.now());
         let all = sources.cluster_wide(self.set.number).map(|(id, is_leaving)| OfAll {
@@ -93,8 +89,8 @@ impl<S: Body> Exchange<S> {
         self.pipeline.shared.board.of_source(id, |status| status.state.clone())
     }
 
-    /// Whether the cluster-wide source cannot be used: its server forbids it, or has done so less than `retry_after` ago
-    /// and has answered nothing better since.
+    /// The server forbids the cluster-wide source, or did so less than `retry_after` ago and it has not
+    /// streamed since.
     fn is_refused(&self, id: &SourceId) -> bool {
         let state = self.state_of(id);
         let is_recent = || self.set.refused().is_some_and(|refused| refused.until > self.now());
@@ -102,7 +98,7 @@ impl<S: Body> Exchange<S> {
             || (!matches!(state, Some(SourceState::Streaming)) && is_recent())
     }
 
-    /// Keeps why the cluster-wide source is refused, and when it is asked for again; until it streams.
+    /// Notes the reason and the time of the next try; clears both when it streams.
     pub(super) fn note_refusal(&self) {
         let Some((id, _)) = self.pipeline.shared.sources.cluster_wide(self.set.number) else { return };
         let Some(state) = self.state_of(&id) else { return };
@@ -114,7 +110,7 @@ impl<S: Body> Exchange<S> {
     }
 }
 
-/// Why the cluster-wide source cannot be used, if its server forbids it or it is given up.
+/// `Some` if the server forbids the source or it is given up.
 fn refusal(state: &SourceState) -> Option<Arc<str>> {
     match state {
         SourceState::Denied { error: error @ ListWatchError::Denied(_), .. } => {

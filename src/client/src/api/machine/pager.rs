@@ -1,58 +1,49 @@
-//! Which page of a list is asked for next, and what follows when one has expired.
+//! Which page of a list is requested next, and what follows when one has expired, as in client-go's
+//! `tools/pager`.
 //!
-//! Answers "may another page be asked for now?" for lists that are read page by page, as client-go's `tools/pager`.
-//! Invariants:
-//! 1. At most one page is asked for at a time: only its answer has the token of the next one.
-//! 2. Beyond the page that the reader waits for, at most `prefetch` pages are asked for or wait.
-//! 3. Nothing is asked for after the last page, nor after an error that was not answered here.
-//! 4. What is asked for because a page has expired is an error if it expires as well: there is no loop.
-//! 5. A first page that has expired is an error like any other: there is no older page that it must agree with.
+//! 1. One page is requested at a time: only its answer has the token of the next one.
+//! 2. A page that is requested because another one expired must not expire: there is no loop.
+//! 3. An expired first page is an error like any other: there is no older page that it must agree with.
 
-/// What follows when the server no longer has the version of the pages before.
+/// What follows when the server no longer has the version of the earlier pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenExpired {
     /// The error ends the pages: what was read is of one version, and not complete.
     #[default]
     End,
-    /// The fresh token of the server's answer is used, if it gives one: the remaining pages are of a newer version, so
-    /// an object that changed meanwhile may be there twice or not at all. Without a fresh token the error ends the pages.
+    /// The new token in the server's answer is used, if there is one. The remaining pages are of a newer
+    /// version, so an object that changed in between may be there twice or not at all. Without a new token
+    /// the error ends the pages.
     Continue,
-    /// One whole list is asked for, without a limit, and is the last page, as client-go's pager does: complete and of one
-    /// version, and with the objects of the pages before in it once more.
+    /// One whole list is requested without a limit, as client-go's pager does, and is the last page. It is
+    /// complete and of one version, and contains the objects of the earlier pages again.
     ListAgain,
 }
 
-/// One page to ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Page {
-    /// The first one, as the reader has described it.
     First,
-    /// The one of this continue token.
     After(String),
-    /// All objects in one answer, without a limit and a token.
+    /// All objects in one answer.
     Whole,
 }
 
-/// The pages of one list.
 #[derive(Debug, Clone)]
 pub(crate) struct Pager {
-    /// How many pages are asked for ahead.
     pub(crate) prefetch: usize,
     pub(crate) when_expired: WhenExpired,
-    /// What is asked for next; nothing behind the last page.
+    /// `None` after the last page.
     next: Option<Page>,
-    /// What is being asked for.
     asked: Option<Page>,
-    /// Pages that have come and were not taken.
+    /// Pages that have arrived and were not taken.
     waiting: usize,
-    /// Whether the page that is asked for is that of a fresh token: one that expires as well is an error.
+    /// The requested page has a fresh token: if it expires, too, that is an error.
     is_fresh: bool,
     has_begun_again: bool,
 }
 
 impl Pager {
-    /// Nothing is asked for yet.
     pub(crate) fn new(prefetch: usize, when_expired: WhenExpired) -> Self {
         let next = Some(Page::First);
         Self {
@@ -66,7 +57,6 @@ impl Pager {
         }
     }
 
-    /// The reader waits: the page to ask for now, if there is one.
     pub(crate) fn next_page(&mut self) -> Option<Page> {
         if self.asked.is_some() || self.waiting > self.prefetch {
             return None;
@@ -75,20 +65,19 @@ impl Pager {
         self.asked.clone()
     }
 
-    /// The page that was asked for has come, with this continue token; empty on the last page.
+    /// `token` is empty on the last page.
     pub(crate) fn handle_page(&mut self, token: &str) {
         (self.asked, self.is_fresh) = (None, false);
         self.waiting += 1;
         self.next = (!token.is_empty()).then(|| Page::After(token.to_owned()));
     }
 
-    /// The reader has taken a page that had come.
     pub(crate) fn handle_taken(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
     }
 
-    /// The page that was asked for has failed. `fresh_token` is that of an answer that says that the list has expired.
-    /// Gives whether the error is the reader's: otherwise another page is asked for instead.
+    /// `fresh_token` is that of an answer that says that the list has expired. Returns whether the error goes
+    /// to the reader; otherwise another page is requested.
     pub(crate) fn handle_failure(&mut self, is_expired: bool, fresh_token: Option<&str>) -> bool {
         let failed = self.asked.take();
         let can_go_on = is_expired && matches!(failed, Some(Page::After(_)));
@@ -106,12 +95,11 @@ impl Pager {
         self.next.is_none()
     }
 
-    /// Whether everything was asked for once more, in one piece, because a page had expired.
+    /// Whether the whole list was requested because a page had expired.
     pub(crate) fn has_begun_again(&self) -> bool {
         self.has_begun_again
     }
 
-    /// Whether no page waits, none is being asked for, and none will be.
     pub(crate) fn is_over(&self) -> bool {
         self.next.is_none() && self.asked.is_none() && self.waiting == 0
     }

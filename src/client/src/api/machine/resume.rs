@@ -1,16 +1,9 @@
-//! How a watch that somebody reads goes on after its connection has ended.
+//! How a watch outside of informers continues after its connection has ended.
 //!
-//! Answers "from which version is it opened again, after which wait, and when can it not go on?" for watches outside of
-//! informers. An informer's own watches are decided by `informer_core::reflector`, which can list by itself. Invariants:
-//! 1. A version is kept only when everything up to it was delivered: while the server sends the initial objects, their
-//!    versions are those of each object and none of them is kept.
-//! 2. Every failure is followed by a wait or by the end; none by an immediate request.
-//! 3. A watch that ended in good order is opened again at once if it brought something new or lasted long enough.
-//!    Otherwise it counts as a failure: a server that ends each watch at once is not asked in a tight loop.
-//! 4. What has expired stays so until the reader has listed and says from where to go on.
-//! 5. The version never goes back: an event at or below it was delivered before, and is not delivered again.
-//!
-//! Inputs: what the watch brought and how it ended. Outputs: `AfterEnd`.
+//! 1. No version of an initial object is kept: the objects do not come in the order of their versions.
+//! 2. After a failure there is always a wait. A watch that ended in order is opened again at once only if it
+//!    brought something new or lasted long enough: a server that ends each watch at once must not cause a
+//!    tight loop.
 
 use std::time::Duration;
 
@@ -18,53 +11,48 @@ use informer_core::backoff::{Backoff, BackoffPolicy};
 use informer_core::list_watch_error::ErrorClass;
 use informer_core::meta::ResourceVersion;
 
-/// A watch that ends sooner than this and brought nothing has failed.
+/// A watch that ends sooner and brought nothing has failed.
 const LEAST_WATCH: Duration = Duration::from_secs(10);
 
-/// A request that asks for less is measured as if it had asked for this: a server that closes every connection at once must
-/// not be asked without a pause.
+/// Shorter requests are measured by this: a server that closes every connection at once must not cause
+/// requests without a pause.
 const LEAST_ASKED: Duration = Duration::from_secs(1);
 
-/// What follows an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterEnd {
     /// Open it again at [`WatchResume::version`] after this time.
     OpenAfter(Duration),
-    /// The server no longer has the version: the reader must list, and say from where to go on.
+    /// The server no longer has the version: the reader must list.
     ListAgain,
 }
 
-/// Where a watch is, and how often it has failed.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchResume {
     version: String,
-    /// Whether the server is asked for the initial objects, and has not said yet that they are complete.
+    /// Until the server says that the initial objects are complete.
     wants_initial: bool,
-    /// Whether this connection has brought a newer version.
+    /// This connection has brought a newer version.
     has_progressed: bool,
     backoff: Backoff,
 }
 
 impl WatchResume {
-    /// A watch from this version. `wants_initial`: the server first sends every object there is.
     pub(crate) fn new(version: impl Into<String>, wants_initial: bool) -> Self {
         let backoff = Backoff::new(BackoffPolicy::default());
         Self { version: version.into(), wants_initial, has_progressed: false, backoff }
     }
 
-    /// The version after which the next connection goes on.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
-    /// Whether the next connection asks for the initial objects.
     pub(crate) fn wants_initial(&self) -> bool {
         self.wants_initial
     }
 
-    /// Whether an event of this version is new, and not one that was delivered before. The initial objects are not in
-    /// the order of their versions: each of them is new. So is an event whose version is no number: only the server
-    /// can compare such versions.
+    /// Whether an event of this version was not delivered before. Initial objects are always new: they are
+    /// not in the order of their versions. A version that is no number is new if it differs: only the server
+    /// can compare it.
     pub(crate) fn is_new(&self, version: &str) -> bool {
         if self.wants_initial {
             return true;
@@ -75,7 +63,6 @@ impl WatchResume {
         }
     }
 
-    /// An event or a bookmark of this version was delivered.
     pub(crate) fn handle_version(&mut self, version: &str) {
         if !self.wants_initial && !version.is_empty() && self.is_new(version) {
             version.clone_into(&mut self.version);
@@ -83,8 +70,7 @@ impl WatchResume {
         }
     }
 
-    /// The bookmark that ends the initial objects was delivered. One without a version ends nothing: the next connection
-    /// could not go on from it.
+    /// A bookmark without a version ends nothing: the next connection could not continue from it.
     pub(crate) fn handle_initial_end(&mut self, version: &str) {
         if version.is_empty() {
             return;
@@ -99,7 +85,7 @@ impl WatchResume {
         self.backoff.reset();
     }
 
-    /// The connection has ended in good order, after this time; `asked` is how long the request asked for.
+    /// The connection ended in order. `asked` is the duration in the request.
     pub(crate) fn handle_end(&mut self, lasted: Duration, asked: Duration, chance: f64) -> AfterEnd {
         let has_progressed = std::mem::take(&mut self.has_progressed);
         let least = self.backoff.last_wait().unwrap_or_default().max(LEAST_WATCH).min(asked.max(LEAST_ASKED));
@@ -110,7 +96,6 @@ impl WatchResume {
         AfterEnd::OpenAfter(self.backoff.next_wait(chance))
     }
 
-    /// The connection could not be made, was refused or broke.
     pub(crate) fn handle_failure(&mut self, class: ErrorClass, chance: f64) -> AfterEnd {
         self.has_progressed = false;
         match class {

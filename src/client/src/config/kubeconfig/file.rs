@@ -1,13 +1,10 @@
-//! The text of one kubeconfig file, read as kubectl reads it.
+//! The text of one kubeconfig file, read as kubectl reads it: YAML to JSON to Go values
+//! (`tools/clientcmd/api/v1`, apimachinery's serializer).
 //!
-//! Answers "what is written in this file?" and does not say what it means. kubectl makes JSON of the YAML, then Go
-//! values of the JSON (`tools/clientcmd/api/v1`, apimachinery's serializer). Invariants:
-//! 1. Of several documents only the first counts, of a key that comes twice the last value; unknown fields are ignored,
-//!    null is the same as nothing, and a number is not a text.
-//! 2. Everything in the file must be readable, also what no context uses: types, base64, one entry for each name.
-//! 3. An error gives the path of the field, line and column, and quotes nothing of the file: it may hold tokens.
-//!
-//! Read next: `../kubeconfig.rs`, which merges files; `user.rs`, which says what the entries mean.
+//! 1. The first document counts, and the last value of a repeated key. Unknown fields are ignored, null means
+//!    absent, and a number is not a text.
+//! 2. Types, base64 and unique names are checked everywhere, also in entries that no context uses.
+//! 3. An error gives the field's path, line and column, but quotes nothing: the file may hold tokens.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +19,13 @@ use serde_json::Value;
 use crate::identity::exec::PluginConfig;
 use crate::wire::JsonError;
 
-/// Go's `base64.StdEncoding`, which does not look at the last bits.
+/// Like Go's `base64.StdEncoding`, ignores the trailing bits.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// One file, with the names of its entries as keys.
+/// Entries by name.
 #[derive(Clone, Default)]
 pub(super) struct File {
     pub(super) clusters: BTreeMap<String, Cluster>,
@@ -70,7 +67,6 @@ struct NamedUser {
     user: User,
 }
 
-/// Where a cluster is, and whom to trust there.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct Cluster {
@@ -84,7 +80,6 @@ pub(super) struct Cluster {
     pub(super) disable_compression: bool,
 }
 
-/// A value for one program under a name.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Extension {
@@ -92,7 +87,6 @@ pub(super) struct Extension {
     pub(super) extension: Value,
 }
 
-/// Which cluster to use as which user.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Context {
@@ -101,7 +95,6 @@ pub(super) struct Context {
     pub(super) namespace: String,
 }
 
-/// The credentials of a user.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct User {
@@ -124,7 +117,6 @@ pub(super) struct User {
     pub(super) exec: Option<PluginConfig>,
 }
 
-/// A login that is built into the client; only `oidc` is left of them.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AuthProvider {
@@ -132,14 +124,14 @@ pub(super) struct AuthProvider {
     pub(super) config: std::collections::HashMap<String, String>,
 }
 
-/// Bytes that the file holds in base64; `None` where it holds none.
+/// Bytes in base64; `None` if empty.
 #[derive(Clone, Default)]
 pub(super) struct Data(pub(super) Option<SecretSlice<u8>>);
 
 impl<'de> Deserialize<'de> for Data {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut text = String::deserialize(deserializer)?;
-        // Go's decoder skips the ends of lines, and nothing else.
+        // Go's decoder skips only line ends.
         text.retain(|character| !matches!(character, '\r' | '\n'));
         let bytes = BASE64
             .decode(SecretString::from(text).expose_secret())
@@ -154,10 +146,7 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretStr
 }
 
 impl File {
-    /// Reads the bytes of a file; none are a file that defines nothing.
-    ///
-    /// # Errors
-    /// What is wrong, without a word of the file.
+    /// An empty file defines nothing.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = decoded(bytes)?;
         let value: Option<Value> = first_document(&text, false)
@@ -166,7 +155,7 @@ impl File {
         let had_nulls = without_nulls(&mut value);
         let written: Written = serde_path_to_error::deserialize(value).map_err(|error| {
             let path = error.path().to_string();
-            // Only the parser of the text knows the place; it takes a null for a mistake.
+            // Only the text's parser knows the place, but it reports a null as a mistake.
             let place = (!had_nulls).then(|| first_document::<Written>(&text, true).err());
             let place = place.flatten().as_ref().and_then(location);
             format!("{}{}", place.unwrap_or_default(), JsonError::at(&path, error.inner()))
@@ -200,7 +189,7 @@ fn by_name<T>(what: &str, entries: impl Iterator<Item = (String, T)>) -> Result<
     Ok(all)
 }
 
-/// The text of these bytes in the encoding that its first bytes name, or UTF-8.
+/// Decodes by the byte order mark; without one, UTF-8.
 fn decoded(bytes: &[u8]) -> Result<String, String> {
     let utf_16 = |bytes: &[u8], read: fn([u8; 2]) -> u16| {
         let (units, rest) = bytes.as_chunks();
@@ -216,7 +205,6 @@ fn decoded(bytes: &[u8]) -> Result<String, String> {
     text.ok_or_else(|| "it is neither UTF-8 nor UTF-16".to_owned())
 }
 
-/// The first document; none in a text that holds none.
 fn first_document<T: DeserializeOwned>(
     text: &str,
     plain_numbers_are_no_texts: bool,
@@ -235,7 +223,8 @@ fn location(error: &serde_saphyr::Error) -> Option<String> {
     error.location().map(|at| format!("line {}, column {}: ", at.line(), at.column()))
 }
 
-/// Removes what is null from maps, except in extensions, whose meaning is their programs' own; says whether there was any.
+/// Removes nulls from maps, except in extensions, which belong to other programs. Returns whether there were
+/// any.
 fn without_nulls(value: &mut Value) -> bool {
     match value {
         Value::Object(fields) => {

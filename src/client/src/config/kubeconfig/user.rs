@@ -1,13 +1,8 @@
 //! What the entries of a kubeconfig mean: the configuration of its current context, or why there is none.
+//! Refusals are kubectl's (`clientcmd.ConfirmUsable`, `rest.TLSConfigFor`), except where noted.
 //!
-//! Answers "is this context usable, and which credentials does it give?" The refusals are kubectl's
-//! (`clientcmd.ConfirmUsable`, `rest.TLSConfigFor`), except for what is said at their places. Invariants:
-//! 1. Where two values contradict each other, neither is used: a certificate in a file beside one in the text, a token
-//!    beside a password, an authority beside `insecure-skip-tls-verify`.
-//! 2. All credentials are taken over; which of them are sent is decided where the proxy is known, too
-//!    (`../../credentials.rs`).
-//!
-//! Read next: `../../credentials.rs`, `../../identity/material.rs`.
+//! Values that contradict each other are refused. All credentials are taken over; `../../credentials.rs`
+//! decides which of them are sent, since that depends on the proxy.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,11 +18,10 @@ use crate::identity::exec::ClusterInfo;
 use crate::identity::material::{Login, Pem};
 use crate::identity::oidc::Oidc;
 
-/// The name under which a cluster keeps what its plugins want to know.
 const PLUGIN_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
 impl File {
-    /// Lets the paths in it begin at the folder of the file.
+    /// Makes paths relative to the folder of the file.
     pub(super) fn resolve_paths(&mut self, folder: &Path) {
         let resolve = |path: &mut String| {
             if !path.is_empty() {
@@ -39,7 +33,7 @@ impl File {
             [&mut user.client_certificate, &mut user.client_key, &mut user.token_file]
                 .into_iter()
                 .for_each(resolve);
-            // A name without a folder is looked for in PATH.
+            // A name without a folder is searched in `PATH`.
             if let Some(exec) = user.exec.as_mut().filter(|exec| exec.command.contains('/')) {
                 resolve(&mut exec.command);
             }
@@ -47,7 +41,6 @@ impl File {
     }
 }
 
-/// The configuration of the current context.
 pub(super) fn config_of(file: &File) -> Result<Config, Error> {
     let (context, cluster, user) = current(file)?;
     let mut config = Config::new(&*cluster.server)?;
@@ -103,7 +96,6 @@ fn current(file: &File) -> Result<(&Context, &Cluster, &User), Error> {
     Ok((context, cluster, user))
 }
 
-/// Refuses a user whose credentials contradict each other.
 fn check(user: &User) -> Result<(), Error> {
     if user.token.is_some() && (!user.username.is_empty() || user.password.is_some()) {
         return Err(refused("its user has a token and a password, of which only one can be sent"));
@@ -121,7 +113,7 @@ fn check(user: &User) -> Result<(), Error> {
 
 fn with_user(mut config: Config, user: &User, cluster: &Cluster) -> Result<Config, Error> {
     config = with_certificate(config, user)?;
-    // If there are both, the token file is used, because only a file is renewed; the token, until the file can be read.
+    // The token file wins, because only a file is renewed. The token is used until the file can be read.
     if !user.token_file.is_empty() {
         config.login =
             Some(Login::TokenFile { path: (&user.token_file).into(), otherwise: user.token.clone() });
@@ -174,7 +166,6 @@ fn impersonation(user: &User) -> Impersonation {
     }
 }
 
-/// What a plugin that asks for it learns of its cluster.
 fn cluster_info(cluster: &Cluster) -> Result<ClusterInfo, Error> {
     let authority = match (&cluster.certificate_authority_data.0, &*cluster.certificate_authority) {
         (Some(data), _) => data.expose_secret().to_vec(),
@@ -192,7 +183,6 @@ fn cluster_info(cluster: &Cluster) -> Result<ClusterInfo, Error> {
     })
 }
 
-/// What stands in the kubeconfig itself, or in a file that it names; `None` if there is neither.
 fn pem(field: &str, path: &str, data: &Data) -> Result<Option<Pem>, Error> {
     match (&data.0, path) {
         (Some(_), path) if !path.is_empty() => {
@@ -208,7 +198,7 @@ fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(|source| Error::File { what, path: path.to_owned(), source })
 }
 
-/// The file is named by the caller.
+/// The caller adds the path.
 fn refused(what: &str) -> Error {
     Error::Kubeconfig { path: None, what: what.to_owned() }
 }

@@ -1,10 +1,8 @@
-//! Answers with their ETags, as the file of one answer in kubectl's HTTP cache.
+//! The file of one answer in kubectl's HTTP cache. Its name is the SHA-256 of the URL. It contains the
+//! SHA-256 of the rest, then an HTTP response; a wrong sum makes it a miss (client-go's `sumDiskCache`).
 //!
-//! Answers "what did the server answer, by which ETag does it know that, and is the file whole?" The name of a file is
-//! the SHA-256 of the URL. The file is the SHA-256 of the rest, and the rest is an HTTP response. Invariants:
-//! 1. A file whose sum is wrong is a miss (client-go's `sumDiskCache`).
-//! 2. What is written here says that it depends on the Accept header, and names ours, which is kubectl's, too: so kubectl uses
-//!    it, after the server has confirmed its ETag.
+//! A file that is written here says that it depends on the Accept header, and names ours, which is also
+//! kubectl's. So kubectl uses it after the server has confirmed its ETag.
 
 use std::fmt::Write as _;
 
@@ -16,22 +14,20 @@ use crate::discovery::documents::{self, Root};
 use crate::discovery::fetch::ACCEPT;
 use crate::discovery::memory::Tagged;
 
-/// What client-go adds to each request of discovery, so that it is a part of the URL.
+/// client-go adds this to each discovery request, so it is a part of the URL.
 const QUERY: &str = "?timeout=32s";
-/// The content type of an answer that kubectl understands.
 const CONTENT_OF_KUBECTL: &str = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// The name of the file of this path of the server at this URL.
 pub(super) fn file_name(url: &str, path: &str) -> String {
     let sum = digest(&SHA256, format!("{url}{path}{QUERY}").as_bytes());
     sum.as_ref().iter().fold(String::new(), |mut text, byte| {
-        // A String takes every text.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// The file of an answer; `None` if it is in a form that kubectl does not know.
+/// `None` if kubectl does not know the form.
 pub(super) fn written(answer: &Response<Bytes>) -> Option<Vec<u8>> {
     let text = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
     let content_type = text(header::CONTENT_TYPE).filter(|content| content.ends_with(CONTENT_OF_KUBECTL))?;
@@ -49,7 +45,7 @@ pub(super) fn written(answer: &Response<Bytes>) -> Option<Vec<u8>> {
     Some(file)
 }
 
-/// The answer in a file, if the file is whole and the answer is an aggregated document with an ETag.
+/// `None` unless the file is whole and has an aggregated document with an ETag.
 pub(super) fn read(file: &[u8]) -> Option<Tagged> {
     let (sum, response) = file.split_at_checked(SHA256_OUTPUT_LEN)?;
     if digest(&SHA256, response).as_ref() != sum {
@@ -67,7 +63,7 @@ pub(super) fn read(file: &[u8]) -> Option<Tagged> {
     }
 }
 
-/// The headers of a successful answer.
+/// `None` unless the answer was successful.
 fn headers(head: &str) -> Option<HeaderMap> {
     let mut lines = head.split("\r\n");
     let (protocol, status) = lines.next()?.split_once(' ')?;
@@ -83,7 +79,7 @@ fn headers(head: &str) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// The body of an answer in chunks, as Go writes one whose length it did not know.
+/// Go writes an answer of unknown length in chunks.
 fn joined(mut chunks: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::with_capacity(chunks.len());
     loop {

@@ -1,8 +1,5 @@
 //! The old form of discovery: a list of groups, and one list of resources for each version of a group.
-//!
-//! Answers "what does this document say?" kubectl's cache on disk is in this form, whichever form the server sent.
-//!
-//! Read next: `legacy/written.rs`, how it is written; `../disk.rs`.
+//! kubectl's cache on disk always has this form.
 
 use std::sync::Arc;
 
@@ -91,13 +88,12 @@ struct Resource {
     categories: Vec<String>,
 }
 
-/// The core group of `/api`.
 pub(super) fn core(body: &[u8]) -> Result<Vec<DiscoveredGroup>, DocumentError> {
     let versions = parsed::<CoreVersions>(body)?.versions;
     Ok(vec![group(String::new(), versions.first().cloned(), versions)])
 }
 
-/// The groups of `/apis`, or of a cache on disk, which has the core group among them.
+/// Of `/apis`, or of a cache on disk, which includes the core group.
 pub(crate) fn groups(body: &[u8]) -> Result<Vec<DiscoveredGroup>, DocumentError> {
     let groups = parsed::<GroupList>(body)?.groups;
     let read = groups.into_iter().map(|found| {
@@ -114,7 +110,6 @@ fn group(name: String, preferred: Option<String>, versions: Vec<String>) -> Disc
     DiscoveredGroup { name, preferred, versions: versions.collect() }
 }
 
-/// The resources of one version of a group.
 pub(crate) fn resources(
     body: &[u8],
     own: (&str, &str),

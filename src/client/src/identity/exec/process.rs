@@ -1,15 +1,12 @@
-//! Runs one program to its end, or kills it.
+//! Runs one program and returns its stdout.
 //!
-//! Answers "what did the program print?" and knows nothing of credentials. Invariants:
-//! 1. It returns within the limit, and the second that pipes may stay open after the program ended.
-//! 2. What is kept of its output is bounded; a program that prints more to stdout is killed.
-//! 3. The program has a process group of its own, which is killed as a whole at the limit; an interactive one stays in the
-//!    group of this process, since only that group may read the terminal, and is killed alone. What a program leaves
-//!    running when it has ended (a browser, an agent) is left alone, as by client-go, unless that keeps the program's stdout
-//!    open: then the output has no end, which is an error, and the group is killed so that tries do not pile up.
-//! 4. What an interactive program prints to stderr is shown at once: it may be the question that a person has to answer.
-//!
-//! Only Unix has process groups; elsewhere the program itself is killed. Read next: `exec.rs`.
+//! 1. It returns within the limit, and at most one second after the program's end.
+//! 2. The program has its own process group, which is killed at the limit. An interactive program stays in
+//!    this process's group, since only that group may read the terminal; it is killed alone, like every
+//!    program outside Unix.
+//! 3. Processes that an ended program leaves (a browser, an agent) keep running, as in client-go. If one
+//!    keeps stdout open, the output has no end: that is an error, and the group is killed so that tries do
+//!    not pile up.
 
 use std::io::{Read, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,15 +15,14 @@ use std::time::{Duration, Instant};
 
 use super::PluginError;
 
-/// More than a token, a certificate chain and a key need.
+/// In bytes; more than credentials need.
 const STDOUT_LIMIT: usize = 1 << 20;
-/// The end of stderr that is kept.
+/// In bytes, of its end.
 const STDERR_LIMIT: usize = 4 << 10;
-/// At most this many characters of stderr stand in an error.
+/// Characters of stderr in an error.
 const QUOTED: usize = 500;
-/// How long the pipes may stay open after the program ended: a child of its own may hold them.
+/// Children of the program may hold its pipes.
 const AFTER_THE_END: Duration = Duration::from_secs(1);
-/// How often the program is asked whether it has ended while its pipes are silent.
 const POLL: Duration = Duration::from_millis(20);
 
 enum Printed {
@@ -35,7 +31,7 @@ enum Printed {
     TooMuch,
 }
 
-/// Runs `command` and returns what it printed to stdout. Blocks.
+/// Blocks.
 pub(super) fn output(
     mut command: Command,
     is_interactive: bool,
@@ -51,7 +47,7 @@ pub(super) fn output(
         |error: std::io::Error| PluginError::NotStarted { reason: error.to_string(), hint: None };
     let child = command.spawn().map_err(not_started)?;
     let mut running = Running { child, has_group: !is_interactive, has_ended: false };
-    // One place for each message that can be sent, so that no reader ever waits.
+    // One place for each message: no reader ever waits.
     let (sender, printed) = mpsc::sync_channel(4);
     read_stdout(running.child.stdout.take(), sender.clone());
     read_stderr(running.child.stderr.take(), is_interactive, sender);
@@ -63,7 +59,7 @@ pub(super) fn output(
 struct Running {
     child: Child,
     has_group: bool,
-    /// It has ended, and with its output: what is left of its group goes on.
+    /// It ended and its output is complete: the rest of its group goes on.
     has_ended: bool,
 }
 
@@ -81,7 +77,7 @@ impl Running {
                 Ok(Printed::Stderr(text)) => stderr = Some(text),
                 Ok(Printed::TooMuch) => return Err(PluginError::TooLarge(STDOUT_LIMIT)),
                 Err(RecvTimeoutError::Timeout) => {}
-                // Both readers have ended: what is left is the program itself.
+                // Both readers have ended; only the program is left.
                 Err(RecvTimeoutError::Disconnected) => std::thread::park_timeout(POLL),
             }
             if status.is_none() {
@@ -90,15 +86,14 @@ impl Running {
                     deadline = deadline.or_sooner(AFTER_THE_END);
                 }
             }
-            // What stderr says counts only where the program failed; a process that it started may hold it open.
+            // Stderr matters only if the program failed, and a child of the program may hold it open.
             let is_whole = stderr.is_some() || status.is_some_and(|status| status.success());
             match (status, &stdout) {
                 (Some(status), Some(_)) if is_whole || deadline.has_passed() => {
                     self.has_ended = true;
                     return Ok((status, stdout.unwrap_or_default(), stderr.unwrap_or_default()));
                 }
-                // Another process holds its pipes; what the program printed cannot be separated from what that process
-                // prints.
+                // Another process holds stdout, so its output cannot be told from the program's.
                 (Some(_), ..) if deadline.has_passed() => {
                     return Err(PluginError::Malformed(
                         "it ended, and a process that it started keeps its output open".to_owned(),
@@ -112,14 +107,13 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Leaves no zombie, and no process of a program that was stopped.
     fn drop(&mut self) {
         if self.has_ended {
             return;
         }
         #[cfg(unix)]
         if self.has_group {
-            // The group's number is the child's, which is free for others only after the last of the group has gone.
+            // The group has the child's number, which is not reused while the group has a member.
             let group = rustix::process::Pid::from_child(&self.child);
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
@@ -128,7 +122,6 @@ impl Drop for Running {
     }
 }
 
-/// A program runs in real time, also where the runtime's time is simulated.
 struct Deadline(Option<Instant>);
 
 impl Deadline {
@@ -160,7 +153,6 @@ fn failed(status: ExitStatus, stderr: &[u8]) -> PluginError {
     let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let from = lines.len().saturating_sub(3);
     let printable = lines[from..].join("; ").replace(char::is_control, " ");
-    // The reason stands at the end.
     let skipped = printable.chars().count().saturating_sub(QUOTED);
     let stderr = printable.chars().skip(skipped).collect();
     PluginError::Failed { status: status.to_string(), stderr }
@@ -182,10 +174,10 @@ fn read_stderr(pipe: Option<impl Read + Send + 'static>, is_shown: bool, sender:
         let mut end = Vec::new();
         let mut piece = [0; STDERR_LIMIT];
         let mut pipe = pipe;
-        // Read to its end whatever its length: a full pipe would stop the program.
+        // Read to the end whatever the length: a full pipe would stop the program.
         while let Some(Ok(length @ 1..)) = pipe.as_mut().map(|pipe| pipe.read(&mut piece)) {
             if is_shown {
-                // Nobody sees it, if it cannot be shown.
+                // Shown at once: it may be a question to the user.
                 let _ = std::io::stderr().write_all(&piece[..length]);
             }
             end.extend_from_slice(&piece[..length]);
@@ -196,7 +188,7 @@ fn read_stderr(pipe: Option<impl Read + Send + 'static>, is_shown: bool, sender:
     start(read);
 }
 
-/// A reader that cannot be started drops its sender: the program is then waited for until its limit.
+/// A reader that cannot start drops its sender: that output then counts as incomplete.
 fn start(read: impl FnOnce() + Send + 'static) {
     let _ = std::thread::Builder::new().name("informer-plugin".to_owned()).spawn(read);
 }

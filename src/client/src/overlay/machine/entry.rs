@@ -1,47 +1,41 @@
-//! One answer that waits for the watch.
+//! One answer that waits for the watch. If several sources may follow the key, the oldest of their versions
+//! counts.
 //!
-//! Answers "has the cache reached this answer, and which of two answers of one key counts?". The version of a source is
-//! that up to which everything is applied; of several sources that may follow the key, the oldest one. Invariants:
-//! 1. A written state counts until the source, or the key in the cache, is at its version or above.
-//! 2. A deleted life counts until the cache has another one whose version is above the newest known one of the deleted
-//!    life, or until the key is absent although the source has reached that version.
-//! 3. Of two answers the later one counts, in whatever order they come: that of the higher version, and the deletion of a
-//!    life before every state of that life. Without uids, a deletion that comes later counts.
+//! 1. A written state counts until the source, or the key in the cache, has its version or a newer one.
+//! 2. A deleted life counts until the cache has another life above the newest known version of the deleted
+//!    one, or until the key is absent and the source has reached that version.
+//! 3. Answers may come in any order: the higher version wins, and a life's deletion wins over its states.
+//!    Without uids, a later deletion wins.
 //!
-//! A life that leaves what the informer selects is absent from the cache, as a deleted one is.
+//! The cache has neither a deleted life nor one that left the informer's selection.
 
 use std::time::Duration;
 
 use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use informer_core::snapshot::Snapshot;
 
-/// What a write has returned.
 pub(crate) enum State<S> {
-    /// This object.
     Written(Object<S>),
-    /// An object of this version and uid that the informer does not select.
+    /// An object that the informer does not select.
     Left(ResourceVersion, Option<Uid>),
-    /// That this life is gone; the newest version that is known of it.
+    /// This life is gone; its newest known version.
     Deleted(ResourceVersion, Option<Uid>),
 }
 
-/// What the cache says of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// It still counts.
     Holds,
-    /// The cache has it, or something newer.
     Reached,
-    /// Its source went back, or is gone.
+    /// Its source was rewound or removed.
     Rewound,
 }
 
 pub(super) struct Entry<S> {
     state: State<S>,
-    /// Those that may follow the key.
     sources: Box<[SourceId]>,
     until: Duration,
-    /// The rewinds of the cache at the first look, and the newest version that the sources had reached at any look.
+    /// The cache's rewinds at the first look, and the newest version that all sources have reached at any
+    /// look.
     seen: Option<(u32, Option<ResourceVersion>)>,
 }
 
@@ -50,7 +44,6 @@ impl<S> Entry<S> {
         Self { state, sources: sources.into(), until, seen: None }
     }
 
-    /// What was written, unless nothing is to be seen of it.
     pub(super) fn written(&self) -> Option<&Object<S>> {
         match &self.state {
             State::Written(object) => Some(object),
@@ -62,12 +55,11 @@ impl<S> Entry<S> {
         self.state
     }
 
-    /// Whether its time is over.
     pub(super) fn is_over(&self, now: Duration) -> bool {
         now >= self.until && self.until < Duration::MAX
     }
 
-    /// Whether it counts, given the cache. Caches must be looked at in the order in which they were published.
+    /// Caches must be given in the order in which they were published.
     pub(super) fn look(&mut self, key: &ObjectKey, cache: &Snapshot<S>) -> Look {
         // `None` is the smallest.
         let reached = self.sources.iter().map(|source| cache.version(source)).min().flatten();
@@ -93,7 +85,7 @@ impl<S> Entry<S> {
         if is_reached { Look::Reached } else { Look::Holds }
     }
 
-    /// Whether it counts in place of one that is there. A deletion learns from that one how new its life was.
+    /// Whether it replaces `known`. A deletion takes over the newer version of its life.
     pub(super) fn follows(&mut self, known: &Self) -> bool {
         let is_same_life = self.state.uid() == known.state.uid();
         let known_version = known.state.version();

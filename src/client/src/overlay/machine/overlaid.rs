@@ -1,11 +1,5 @@
-//! A cache with the answers to writes of our own laid over it.
-//!
-//! Answers "what does a reader see, and what of it does the cache not have yet?". Invariants:
-//! 1. It reads like a snapshot, by key, namespace, index and selector; all of them agree with each other.
-//! 2. What was laid over is named: nothing that the watch has not brought passes for something that it has.
-//! 3. The versions of the sources are those of the cache.
-//!
-//! Read next: `informer_core::snapshot`.
+//! A cache with the results of our own writes laid over it. It reads like a snapshot: key, namespace, index
+//! and selector agree. Readers can see which keys are overlaid. The versions of the sources are the cache's.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -50,7 +44,7 @@ impl<S> Deref for Shown<S> {
 
 /// A snapshot of a cache with the answers to writes of our own laid over it; reads like a [`Snapshot`].
 ///
-/// An index that the cache builds, and whose function was not given, is missing in it: reading it is an error.
+/// It has only those indices of the cache whose functions were given: reading another one is an error.
 pub struct Overlaid<S> {
     shown: Snapshot<S>,
     cache: Snapshot<S>,
@@ -58,8 +52,7 @@ pub struct Overlaid<S> {
 }
 
 impl<S> Overlaid<S> {
-    /// Lays over a cache what the machine gives. An index function that fails leaves its object out of that index, as in
-    /// the store; the store reports it when the watch brings the object.
+    /// If an index function fails, its object is not in that index. The store reports the failure later.
     pub(crate) fn new(
         cache: Snapshot<S>,
         laid: BTreeMap<ObjectKey, Option<Object<S>>>,
@@ -74,13 +67,13 @@ impl<S> Overlaid<S> {
         self.laid.get(key).is_some_and(Option::is_some)
     }
 
-    /// The objects that are answers which the cache does not have yet, in key order.
+    /// The objects that the cache does not have yet, in key order.
     pub fn written(&self) -> impl Iterator<Item = &Object<S>> {
         self.laid.values().flatten()
     }
 
-    /// The keys whose objects are hidden, because we have deleted them or have changed them so that the informer does not
-    /// select them; in order.
+    /// The keys of hidden objects, in order: we have deleted them, or changed them so that the informer does
+    /// not select them.
     pub fn hidden(&self) -> impl Iterator<Item = &ObjectKey> {
         self.laid.iter().filter(|(_, written)| written.is_none()).map(|(key, _)| key)
     }

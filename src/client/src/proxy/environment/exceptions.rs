@@ -1,7 +1,5 @@
-//! The hosts that `NO_PROXY` names, and this machine's loopback addresses, which are reached without a proxy.
-//!
-//! Answers "is this host excepted?" by the rules of `golang.org/x/net/http/httpproxy`: entries are separated by commas,
-//! and each is
+//! The hosts that are reached without a proxy: loopback addresses and the entries of `NO_PROXY`, by the rules
+//! of `golang.org/x/net/http/httpproxy`. Commas separate entries.
 //!
 //! | entry | excepts |
 //! |---|---|
@@ -11,15 +9,11 @@
 //! | `example.com`, `example.com:6443` | this name and all below it |
 //! | `.example.com`, `*.example.com` | all below this name |
 //!
-//! Invariants:
-//! 1. Names are not resolved: an entry that is a network excepts addresses only, one that is a name excepts names only.
-//! 2. An entry that is none of these excepts nothing. Names that are not ASCII are not converted: write `xn--...`.
-//!
-//! Read next: `../environment.rs`.
+//! Names are not resolved: networks except only addresses, and names only names. Any other entry excepts
+//! nothing. Names that are not ASCII are not converted: write `xn--...`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A list of hosts.
 #[derive(Debug, Default)]
 pub(super) struct Exceptions(Vec<Entry>);
 
@@ -35,9 +29,8 @@ enum Entry {
         port: String,
     },
     Name {
-        /// With a dot before it.
+        /// Begins with a dot.
         suffix: String,
-        /// Whether the name itself is meant, too.
         itself: bool,
         port: String,
     },
@@ -48,7 +41,7 @@ impl Exceptions {
         Self(list.split(',').filter_map(|entry| Entry::read(&entry.trim().to_lowercase())).collect())
     }
 
-    /// Whether this host, a name or an address without brackets, is reached without a proxy.
+    /// `host`: a name, or an address without brackets.
     pub(super) fn hold(&self, host: &str, port: u16) -> bool {
         let address = host.parse().ok().map(|address: IpAddr| address.to_canonical());
         if address.is_some_and(|address| address.is_loopback()) {
@@ -60,7 +53,7 @@ impl Exceptions {
 }
 
 impl Entry {
-    /// The entry of this text, in lower case.
+    /// `text`: in lower case.
     fn read(text: &str) -> Option<Self> {
         if text == "*" {
             return Some(Self::Everything);
@@ -94,7 +87,7 @@ impl Entry {
     }
 }
 
-/// `10.0.0.0/8`. An IPv6 text of an IPv4 address is that address, and its bits are counted from there.
+/// An IPv4 address written as IPv6 becomes IPv4, with 96 bits less.
 fn network(text: &str) -> Option<Entry> {
     let (address, bits) = text.split_once('/')?;
     let address: IpAddr = address.parse().ok()?;
@@ -107,7 +100,7 @@ fn network(text: &str) -> Option<Entry> {
     }
 }
 
-/// The address with all but its first bits cleared; `None` if it has fewer.
+/// Keeps the first bits; `None` if the address has fewer.
 fn masked(address: IpAddr, bits: u32) -> Option<IpAddr> {
     Some(match address {
         IpAddr::V4(address) => {
@@ -121,7 +114,7 @@ fn masked(address: IpAddr, bits: u32) -> Option<IpAddr> {
     })
 }
 
-/// Go's `net.SplitHostPort`: `host:port` or `[host]:port`; `None` if there is no port or too much.
+/// Go's `net.SplitHostPort`: `host:port` or `[host]:port`.
 fn split_port(text: &str) -> Option<(&str, &str)> {
     let (host, port) = text.rsplit_once(':')?;
     let bare = match host.strip_prefix('[') {

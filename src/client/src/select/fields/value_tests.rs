@@ -1,6 +1,5 @@
-//! Compares the values at a path with a naive reading of the object's JSON, by every way that follows paths.
-//!
-//! Answers "is each index by a path what a look into the JSON would give?" for bodies of every shape, and for the bytes.
+//! Compares the values at a path with a naive reading of the object's JSON, for bodies of every shape and for
+//! the bytes.
 
 use std::collections::BTreeMap;
 

@@ -1,16 +1,9 @@
-//! Converts an answer of awc: its head into types of the crate `http`, its body into a stream that ends when it is whole.
+//! Converts an answer of awc to types of the crate `http`. The end of the connection is an error here
+//! ([`TransportError::Truncated`] if it is orderly); where it may end the body, `read_ahead.rs` hides it.
 //!
-//! Answers "when does a body end, and how?" It does not look at the content. A watch also ends when its connection is
-//! outdated, and the next one has a connection with the newest TLS configuration. A renewed token does not end a watch: the
-//! server has checked the old one when the watch began. Invariants:
-//! 1. The end of the connection is an error here, [`TransportError::Truncated`] if the peer closed in order: where it may
-//!    be the end of the body, `read_ahead.rs` makes it one.
-//! 2. Nothing comes after an error.
-//! 3. A watch ends at most 20 s after a renewal of the TLS configuration has been seen here, and cleanly: its reader asks
-//!    for a new one from the last version, as after any end.
-//! 4. Certificate files are looked at also while no request is sent.
-//!
-//! Read next: `socket.rs`, which makes the end of a connection visible; `../../identity.rs`, which renews.
+//! A watch ends cleanly at most 20 s after a new TLS configuration is seen, and its reader watches again on a
+//! new connection. Open watches look for one also while no request is sent. A renewed token does not end a
+//! watch: the server checked the old one when the watch began.
 
 use std::io;
 use std::sync::Arc;
@@ -31,7 +24,6 @@ use crate::identity::Identities;
 
 type Payload = LocalBoxStream<'static, Result<Bytes, PayloadError>>;
 
-/// Head and body as awc gives them.
 pub(super) struct Answer(Response<Payload>);
 
 impl Answer {
@@ -43,7 +35,6 @@ impl Answer {
         Ok(Self(head.map(|()| answer.boxed_local())))
     }
 
-    /// The answer of its parts.
     pub(super) fn of(status: u16, headers: &HeaderMap, payload: Payload) -> Result<Self, TransportError> {
         Ok(Self(head_of(status, headers)?.map(|()| payload)))
     }
@@ -52,8 +43,8 @@ impl Answer {
         self.0.status().is_success()
     }
 
-    /// Decodes the body of a refused watch, which a server encoded although the request accepts no encoding: it says why
-    /// the watch was refused. A body that cannot be decoded here becomes empty.
+    /// For a refused watch, whose body says why: a server may encode it although the request accepts no
+    /// encoding. A body that cannot be decoded becomes empty.
     pub(super) fn decoded(self) -> Self {
         let encoding = self.0.headers().get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
         let encoding = encoding.and_then(|text| text.parse().ok());
@@ -70,7 +61,6 @@ impl Answer {
         encoding.is_some_and(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
     }
 
-    /// `renewal` ends the body cleanly when its connection is outdated.
     pub(super) fn with_body(self, renewal: Option<Renewal>) -> Response<Body> {
         self.0.map(|payload| {
             let payload = stream::unfold(Some(payload), move |payload| async move {
@@ -90,7 +80,6 @@ impl Answer {
     }
 }
 
-/// The head of an answer in the types of the crate `http`.
 fn head_of(status: u16, headers: &HeaderMap) -> Result<Response<()>, TransportError> {
     let malformed = |what: &dyn std::fmt::Display| TransportError::Malformed(what.to_string());
     let mut head = Response::new(());
@@ -103,24 +92,22 @@ fn head_of(status: u16, headers: &HeaderMap) -> Result<Response<()>, TransportEr
     Ok(head)
 }
 
-/// With which error an error of awc ends the body.
 fn end_of(error: PayloadError) -> TransportError {
     let source = match error {
         PayloadError::Incomplete(None) => return TransportError::Truncated,
         PayloadError::Incomplete(Some(source)) | PayloadError::Io(source) => source,
         error => return TransportError::Malformed(error.to_string()),
     };
-    // An orderly end is one of these, too.
+    // An orderly end has this kind, too.
     match source.kind() {
         io::ErrorKind::UnexpectedEof => TransportError::Truncated,
         _ => TransportError::Broken { during: "in the body", source },
     }
 }
 
-/// How often an open watch looks: the files themselves are read once a minute for all watches together.
+/// How often an open watch looks. The files are read once a minute for all watches.
 const LOOK_EACH: Duration = Duration::from_secs(20);
 
-/// The interest of one open watch in renewals.
 pub(super) struct Renewal {
     identities: Arc<Identities>,
     connections: u64,
@@ -128,17 +115,17 @@ pub(super) struct Renewal {
 }
 
 impl Renewal {
-    /// For a watch on a connection of the TLS configuration with this count; nothing if it cannot change.
+    /// `None` if the TLS configuration cannot change.
     pub(super) fn new(identities: &Arc<Identities>, connections: u64) -> Option<Self> {
         let look_at = Instant::now() + LOOK_EACH;
         identities.tls_can_change().then(|| Self { identities: Arc::clone(identities), connections, look_at })
     }
 
-    /// Resolves when the connection is outdated. A caller that stops waiting loses nothing.
+    /// Cancel safe.
     pub(super) async fn is_needed(&mut self) {
         loop {
             sleep_until(self.look_at).await;
-            // A renewal that fails is logged there; the old connection stays.
+            // A failed renewal is logged there; the old connection stays.
             let _ = self.identities.current().await;
             if self.identities.connections() != self.connections {
                 return;

@@ -1,12 +1,5 @@
-//! Makes connections: TCP, the proxy's tunnel if there is one, TLS with the client's configuration.
-//!
-//! Answers "how is a connection made?" Invariants:
-//! 1. Each step has a limit of its own: the lookup and the connection (`tcp.rs`), the proxy (`tunnel.rs`), the TLS handshake.
-//! 2. When a request needs a new connection, its [`Attempt`] is told: a failure on a connection that had been used before
-//!    is retried, a failure on a new one is not.
-//! 3. Without TLS, a name that counts as this machine (`x.localhost`) is connected to on loopback addresses only.
-//!
-//! Read next: `tcp.rs`, `tunnel.rs`, `socket.rs`, `attempt.rs`.
+//! Makes connections: TCP or a unix socket, a proxy's tunnel, TLS. Each step has its own limit. The
+//! [`Attempt`] learns that its connection is new: only a failure on an old one is retried.
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,7 +29,6 @@ use crate::identity::Identity;
 use crate::identity::material::Tls;
 use crate::tls;
 
-/// The service that awc calls for a new connection.
 #[derive(Clone)]
 pub(super) struct Connect {
     settings: Arc<ConnectionSettings>,
@@ -44,7 +36,6 @@ pub(super) struct Connect {
 }
 
 impl Connect {
-    /// Connections with the TLS configuration of this identity.
     pub(super) fn new(settings: Arc<ConnectionSettings>, identity: Arc<Identity>) -> Self {
         Self { settings, identity }
     }
@@ -67,7 +58,6 @@ impl Service<ConnectInfo<Uri>> for Connect {
     }
 }
 
-/// Why no connection was made: what [`connect`] gave, as awc carries it.
 pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) -> TransportError {
     if let Some((what, after)) = passed_deadline(&source) {
         return TransportError::Timeout { what, after };
@@ -84,8 +74,8 @@ pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) ->
     }
 }
 
-/// What is wrong with a connection that was made for this request. With TLS 1.3, a server judges the client's certificate
-/// when the handshake is over here: if it refuses that, there is no connection, and nothing of the request was read.
+/// With TLS 1.3, the server judges the client's certificate after the handshake has ended here. If it
+/// refuses, nothing of the request was read: that counts as a failed connection.
 pub(super) fn refused_at_last(settings: &ConnectionSettings, error: TransportError) -> TransportError {
     match error {
         TransportError::Broken { source, .. } if tls::is_about_certificates(&source) => {
@@ -95,7 +85,6 @@ pub(super) fn refused_at_last(settings: &ConnectionSettings, error: TransportErr
     }
 }
 
-/// A connection over which HTTP is spoken with the API server.
 pub(super) async fn connect(settings: &ConnectionSettings, identity: &Identity) -> io::Result<Socket> {
     let socket = match &settings.proxy {
         None => connect_directly(settings).await?,
@@ -121,8 +110,8 @@ async fn connect_directly(settings: &ConnectionSettings) -> io::Result<Socket> {
     configure(connected(limits, looking, TcpStream::connect).await?).map(Socket::Plain)
 }
 
-/// The addresses of the endpoint that may be connected to. Without TLS, a name of this machine stands for this machine
-/// only, whatever the lookup says: credentials are sent there in plain text.
+/// Without TLS, a name of this machine is connected to on loopback addresses only, whatever the lookup
+/// returns: credentials are sent in plain text.
 fn allowed(endpoint: &Endpoint, mut found: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
     if endpoint.tls || !endpoint.is_loopback() {
         return Ok(found);

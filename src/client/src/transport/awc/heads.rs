@@ -1,22 +1,10 @@
-//! Reads the head of each answer before awc's decoder does, and leaves out or changes what that decoder misreads.
+//! Reads the head of each answer before actix-http's decoder does, and changes what that decoder misreads
+//! (`actix-http/src/h1/decoder.rs` and `actix-http/src/h1/client.rs` of 3.20, `awc/src/client/h1proto.rs`).
+//! It uses the decoder's parser and settings, so that both find the same end of a head. All else passes
+//! unchanged, also what cannot be parsed: the decoder reports it.
 //!
-//! Answers "which bytes may the decoder of actix-http see?" (`actix-http/src/h1/decoder.rs`, `impl MessageType for
-//! ResponseHead`, and `h1/client.rs`, version 3.20; `awc/src/client/h1proto.rs`). What it cannot do is done here, for it:
-//! 1. Interim answers (1xx, RFC 9110 section 15.2) are dropped: the decoder takes the first head for the answer, and its
-//!    connection goes back to the pool with the real answer still to come. 101 passes where it was asked for.
-//! 2. A body that ends with its connection (no length, no chunks, RFC 9112 section 6.3) is shown as one of HTTP/1.0: of
-//!    HTTP/1.1 the decoder reads none.
-//! 3. `Upgrade` is left out of each answer but 101: beside it the decoder does not see the length.
-//! 4. The length is left out of 204 and 304, which have no body: the decoder waits for one.
-//! 5. The `Warning` headers of a head of more than 80 headers become one, a list (RFC 9110 section 5.3): the decoder takes
-//!    at most 96 headers (`MAX_HEADERS`), and an API server sends up to 100 warnings.
-//! 6. `Connection: close` is added where the request was not written whole.
-//! 7. An answer of HTTP/1.0 that has no body is shown as one of HTTP/1.1, and closes: the decoder waits for the end of the
-//!    connection, which is an error there.
-//!
-//! All other bytes pass unchanged; so does what cannot be parsed: the decoder has the words for it. It uses the parser and
-//! the settings of the decoder, so that both find the same end of a head. Bounds: a head of 128 KiB (awc's bound) and 64
-//! interim answers. Read next: `read_ahead.rs`, which asks.
+//! Interim answers (1xx, RFC 9110 section 15.2) are dropped: the decoder takes the first head for the answer,
+//! and the connection returns to the pool before the real answer comes.
 
 use std::borrow::Cow;
 use std::io;
@@ -26,19 +14,16 @@ use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
 
 /// More headers than any answer of an API server has.
 const MOST_HEADERS: usize = 256;
-/// With more headers than these the warnings become one.
+/// With more, the warnings become one.
 const MANY_HEADERS: usize = 80;
-/// The decoder gives up at this many bytes.
+/// awc's bound.
 const LARGEST_HEAD: usize = 128 << 10;
-/// So many interim answers may come before one final answer.
 const MOST_INTERIM: u8 = 64;
 
-/// What was sent is no answer to the request.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NotAnAnswer(&'static str);
 
-/// Why these bytes are no answer, if this error says so.
 pub(super) fn not_an_answer(error: &io::Error) -> Option<String> {
     error.get_ref()?.downcast_ref::<NotAnAnswer>().map(ToString::to_string)
 }
@@ -47,46 +32,39 @@ fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, NotAnAnswer(why))
 }
 
-/// What comes next from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// The body of an answer, or nothing.
     Body,
-    /// The head of an answer.
     Head,
-    /// A body that ends with the connection.
     BodyToTheEnd,
     /// Another protocol.
     Anything,
 }
 
-/// Where a connection is in its requests and answers.
 #[derive(Debug)]
 pub(super) struct Heads {
     next: Next,
-    /// What has come of a head that is not whole.
+    /// The received part of an incomplete head.
     part: Vec<u8>,
     interim: u8,
-    /// The request asks for the head only.
+    /// The request is a HEAD.
     asks_for_head: bool,
     may_switch: bool,
-    /// The connection must not be used for another request.
     must_close: bool,
 }
 
 impl Heads {
-    /// Of a connection for requests, one after the other.
     pub(super) fn new() -> Self {
         let (part, next) = (Vec::new(), Next::Body);
         Self { next, part, interim: 0, asks_for_head: false, may_switch: false, must_close: false }
     }
 
-    /// Of a connection whose one request asks for another protocol.
     pub(super) fn of_upgrade() -> Self {
         Self { may_switch: true, ..Self::new() }
     }
 
-    /// These bytes are written: the first ones after an answer begin the next request.
+    /// The first bytes after an answer begin the next request.
     pub(super) fn handle_write(&mut self, bytes: &[u8]) {
         if self.next == Next::Body {
             (self.next, self.interim) = (Next::Head, 0);
@@ -94,7 +72,6 @@ impl Heads {
         }
     }
 
-    /// Whether the connection must close after an answer that comes from now on.
     pub(super) fn close_after_answer(&mut self, must_close: bool) {
         self.must_close = must_close;
     }
@@ -103,16 +80,12 @@ impl Heads {
         self.next == Next::Head
     }
 
-    /// Whether the end of the connection is the end of the body.
     pub(super) fn ends_with_connection(&self) -> bool {
         self.next == Next::BodyToTheEnd
     }
 
-    /// Takes a piece of what the server sends where a head is awaited. Gives what the decoder may see, as soon as the head
-    /// of the final answer is whole.
-    ///
-    /// # Errors
-    /// When it is not the answer to the request.
+    /// Returns what the decoder may see as soon as the final head is complete. Fails if it does not answer
+    /// the request.
     pub(super) fn handle_read<'a>(&mut self, piece: &'a [u8]) -> io::Result<Option<Cow<'a, [u8]>>> {
         let mut bytes = Cow::Borrowed(piece);
         if !self.part.is_empty() {
@@ -161,18 +134,15 @@ impl Heads {
     }
 }
 
-/// As the decoder parses.
 fn parser() -> ParserConfig {
     let mut config = ParserConfig::default();
     config.allow_spaces_after_header_name_in_responses(true);
     config
 }
 
-/// How long the body of an answer is.
 #[derive(Debug, Clone, Copy)]
 struct Framing {
     has_no_body: bool,
-    /// Its length is 0.
     is_empty: bool,
     is_to_the_end: bool,
 }
@@ -194,7 +164,16 @@ fn is(header: &Header<'_>, name: &str) -> bool {
     header.name.eq_ignore_ascii_case(name)
 }
 
-/// The head as the decoder understands it; `None` if that is as it is.
+/// `None` if the decoder understands the head. Otherwise:
+/// - A body that ends with its connection (RFC 9112 section 6.3) becomes one of HTTP/1.0: in HTTP/1.1 the
+///   decoder reads none.
+/// - An HTTP/1.0 answer without a body becomes one of HTTP/1.1 and closes: the decoder would wait for the end
+///   of the connection, which is an error there.
+/// - `Upgrade` is removed: it hides the length from the decoder.
+/// - 204 and 304 lose their length: the decoder would wait for a body.
+/// - Many `Warning` headers become one list (RFC 9110 section 5.3): the decoder takes at most 96 headers
+///   (`MAX_HEADERS`), and an API server sends up to 100 warnings.
+/// - `Connection: close` is added if the request was not written whole.
 fn rewritten(head: &Response<'_, '_>, framing: Framing, must_close: bool) -> Option<Vec<u8>> {
     let becomes_old = framing.is_to_the_end && head.version == Some(1);
     let becomes_new = (framing.has_no_body || framing.is_empty) && head.version == Some(0);

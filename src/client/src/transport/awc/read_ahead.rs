@@ -1,18 +1,11 @@
-//! Reads from a connection in larger pieces than awc asks for, and shows awc the heads of answers as `heads.rs` gives them.
+//! Reads from a connection in larger pieces than awc, and passes heads of answers through `heads.rs`. awc
+//! reads 8 KiB at a time: an object of 9 KiB takes two reads, and the check of the pooled connection a third.
 //!
-//! Answers "how often is the operating system asked for the bytes of an answer?" awc reads 8 KiB at a time: an object of
-//! 9 KiB takes two reads, and the check whether a pooled connection is still open a third. With what is read ahead,
-//! one read takes a usual answer whole and shows the runtime that nothing is left. Invariants:
-//! 1. The bytes of bodies are those of the connection, in their order; its end and its errors come behind them. The end
-//!    of a connection is an error, but the end of a body that ends with it.
-//! 2. A connection that was answered to the end has nothing read ahead: what a server sends unasked is seen by awc's check.
-//! 3. Over TLS no body is read ahead here: rustls does that.
-//! 4. The first write of a request asks whether the request may still begin (`attempt.rs`).
-//! 5. A server that answers before it has taken the whole request has decided: the rest is not written, its answer is
-//!    read, and the connection closes; where it is no answer, the write fails. awc only reads when all is written (`awc/src/client/h1proto.rs`, `send_body`).
-//!
-//! Bound: [`AHEAD`] bytes for each thread, and as many for a connection while an answer is read that did not fit. Read next:
-//! `socket.rs`.
+//! 1. After a complete answer nothing is read ahead: awc's check must see what a server sends unasked.
+//! 2. Over TLS no body is read ahead: rustls does that.
+//! 3. If a server answers before it has taken the whole request, the rest is not written, and the connection
+//!    closes after the answer. awc reads only after it has written everything (`awc/src/client/h1proto.rs`,
+//!    `send_body`).
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -27,38 +20,35 @@ use super::attempt::Attempt;
 use super::heads::{Heads, not_an_answer};
 use super::socket::{Socket, is_orderly_end};
 
-/// So much is read at once.
+/// The size of one read.
 const AHEAD: usize = 32 << 10;
-/// Who asks for less looks whether the connection is still open.
+/// awc reads less only to check whether a connection is open.
 const LOOK: usize = 256;
 
 thread_local! {
-    /// Where the connections of this thread read to, one after the other.
+    /// Shared by the connections of this thread.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::default();
 }
 
-/// A connection, and what was read of it and not asked for yet.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     socket: Socket,
-    /// What did not fit where it was asked for; mostly nothing, and of bodies always nothing over TLS.
+    /// What did not fit where it was requested. Usually empty.
     unread: Vec<u8>,
-    /// So much of it was asked for since.
+    /// Bytes of `unread` that were taken.
     given: usize,
     heads: Heads,
-    /// The rest of the request is not written: the server has answered, or takes nothing any more.
+    /// The server has answered or takes no more: the rest of the request is not written.
     is_cut_short: bool,
-    /// Why nothing more could be written. Of two errors it is the first, and the one that is told.
+    /// Of two errors, the first one is reported.
     write_error: Option<io::Error>,
 }
 
 impl ReadAhead {
-    /// For requests, one after the other.
     pub(super) fn new(socket: Socket) -> Self {
         Self::of(socket, Heads::new())
     }
 
-    /// For one request that asks for another protocol.
     pub(super) fn for_upgrade(socket: Socket) -> Self {
         Self::of(socket, Heads::of_upgrade())
     }
@@ -67,7 +57,7 @@ impl ReadAhead {
         Self { socket, unread: Vec::new(), given: 0, heads, is_cut_short: false, write_error: None }
     }
 
-    /// Reads a large piece, gives what fits, and keeps the rest. Of a head it gives nothing until it is whole.
+    /// Returns nothing of a head until it is complete.
     fn poll_piece(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         BUFFER.with_borrow_mut(|buffer| {
             if buffer.is_empty() {
@@ -89,15 +79,12 @@ impl ReadAhead {
         })
     }
 
-    /// Whether the server has answered although the request is not written whole.
-    ///
-    /// # Errors
-    /// When what it has sent is no answer.
+    /// Whether the server has answered before the request was written whole.
     fn has_answered(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         if !self.unread.is_empty() || !self.heads.awaits_head() {
             return Ok(false);
         }
-        // What is read goes to `unread`. An end says nothing here: the next write finds it, too.
+        // An end is ignored: the next write finds it, too.
         match self.poll_piece(cx, &mut ReadBuf::new(&mut [])) {
             Poll::Ready(Ok(())) => Ok(true),
             Poll::Ready(Err(error)) if not_an_answer(&error).is_some() => Err(error),
@@ -105,7 +92,7 @@ impl ReadAhead {
         }
     }
 
-    /// What was written; where the server takes no more, it counts as written.
+    /// If the server takes no more, the rest counts as written.
     fn poll_unless_cut_short<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -132,7 +119,7 @@ impl ReadAhead {
     }
 }
 
-/// Whether the peer takes nothing any more. It may have answered before.
+/// The peer takes no more. It may have answered before.
 fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)

@@ -1,12 +1,8 @@
-//! The stream below HTTP: TCP, TLS over TCP, TLS in the TLS of a proxy, or a unix socket.
+//! The stream below HTTP: TCP, TLS over TCP, TLS inside a proxy's TLS, or a unix socket.
 //!
-//! Answers "what does awc read and write?" It exists for two reasons: TLS is made by this crate, and the end of a
-//! connection becomes an error. awc takes the end of a connection for the end of a body, so it would return a list that
-//! was cut off as a complete one. Invariants:
-//! 1. A read never returns zero bytes: an orderly end is an error that [`is_orderly_end`] recognizes.
-//! 2. Nothing else changes: no request of HTTP/1.1 waits for the end of its connection.
-//!
-//! Read next: `connector.rs`, which makes them.
+//! A read never returns zero bytes: an orderly end is an error that [`is_orderly_end`] recognizes. awc takes
+//! the end of a connection for the end of a body, so it would return a list that was cut off as a complete
+//! one.
 
 use std::io;
 use std::pin::Pin;
@@ -19,29 +15,25 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::client::TlsStream;
 
-/// A connection to the API server.
 #[derive(Debug)]
 pub(super) enum Socket {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
-    /// TLS with the API server, inside of TLS with the proxy.
+    /// TLS with the API server inside TLS with the proxy.
     TlsInTls(Box<TlsStream<TlsStream<TcpStream>>>),
     #[cfg(unix)]
     Unix(UnixStream),
 }
 
-/// The peer closed the connection in order.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was closed")]
 struct OrderlyEnd;
 
-/// Whether this error is the orderly end of a connection.
 pub(super) fn is_orderly_end(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|cause| cause.is::<OrderlyEnd>())
 }
 
 impl Socket {
-    /// What the operating system knows of.
     fn raw(&self) -> &dyn ActixStream {
         match self {
             Self::Plain(stream) => stream,

@@ -1,17 +1,9 @@
 //! TCP connections, and the limit of each step of a connection.
 //!
-//! Answers "how is a host reached, in which order are its addresses tried (RFC 8305, "happy eyeballs"), and how soon is a dead
-//! peer noticed?" Invariants:
-//! 1. Every connection has TCP_NODELAY, keepalive probes (first after 15 s, then each 5 s, dead after 3) and, on Linux,
-//!    TCP_USER_TIMEOUT 30 s: a peer that is unreachable is noticed within 30 s also in the middle of a write.
-//! 2. The lookup of a name and the connection have a limit each; a step whose limit passes is an error that
-//!    [`passed_deadline`] recognizes.
-//! 3. Addresses of the two families take turns, beginning with the family that the resolver puts first. The next attempt
-//!    begins when the one before has failed, or after 250 ms without an answer; earlier attempts go on. A family or a server
-//!    that drops packets costs a quarter of a second and not a deadline.
-//! 4. The first connection wins, and the other attempts end.
-//!
-//! Read next: `connector.rs` and `tunnel.rs`, which connect.
+//! 1. Keepalive and, on Linux, TCP_USER_TIMEOUT notice an unreachable peer within 30 s, also during a write.
+//! 2. The address families take turns (RFC 8305, "happy eyeballs"), beginning with the resolver's first. The
+//!    next attempt begins when one fails, or after 250 ms; earlier ones continue. A family or server that
+//!    drops packets costs 250 ms instead of a whole deadline.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -35,7 +27,7 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// RFC 8305's recommended connection attempt delay.
 const DELAY: Duration = Duration::from_millis(250);
 
-/// A limit has passed. awc carries it inside an `io::Error`.
+/// awc carries it inside an `io::Error`.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} took longer than {after:?}")]
 struct DeadlinePassed {
@@ -43,7 +35,7 @@ struct DeadlinePassed {
     after: Duration,
 }
 
-/// Which limit has passed; `None` for other errors.
+/// `None` for other errors.
 pub(super) fn passed_deadline(error: &io::Error) -> Option<(&'static str, Duration)> {
     let passed: &DeadlinePassed = error.get_ref()?.downcast_ref()?;
     Some((passed.what, passed.after))
@@ -53,7 +45,6 @@ fn deadline_error(what: &'static str, after: Duration) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, DeadlinePassed { what, after })
 }
 
-/// What a step gives, unless it takes longer than its limit.
 pub(super) async fn within<T>(
     limit: Duration,
     what: &'static str,
@@ -70,7 +61,6 @@ pub(super) async fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>
     Ok(tokio::net::lookup_host((host, port)).await?.collect())
 }
 
-/// A connection to one of the addresses that are looked up.
 pub(super) async fn connected<T, F: Future<Output = io::Result<T>>>(
     limits: &Limits,
     looking: impl Future<Output = io::Result<Vec<SocketAddr>>>,
@@ -93,10 +83,7 @@ pub(super) fn configure(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The first connection that `connect` makes to one of the addresses.
-///
-/// # Errors
-/// When there is no address, or no attempt has succeeded: then what was wrong with each.
+/// The error says what was wrong with each address.
 async fn first_connected<T, F>(addresses: Vec<SocketAddr>, connect: impl Fn(SocketAddr) -> F) -> io::Result<T>
 where
     F: Future<Output = io::Result<T>>,
@@ -120,7 +107,6 @@ where
     }
 }
 
-/// The addresses, their families by turns.
 fn in_turns(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     let is_first_family = addresses.first().map(SocketAddr::is_ipv6);
     let (first, second): (VecDeque<_>, VecDeque<_>) =
@@ -130,7 +116,7 @@ fn in_turns(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     (0..longest).flat_map(|_| [first.next(), second.next()]).flatten().collect()
 }
 
-/// One error for all that failed; of one attempt, its own.
+/// A single error stays as it is.
 fn all(mut failed: Vec<(SocketAddr, io::Error)>) -> io::Error {
     if failed.len() <= 1 {
         let only = failed.pop().map(|(_, error)| error);

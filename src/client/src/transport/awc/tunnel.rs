@@ -1,13 +1,6 @@
-//! Opens a tunnel through a proxy: TCP to the proxy, TLS if it is an https proxy, then CONNECT or SOCKS5.
-//!
-//! Answers "how does a connection to the API server come through a proxy?" What is sent and what the answers mean is
-//! decided in `../../proxy/connect.rs` and `../../proxy/socks5.rs`; here it is read and written. Invariants:
-//! 1. The connection to the proxy has the limits of any connection, its TLS and its answer one of their own together: it
-//!    must reach the API server meanwhile.
-//! 2. What is wrong comes as a [`ProxyError`] inside of an `io::Error`, which is what awc can carry.
-//! 3. The credentials of the cluster are not sent here, and those of the proxy to nobody else.
-//!
-//! Read next: `connector.rs`, which speaks TLS with the API server inside of the tunnel.
+//! Opens a tunnel through a proxy: TCP, TLS for an https proxy, then CONNECT or SOCKS5, as
+//! `../../proxy/connect.rs` and `../../proxy/socks5.rs` decide. The proxy's TLS and its answer share one
+//! limit, because the proxy must reach the API server in that time.
 
 use std::io;
 use std::sync::Arc;
@@ -27,7 +20,6 @@ use crate::proxy::socks5::{Socks5, SocksStep};
 use crate::proxy::{Proxy, ProxyProtocol, connect};
 use crate::tls;
 
-/// How many bytes of an answer to CONNECT are read at once.
 const PIECE: usize = 512;
 
 /// Carries a [`ProxyError`] through awc.
@@ -35,7 +27,6 @@ const PIECE: usize = 512;
 #[error(transparent)]
 struct Carried(ProxyError);
 
-/// The tunnel to this endpoint.
 pub(super) async fn open(
     settings: &ConnectionSettings,
     proxy: &Proxy,
@@ -44,7 +35,7 @@ pub(super) async fn open(
     opened(settings, proxy, tls).await.map_err(|error| io::Error::other(Carried(error)))
 }
 
-/// What went wrong with a proxy, if this is such an error; the error itself if it is another one.
+/// Returns the error itself if it is not about a proxy.
 pub(super) fn failure(error: io::Error) -> Result<ProxyError, io::Error> {
     match error.downcast::<Carried>() {
         Ok(Carried(error)) => Ok(error),

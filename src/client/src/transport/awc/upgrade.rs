@@ -1,12 +1,7 @@
-//! Sends a request that asks for another protocol, on a connection of its own.
+//! Sends an upgrade request on a connection of its own; dropping the stream closes it. It uses the codec
+//! below awc, because awc's websocket client drops the body of a refusal, which says why.
 //!
-//! Answers "how does a connection become a stream of bytes in both directions?" awc's own websocket client drops the
-//! body of a refusal, which says why; so the codec below it is used. Invariants:
-//! 1. The connection is made for this request and used for nothing else: dropping the stream closes it.
-//! 2. Bytes that came in one packet with the head of the answer are the first of the stream.
-//! 3. The orderly end of the connection is the end of the stream; whether it may end there is its reader's affair.
-//!
-//! Read next: `../../streams/channels.rs`, which makes such requests.
+//! An orderly end of the connection ends the stream; the reader decides whether it may end there.
 
 use std::future::poll_fn;
 use std::io;
@@ -33,7 +28,7 @@ use super::{broken, header_of};
 use crate::connection_settings::ConnectionSettings;
 use crate::identity::Identity;
 
-/// Sends the request; with the answer 101 the connection is attached to it.
+/// The answer 101 has the connection attached.
 pub(super) async fn send(
     settings: &Arc<ConnectionSettings>,
     identity: &Identity,
@@ -93,9 +88,8 @@ fn head_of(settings: &ConnectionSettings, request: &Request<Bytes>) -> Result<Re
     Ok(head)
 }
 
-/// The rest of a connection, behind the head of its answer.
 struct Stream {
-    /// What came with the head.
+    /// Bytes that came with the head of the answer.
     first: BytesMut,
     socket: ReadAhead,
 }

@@ -1,8 +1,6 @@
-//! Finds the brackets in 64 bytes of JSON at once.
-//!
-//! Answers "where in these bytes are brackets that are not inside a string?" without a loop over the bytes. Each
-//! comparison gives a set of positions: 64 bits, one for each byte. Sets are combined with bit operations, as simdjson
-//! does it. For example (the first byte is on the left, here and in the drawing only):
+//! Finds the brackets in 64 bytes of JSON at once, without a loop over the bytes, as simdjson does. Each
+//! comparison returns a set of positions: 64 bits, one for each byte. For example (the first byte is on the
+//! left, in the drawing only):
 //!
 //! ```text
 //!   bytes            {  "  a  \  "  }  "  ,  "
@@ -14,31 +12,24 @@
 //!   closing          .  .  .  .  .  .  .  .  .    the `}` is in the string: `}` & !in_string
 //! ```
 //!
-//! A string and a backslash can go on in the next block. [`StringState`] carries two bits from the last byte of a block
-//! to the first byte of the next: here the next block begins inside a string, and its first byte is not escaped.
-//! Invariants:
-//! 1. Bit `n` of a set is byte `n`. A piece shorter than 64 bytes is filled up with spaces, which set no bit.
-//! 2. What a piece leaves open is in [`StringState`] and belongs to the next piece.
-//! 3. Outside of strings, JSON has no backslash. If there is one, it hides a quote as it does inside a string, and the
-//!    decoder refuses the text.
+//! A string or a backslash can continue in the next block: [`StringState`] carries it there.
 //!
-//! Read next: `value_scanner.rs`, which counts the brackets.
+//! 1. Bit `n` of a set is byte `n`. A short piece is filled with spaces, which set no bit.
+//! 2. JSON has no backslash outside of strings. If there is one, it hides a quote as it does inside a string,
+//!    and the decoder refuses the text.
 
 use wide::u8x16;
 
-/// How many bytes are read at once.
 pub(super) const BLOCK_BYTES: usize = u64::BITS as usize;
 
-/// What the bytes so far have left open.
+/// What the bytes so far leave open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct StringState {
-    /// The next byte is inside a string.
     in_string: bool,
-    /// The next byte is escaped by a backslash.
     next_is_escaped: bool,
 }
 
-/// The brackets of up to 64 bytes that are not inside a string.
+/// Only brackets outside of strings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) opening: u64,
@@ -46,7 +37,6 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Reads at most [`BLOCK_BYTES`] bytes.
     pub(super) fn new(piece: &[u8], strings: &mut StringState) -> Self {
         let mut padded = [b' '; BLOCK_BYTES];
         let bytes = piece.try_into().unwrap_or_else(|_| {
@@ -60,18 +50,18 @@ impl Block {
         let escaped = escaped_positions(positions.backslashes, strings.next_is_escaped);
         let begins_in_string = if strings.in_string { u64::MAX } else { 0 };
         let in_string = prefix_xor(positions.quotes & !escaped) ^ begins_in_string;
-        // The byte behind the piece is escaped if the last byte is a backslash that escapes. An empty piece changes
+        // The next byte is escaped if the last one is a backslash that escapes. An empty piece changes
         // nothing.
         if let Some(last) = piece.len().checked_sub(1) {
             strings.next_is_escaped = is_set(positions.backslashes & !escaped, last);
         }
-        // The spaces behind a short piece begin and end no string, so the last bit counts for it too.
+        // The spaces after a short piece begin and end no string, so the last bit is right for it, too.
         strings.in_string = is_set(in_string, BLOCK_BYTES - 1);
         Self { opening: positions.opening & !in_string, closing: positions.closing & !in_string }
     }
 }
 
-/// Where the bytes of interest are in a block, inside strings too.
+/// Also inside strings.
 #[derive(Default)]
 struct Positions {
     quotes: u64,
@@ -81,11 +71,11 @@ struct Positions {
 }
 
 impl Positions {
-    /// Adds the positions in sixteen bytes, the first of which is byte `at` of the block.
+    /// The first of the sixteen bytes is byte `at` of the block.
     fn add(&mut self, sixteen: [u8; 16], at: u32) {
         let bytes = u8x16::new(sixteen);
-        // `[` and `{` differ in one bit, and so do `]` and `}`. With this bit set, both look like `{` or `}`; no other
-        // byte becomes one of them.
+        // `[` and `{` differ in one bit, and so do `]` and `}`. With this bit set, both look like `{` or `}`;
+        // no other byte becomes one of them.
         let folded = bytes | u8x16::splat(b'[' ^ b'{');
         let equal = |bytes: u8x16, byte| u64::from(bytes.cmp_eq(u8x16::splat(byte)).move_mask() as u16) << at;
         self.quotes |= equal(bytes, b'"');
@@ -95,13 +85,13 @@ impl Positions {
     }
 }
 
-/// The positions behind a backslash that is not escaped itself. A loop over the backslashes: most blocks have none.
+/// The positions after a backslash that is not escaped itself. Most blocks have no backslash.
 fn escaped_positions(backslashes: u64, first_is_escaped: bool) -> u64 {
     let mut escaped = u64::from(first_is_escaped);
     let mut escaping = backslashes & !escaped;
     while escaping != 0 {
         let lowest = escaping & escaping.wrapping_neg();
-        // Beyond the last bit the shift gives nothing: the caller carries that into the next block.
+        // The shift drops the position after the last bit: the caller carries it into the next block.
         let behind_it = lowest << 1;
         escaped |= behind_it;
         // An escaped backslash does not escape.

@@ -1,18 +1,13 @@
-//! A position in JSON bytes that moves over strings and values.
+//! A position in JSON bytes that moves over strings and values, for scanners that need a few fields of a
+//! large document. It does not check the values that it skips.
 //!
-//! Answers "where does the next string or value end?" for scanners that need a few fields of a large document and must
-//! not parse the rest. It does not check the values that it skips: `ValueScanner` finds their end by their brackets.
-//! The caller that keeps a value parses it. Invariants:
-//! 1. It never reads past the slice and never panics: a document that is cut off or invalid ends with `None`.
-//! 2. Every step moves forward, so the cost of a scan is linear in the bytes up to its end.
-//!
-//! Read next: `identify.rs`, which finds an object's name with it.
+//! It never reads past the slice and never panics: an invalid or incomplete document ends with `None`. Every
+//! step moves forward, so a scan is linear in the bytes that it passes.
 
 use std::borrow::Cow;
 
 use super::value_scanner::ValueScanner;
 
-/// A position in a JSON document.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -20,22 +15,19 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts at the first byte.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    /// The bytes before which it stands.
     pub(crate) fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 
-    /// Moves on by so many bytes, at most to the end.
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.at = self.bytes.len().min(self.at + bytes);
     }
 
-    /// The next byte that is not white space, without moving past it.
+    /// Skips white space, and does not move past the returned byte.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         while let Some(byte) = self.bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
@@ -46,24 +38,22 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// Moves past `byte` if it comes next.
     pub(crate) fn eat(&mut self, byte: u8) -> Option<()> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Reads a string and returns the bytes between its quotes, with escapes as they are.
+    /// Returns the bytes between the quotes, with escapes as they are.
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         (self.peek()? == b'"').then_some(())?;
         let quoted = self.value()?;
         Some(&quoted[1..quoted.len() - 1])
     }
 
-    /// Reads a string and resolves its escapes; `None` if the value is not a string, or not UTF-8.
+    /// Resolves escapes. `None` if the value is not a string, or not UTF-8.
     pub(crate) fn text(&mut self) -> Option<Cow<'a, str>> {
         self.string().and_then(Self::unescape)
     }
 
-    /// Moves past one value of any kind and returns its bytes.
     pub(crate) fn value(&mut self) -> Option<&'a [u8]> {
         if matches!(self.peek()?, b',' | b':' | b'}' | b']') {
             return None;
@@ -74,8 +64,8 @@ impl<'a> Cursor<'a> {
         Some(&rest[..length])
     }
 
-    /// Visits the members of an object. `visit` gets each key with the cursor at its value and must move past the value;
-    /// it returns `false` to stop early. `None` if the object is invalid or cut off.
+    /// `visit` gets each key with the cursor at its value, must move past the value, and returns `false` to
+    /// stop. `None` if the object is invalid or incomplete.
     pub(crate) fn members(&mut self, mut visit: impl FnMut(&[u8], &mut Self) -> Option<bool>) -> Option<()> {
         let mut key = self.first_key();
         while let Some(name) = key {
@@ -87,26 +77,25 @@ impl<'a> Cursor<'a> {
         self.eat(b'}')
     }
 
-    /// Moves into an object and past its first key, to the value of that key; `None` if it has none.
+    /// Moves into an object and past its first key.
     pub(crate) fn first_key(&mut self) -> Option<&'a [u8]> {
         self.eat(b'{')?;
         self.key()
     }
 
-    /// Moves from behind a member's value past the key of the next member, to its value; `None` if it was the last.
+    /// Moves from the end of a value past the next key; `None` after the last member.
     pub(crate) fn next_key(&mut self) -> Option<&'a [u8]> {
         self.eat(b',')?;
         self.key()
     }
 
-    /// Moves past a key, to the value of its member.
     pub(crate) fn key(&mut self) -> Option<&'a [u8]> {
         let key = self.string()?;
         self.eat(b':')?;
         Some(key)
     }
 
-    /// Resolves the escapes of a string; borrowed if it has none.
+    /// Borrowed if the string has no escapes.
     pub(crate) fn unescape(raw: &'a [u8]) -> Option<Cow<'a, str>> {
         if memchr::memchr(b'\\', raw).is_none() {
             return std::str::from_utf8(raw).ok().map(Cow::Borrowed);

@@ -1,42 +1,35 @@
-//! Cuts fields out of an object's JSON, without decoding it.
+//! Cuts fields out of an object's JSON, and reads the values at a path, without decoding the object. Values
+//! outside of the paths are passed by their brackets.
 //!
-//! Answers "which bytes remain?" by a walk along the paths: values outside of them are passed by their brackets, and what
-//! is left out is read by a parser, so that bytes which belong to something else are never left out with it. Invariants:
-//! 1. [`Cut::Done`]: `out` is the object without the fields, as a parser would see it, if `out` is JSON. What is kept is
-//!    copied as it is, and is not checked.
-//! 2. On any doubt (a value to be left out that is not JSON, deeper lists than a parser takes) the answer is
-//!    [`Cut::Unsure`].
-//! 3. Of a field that is there twice, each is cut.
-//!
-//! Read next: `wire/field_path.rs`; `representation/mod.rs`, the only user but for encoded objects.
+//! 1. [`Cut::Done`]: if `out` is JSON, it is the object without the fields, as a parser would see it. What is
+//!    kept is not checked.
+//! 2. What is cut is parsed first, so that no other bytes are cut with it. On any doubt (not JSON, or deeper
+//!    lists than a parser takes) the result is [`Cut::Unsure`].
+//! 3. A repeated field is cut each time.
 
 use serde::de::IgnoredAny;
 
 use super::Cursor;
 use crate::wire::{FieldTree, PathStep, Step};
 
-/// As deep as `serde_json` reads.
+/// serde_json's limit.
 const MAX_DEPTH: usize = 128;
 
-/// Whether fields could be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// The rest is in the buffer.
     Done,
-    /// The buffer is as it was: a parser refuses the bytes.
+    /// The buffer is unchanged: a parser refuses the bytes.
     Unsure,
 }
 
-/// What stands in the place of a field.
+/// What replaces a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOut {
-    /// Nothing.
     Gone,
-    /// Spaces and its line breaks: everything else stays at its line and column.
+    /// Spaces and the field's line breaks: everything else keeps its line and column.
     Blank,
 }
 
-/// Appends the object without these fields to `out`.
 pub(crate) fn cut(json: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut Vec<u8>) -> Cut {
     let length = out.len();
     let mut cutter = Cutter { cursor: Cursor::new(json), json, copied: 0, left_out, out };
@@ -52,7 +45,7 @@ pub(crate) fn cut(json: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut 
 struct Cutter<'a, 'o> {
     json: &'a [u8],
     cursor: Cursor<'a>,
-    /// Up to where the bytes are in `out`, or were left out.
+    /// All bytes before this one are in `out` or left out.
     copied: usize,
     left_out: LeftOut,
     out: &'o mut Vec<u8>,
@@ -68,7 +61,7 @@ impl Cutter<'_, '_> {
         self.copied = end;
     }
 
-    /// Passes a value, without these fields. `None` on any doubt.
+    /// `None` on any doubt.
     fn value(&mut self, fields: &FieldTree, depth: usize) -> Option<()> {
         (depth <= MAX_DEPTH).then_some(())?;
         match self.cursor.peek()? {
@@ -98,7 +91,7 @@ impl Cutter<'_, '_> {
         }
         let mut has_kept = false;
         loop {
-            // Behind the bracket or the comma before the member.
+            // After the bracket or comma before the member.
             let from = self.at();
             let key = self.cursor.key()?;
             let step = fields.step(Cursor::unescape(key)?.as_bytes());
@@ -117,7 +110,6 @@ impl Cutter<'_, '_> {
         }
     }
 
-    /// Leaves out the member that was passed, with one of its commas.
     fn leave_out(&mut self, from: usize, has_kept: bool) -> Option<()> {
         let follows = self.cursor.peek()? == b',';
         self.keep_until(if has_kept { from - 1 } else { from });
@@ -130,7 +122,7 @@ impl Cutter<'_, '_> {
         Some(())
     }
 
-    /// Passes a value that is JSON for certain.
+    /// Passes a value that a parser accepts.
     fn parsed_value(&mut self) -> Option<()> {
         let mut values = serde_json::Deserializer::from_slice(self.cursor.rest()).into_iter::<IgnoredAny>();
         values.next()?.ok()?;
@@ -139,19 +131,14 @@ impl Cutter<'_, '_> {
     }
 }
 
-// The values at a path in an object's JSON, without decoding the object.
-//
-// A walk passes everything else by its brackets. Invariants:
-// 1. Of one JSON document without repeated keys it finds what a parser finds; of any other bytes it finds something, and
-// never panics.
+// Of one JSON document without repeated keys, `scan` finds what a parser finds. Of other bytes it finds
+// something, and never panics.
 
-/// Appends the values at this path.
 pub(crate) fn scan(json: &[u8], path: &[PathStep], values: &mut Vec<String>) {
-    // What is cut off or invalid gives `None`; the values before that are there.
+    // Invalid or incomplete JSON returns `None`; the values before the fault are kept.
     let _ = walk(&mut Cursor::new(json), path, values);
 }
 
-/// Moves past one value and appends what is at the path in it.
 fn walk(cursor: &mut Cursor<'_>, path: &[PathStep], values: &mut Vec<String>) -> Option<()> {
     match (path.split_first(), cursor.peek()?) {
         (None, _) => {
@@ -183,7 +170,7 @@ fn is_named(key: &[u8], name: &str) -> bool {
     key == name.as_bytes() || key.contains(&b'\\') && Cursor::unescape(key).is_some_and(|key| key == name)
 }
 
-/// The text of a string, a number or a boolean.
+/// The text of a string, number or boolean.
 fn scalar(json: &[u8]) -> Option<String> {
     match json.first()? {
         b'"' => serde_json::from_slice(json).ok(),

@@ -1,17 +1,11 @@
 //! Reads one line of a watch: `{"type":"ADDED","object":{...}}`.
 //!
-//! Answers "what happened, and which bytes are the object?" in one of two ways:
-//! - By position: the line begins with `{"type":"X","object":`, as every server writes it. Everything behind it,
-//!   without the last `}`, is taken for the object. This parses nothing, so the object is parsed only once, by its
-//!   decoder.
-//! - By a parser: for any other line, and to check a split by position that may be wrong.
+//! - By position, if it begins with `{"type":"X","object":`, as every server writes it: the bytes after it,
+//!   without the last `}`, are taken for the object. Only the object's decoder parses them.
+//! - By a parser otherwise, and to check a doubtful split.
 //!
-//! A split by position is wrong if members follow the object (`"object":{...},"x":1}`): what is taken for the object is
-//! then not one JSON document. Decoding such bytes fails, so an object that decodes proves the split right. Invariants:
-//! 1. [`Event::is_certain`] says whether a parser has split the line.
-//! 2. A bookmark is read without decoding the kind: one of pods contains `"containers":null`.
-//!
-//! Read next: `list_watch/event.rs`, which decides what follows.
+//! A split by position is wrong if members follow the object (`"object":{...},"x":1}`). What is taken for the
+//! object is then not one JSON document and does not decode: an object that decodes proves the split right.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,7 +19,6 @@ use super::JsonError;
 /// The annotation of the bookmark that ends the initial events.
 pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// What has happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EventType<'a> {
     Added,
@@ -33,17 +26,14 @@ pub(crate) enum EventType<'a> {
     Deleted,
     Bookmark,
     Error,
-    /// A type that Kubernetes does not have.
     Other(Cow<'a, str>),
 }
 
-/// A line in its two parts.
 #[derive(Debug)]
 pub(crate) struct Event<'a> {
     pub(crate) event_type: EventType<'a>,
-    /// The encoded object.
     pub(crate) object: &'a [u8],
-    /// Whether the object is known to be one document, and nothing else to belong to the event.
+    /// A parser has split the line.
     pub(crate) is_certain: bool,
 }
 
@@ -60,14 +50,13 @@ impl<'a> EventType<'a> {
     }
 }
 
-/// Splits a line by position, or by a parser if that is not possible.
 pub(crate) fn event(line: &[u8]) -> Result<Event<'_>, JsonError> {
     let by_position = event_head(line)
         .and_then(|event| Some(Event { object: event.object.trim_ascii_end().strip_suffix(b"}")?, ..event }));
     by_position.map_or_else(|| parsed_event(line), Ok)
 }
 
-/// Splits a line by position of which only the first bytes were kept. A type with other characters than letters is left
+/// Also for a line of which only the first bytes were kept. A type with other characters than letters is left
 /// to the parser: it may contain escapes.
 pub(crate) fn event_head(line: &[u8]) -> Option<Event<'_>> {
     let rest = line.strip_prefix(br#"{"type":""#)?;
@@ -79,7 +68,6 @@ pub(crate) fn event_head(line: &[u8]) -> Option<Event<'_>> {
     Some(Event { event_type, object: rest.strip_prefix(br#"","object":"#)?, is_certain: false })
 }
 
-/// Splits a line by a parser.
 pub(crate) fn parsed_event(line: &[u8]) -> Result<Event<'_>, JsonError> {
     #[derive(Deserialize)]
     struct Line<'a> {
@@ -94,7 +82,8 @@ pub(crate) fn parsed_event(line: &[u8]) -> Result<Event<'_>, JsonError> {
     Ok(Event { event_type: EventType::of(event_type), object: object.get().as_bytes(), is_certain: true })
 }
 
-/// The version of a bookmark, and whether it ends the initial events.
+/// The version, and whether the initial events end. The kind is not decoded: a bookmark of pods contains
+/// `"containers":null`.
 pub(crate) fn bookmark(object: &[u8]) -> Result<(String, bool), JsonError> {
     #[derive(Deserialize)]
     struct Bookmark {

@@ -1,13 +1,9 @@
-//! Reads the metadata of an object's JSON.
+//! Reads the metadata of an object's JSON by its keys and brackets. Nothing after the metadata is read or
+//! checked: usually a few hundred bytes are enough.
 //!
-//! Answers what `MetaScan` says, and which labels and owners an object has. Only keys and brackets are looked at until
-//! what is needed is found; the rest of the object is not checked. Invariants:
-//! 1. It also works on a document that is cut off and returns what came before the cut.
-//! 2. It reads nothing behind the metadata: usually a few hundred bytes of an object.
-//! 3. Fields may come in any order: in Go's struct order, or sorted as in custom resources.
-//! 4. A label or owner that is not of the expected type is left out, and so are labels and owners that are cut off.
-//!
-//! Read next: `cursor.rs`, which reads the JSON.
+//! 1. Fields may come in any order: in Go's struct order, or sorted as in custom resources.
+//! 2. An incomplete document returns what came before the cut. Labels and owners that are incomplete or of an
+//!    unexpected type are left out.
 
 use std::borrow::Cow;
 use std::iter::from_fn;
@@ -15,16 +11,16 @@ use std::iter::from_fn;
 use super::Cursor;
 use crate::wire::frame::{MetaScan, Owner};
 
-/// Reads the metadata of one object's JSON. Allocates only for strings with escapes.
+/// Allocates only for strings with escapes.
 pub(crate) fn identify(json: &[u8]) -> MetaScan<'_> {
     let mut found = MetaScan::default();
-    // A document that is cut off gives `None` here; what came before the cut is in `found`.
+    // An incomplete document returns `None` here; what came before the cut is in `found`.
     let _ = Cursor::new(json).members(|key, cursor| match key {
         b"kind" => read(&mut found.kind, cursor),
         b"apiVersion" => read(&mut found.api_version, cursor),
         b"metadata" if cursor.peek()? == b'{' => {
             let _ = cursor.members(|key, cursor| metadata(&mut found, key, cursor));
-            // Otherwise the metadata has been read to its end, or to where it is cut off or invalid.
+            // Otherwise the metadata was read to its end, or to where it is cut off or invalid.
             found.rest = found.is_complete().then(|| cursor.rest());
             Some(false)
         }
@@ -33,7 +29,7 @@ pub(crate) fn identify(json: &[u8]) -> MetaScan<'_> {
     found
 }
 
-/// Reads one member of the metadata; `false` if no other one is needed.
+/// Returns `false` if no other member is needed.
 fn metadata<'a>(found: &mut MetaScan<'a>, key: &[u8], cursor: &mut Cursor<'a>) -> Option<bool> {
     match key {
         b"name" => read(&mut found.name, cursor)?,
@@ -57,7 +53,6 @@ fn metadata<'a>(found: &mut MetaScan<'a>, key: &[u8], cursor: &mut Cursor<'a>) -
     Some(!found.is_complete())
 }
 
-/// The labels of a scanned object.
 pub(crate) fn labels<'a>(
     found: &MetaScan<'a>,
 ) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
@@ -73,7 +68,6 @@ pub(crate) fn labels<'a>(
     pairs.filter_map(|(name, value)| Some((name?, value?)))
 }
 
-/// The owners of a scanned object.
 pub(crate) fn owners<'a>(found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>> + use<'a> {
     let json = found.owners.or_else(|| find(found.rest?, b"ownerReferences"));
     let mut cursor = Cursor::new(json.unwrap_or_default());
@@ -97,7 +91,6 @@ pub(crate) fn owners<'a>(found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>
     })
 }
 
-/// The value of this member in what is left of an object.
 fn find<'a>(rest: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     let mut cursor = Cursor::new(rest);
     while let Some(key) = cursor.next_key() {

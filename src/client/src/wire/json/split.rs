@@ -1,7 +1,5 @@
-//! Splits the body of a list or of a watch into frames while the body arrives.
-//!
-//! Answers "which items or events are complete, and what does the list say about itself?" without a copy of the body. A
-//! state machine follows the top level of the body; `ValueScanner` finds where each key, value, item and line ends.
+//! Splits the body of a list or a watch into frames while it arrives, without a copy of the body.
+//! `ValueScanner` finds where each key, value, item and line ends.
 //!
 //! ```text
 //!  list:  BeforeDocument    {   --> BeforeKey
@@ -20,15 +18,13 @@
 //!                           any --> Reading(Line)   --> BeforeLine
 //! ```
 //!
-//! Only the bytes between keys, values, items and lines are read one by one, by `structural_byte`. In the state
-//! `Reading`, `part` takes all bytes of the chunk that belong to the part; one that crosses body chunks is collected in a
-//! `PartialFrame`. Invariants:
+//! Only the bytes between these parts are read one by one. A part that crosses body chunks is collected in a
+//! `PartialFrame`.
+//!
 //! 1. Top-level fields of a list may come in any order: custom resources send `items` before `metadata`.
 //! 2. A list is complete only when its document has closed, a line only with its newline.
-//! 3. Inside an item only quotes and brackets are looked at. The decoder finds what else is wrong with an item.
-//! 4. Every way of cutting the same bytes into chunks gives the same frames.
-//!
-//! Read next: `list_watch/chunks.rs`, which feeds it.
+//! 3. Inside an item only quotes and brackets are read: the decoder finds other faults.
+//! 4. The frames do not depend on how the bytes are cut into chunks.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -36,8 +32,7 @@ use serde::Deserialize;
 use super::value_scanner::ValueScanner;
 use crate::wire::frame::{Frame, ListHead, PartialFrame, SplitError};
 
-/// At most this many bytes of a key, of `kind`, `apiVersion` or `metadata` of a list are read: a real one is shorter
-/// than 1 KiB.
+/// For a key, `kind`, `apiVersion` or `metadata` of a list. Real ones are shorter than 1 KiB.
 const HEAD_LIMIT: usize = 1 << 20;
 
 /// Turns body chunks into the items of a list or the events of a watch.
@@ -58,39 +53,35 @@ const HEAD_LIMIT: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Splitter {
     state: State,
-    /// The bytes of an unfinished item or line.
+    /// An unfinished item or line.
     frame: PartialFrame,
-    /// The bytes of an unfinished key or value.
     key_or_value: PartialFrame,
     head: ListHead,
-    /// The fields of the head that have come.
     fields: Vec<Field>,
-    /// The length of the chunks before the current one.
+    /// The length of the earlier chunks.
     bytes_before: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     BeforeDocument,
-    /// `may_close`: the object may also end here; after a comma it must not.
+    /// `may_close` is false after a comma.
     BeforeKey {
         may_close: bool,
     },
     BeforeColon(Field),
     BeforeValue(Field),
     AfterValue,
-    /// `may_close`: the array of items may also end here; after a comma it must not.
+    /// `may_close` is false after a comma.
     BeforeItem {
         may_close: bool,
     },
     AfterItem,
     BeforeLine,
-    /// Inside a part; the scanner finds its end.
     Reading(Part, ValueScanner),
     Closed,
 }
 
-/// What spans several bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Key,
@@ -99,7 +90,6 @@ enum Part {
     Line,
 }
 
-/// A top-level field of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Kind,
@@ -118,12 +108,12 @@ struct Metadata {
 }
 
 impl Splitter {
-    /// Of a list. Keeps at most `limit` bytes of one item.
+    /// For a list. Keeps at most `limit` bytes of one item.
     pub fn list(limit: usize) -> Self {
         Self::new(State::BeforeDocument, limit)
     }
 
-    /// Of a watch. Keeps at most `limit` bytes of one event.
+    /// For a watch. Keeps at most `limit` bytes of one event.
     pub fn watch(limit: usize) -> Self {
         Self::new(State::BeforeLine, limit)
     }
@@ -161,7 +151,7 @@ impl Splitter {
         self.state == State::Closed
     }
 
-    /// What the list said about itself. Of a watch, nothing.
+    /// The head of the list; empty for a watch.
     ///
     /// # Errors
     /// When the document of the list never closed, or the watch has ended within an event.
@@ -173,7 +163,6 @@ impl Splitter {
         }
     }
 
-    /// Leaves out empty lines.
     fn before_line(&mut self, byte: u8, at: usize) -> usize {
         if byte == b'\n' {
             return at + 1;
@@ -186,8 +175,7 @@ impl Splitter {
         SplitError::InvalidDocument { at: self.bytes_before + at as u64, what }
     }
 
-    /// Reads one byte of a list outside of keys, values and items; returns the position at which to continue. The first byte of
-    /// a part is not consumed here: the scanner needs it.
+    /// Returns where to continue. The first byte of a part is not consumed: the scanner needs it.
     fn structural_byte(&mut self, byte: u8, at: usize) -> Result<usize, SplitError> {
         if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
             return Ok(at + 1);
@@ -202,7 +190,7 @@ impl Splitter {
                 self.head.has_items = true;
                 (State::BeforeItem { may_close: true }, at + 1)
             }
-            // Either `null`, which means no items, or refused when its end is found.
+            // `null` means no items. Anything else is refused when its end is found.
             (State::BeforeValue(Field::Items), b'n') => reading(Part::Value(Field::Items)),
             (State::BeforeValue(field), byte) if field != Field::Items && begins_value(byte) => {
                 reading(Part::Value(field))
@@ -218,7 +206,7 @@ impl Splitter {
         Ok(next)
     }
 
-    /// Reads the bytes of a part that lie in this chunk; returns the position at which to continue.
+    /// Returns where to continue.
     fn part(
         &mut self,
         part: Part,
@@ -253,7 +241,7 @@ impl Splitter {
         Ok(end)
     }
 
-    /// Where the bytes of this part are collected; `None` for values that are skipped.
+    /// `None` for values that are skipped.
     fn partial_frame(&mut self, part: Part) -> Option<&mut PartialFrame> {
         match part {
             Part::Item | Part::Line => Some(&mut self.frame),
@@ -273,7 +261,7 @@ impl Splitter {
             "items" => Field::Items,
             _ => return Ok(Field::Other),
         };
-        // Of two, nobody could say which one counts.
+        // Of two, it is unknown which one counts.
         match self.fields.contains(&field) {
             true => Err(self.invalid(at, "kind, apiVersion, metadata or items is there twice")),
             false => {

@@ -1,55 +1,40 @@
-//! Finds the end of one JSON value, or of one line, whose bytes arrive in chunks.
+//! Finds the end of one JSON value, or of one line, whose bytes arrive in chunks. It checks nothing else: in
+//! bytes that are not JSON it may find any end.
 //!
-//! Answers "does it end in these bytes, and where?" Between chunks it remembers only how many brackets are open
-//! and whether it is inside a string. It checks nothing else: in bytes that are not JSON it may find any end.
-//! Invariants:
-//! 1. The first byte that it is given is the first byte of the value.
-//! 2. Its state is two machine words, so a copy costs nothing.
-//! 3. Every way of cutting the bytes into chunks gives the same end.
-//!
-//! Objects and arrays are read in blocks of 64 bytes (`block.rs`). In most blocks it only counts brackets and looks at
-//! no single byte.
-//!
-//! Read next: `block.rs`; `split.rs` and `cursor.rs`, which use it.
+//! 1. The first byte that it receives must be the first byte of the value.
+//! 2. The end does not depend on how the bytes are cut into chunks.
 
 use memchr::{memchr, memchr2};
 
 use super::block::{BLOCK_BYTES, Block, StringState};
 
-/// How much of a value has been read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ValueScanner {
-    /// How many brackets are open, if the value is an object or an array.
+    /// Open brackets of an object or array.
     depth: u64,
     position: Position,
 }
 
-/// What the next byte belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Position {
-    /// The next byte is the first of the value.
     #[default]
     Start,
-    /// The value is a number, `true`, `false` or `null`.
     Scalar,
-    /// The value is a string.
     String {
-        /// The next byte is escaped by a backslash before it.
+        /// By a backslash.
         next_is_escaped: bool,
     },
-    /// The value is an object or an array.
+    /// An object or array.
     Container(StringState),
-    /// It is a line, whatever it holds.
     Line,
 }
 
 impl ValueScanner {
-    /// Of a line: it ends before its newline.
     pub(super) fn line() -> Self {
         Self { depth: 0, position: Position::Line }
     }
 
-    /// Reads `bytes`; returns how many of them belong to the value if it ends in them, and `None` if it does not.
+    /// Returns how many of `bytes` belong to the value if it ends in them, otherwise `None`.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Option<usize> {
         match self.position {
             Position::Start => {
@@ -77,7 +62,7 @@ impl ValueScanner {
             if bytes[at - 1] == b'"' {
                 return Some(at);
             }
-            // A backslash: the byte behind it is skipped, here or at the start of the next chunk.
+            // The byte after a backslash is skipped, here or at the start of the next chunk.
             next_is_escaped = at == bytes.len();
             at += 1;
         }
@@ -100,7 +85,7 @@ impl ValueScanner {
         None
     }
 
-    /// Follows the brackets of one block one by one; returns the length up to the bracket that closes the value.
+    /// Returns the length up to the bracket that closes the value.
     fn end_in_block(&mut self, block: &Block) -> Option<usize> {
         let mut brackets = block.opening | block.closing;
         while brackets != 0 {
@@ -113,14 +98,13 @@ impl ValueScanner {
             if self.depth == 0 {
                 return Some(at as usize + 1);
             }
-            // Removes the lowest bit, which has been handled.
+            // Removes the lowest bit.
             brackets &= brackets - 1;
         }
         None
     }
 }
 
-/// Whether this byte ends a number, `true`, `false` or `null`.
 fn ends_scalar(byte: u8) -> bool {
     matches!(byte, b',' | b']' | b'}' | b':' | b' ' | b'\t' | b'\r' | b'\n')
 }

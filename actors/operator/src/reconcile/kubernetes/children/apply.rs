@@ -1,15 +1,11 @@
-//! Makes one child as it is wanted.
+//! Applies one child, only in the state that was judged: the apply carries its uid and version, or a version
+//! that no object has. The server refuses any other state, which is then read and judged. So two owners never
+//! take a child from each other, although all apply as one manager.
 //!
-//! Answers "may the object of this name be applied, and in which state?" Each apply carries the uid and the version of the state
-//! that was judged, or says that nothing is there; the server refuses it in any other state, which is read and judged then.
-//! Invariants:
-//! 1. Two owners never take a child from each other, whatever their caches show, although all of them apply as one manager.
-//! 2. What is in the name's place and not ours is taken only by the child's policy, and only for an owner that is still there. Ours
-//!    is what this process has applied, or our manager, as the object's managed fields say.
-//! 3. Fields of former managers are moved over, and applied once more: what is not given any more goes with them.
-//! 4. No loop is without a bound: five attempts, as in client-go.
-//!
-//! Read next: `reconcile/machine/children.rs`, which decides; `policy.rs`; `owner_check.rs`.
+//! 1. An object is ours if this process has applied it, or our manager according to its managed fields.
+//! 2. Fields of former managers are moved to the present one and applied again, to remove what is no longer
+//!    given.
+//! 3. At most five attempts, as in client-go.
 
 use std::any::TypeId;
 
@@ -32,26 +28,19 @@ use informer_client::inner::{ConflictPolicy, Conflicts, chance, key_of};
 use informer_client::object::meta_of;
 use informer_client::representation::ControllerRef;
 
-/// A version that no object has: an apply with it succeeds only where there is no object. A server compares the version with
-/// that of the object that is there, and leaves it out of one that it creates.
+/// No object has this version. A server refuses it for an existing object, and ignores it in a create.
 const NO_OBJECT: &str = "1";
 
-/// How often the fields of former managers are moved over in one apply.
 const MOST_MOVES: u32 = 2;
 
-/// What is under the name of a child, as far as it is known.
 enum Present<K> {
-    /// Not known: the server is asked.
     Unknown,
-    /// Nothing.
     Nothing,
-    /// A state that is the owner's.
+    /// It is known to be the owner's.
     Own(State),
-    /// What the server has at this moment.
     Read(Box<K>),
 }
 
-/// A child that is being applied.
 struct Wish<'p, K> {
     api: Api<K>,
     key: ObjectKey,
@@ -59,36 +48,38 @@ struct Wish<'p, K> {
     body: Value,
     called: String,
     policy: &'p ChildPolicy,
-    /// Whether a cache follows it, and whether that shows whole objects.
     is_cached: bool,
+    /// Whether the cache shows whole objects; true without a cache.
     is_shown: bool,
 }
 
 impl ChildPass<'_> {
-    /// Makes the server have this child as it is given here, with the owner as its controller; fields that are not given
-    /// belong to others. A field that was given before and is not given now is removed. Fill in a name: a name that the
-    /// server generates would make another child in each pass.
+    /// Makes the server have this child as given, with the owner as its controller. Fields that are not given
+    /// belong to others; a field that was given before and is not given now is removed. Set a name: a name
+    /// that the server generates would make another child in each pass.
     ///
-    /// Sends one server-side apply, or nothing where this process has applied the same before and the cache shows what the
-    /// server answered then, but for the status. So the first pass after a start sends one apply for each child, and so
-    /// does the first one after somebody has changed a child otherwise. The first apply of a child after a start reads it
-    /// before (that needs the right to `get` it), unless the cache shows the managed fields: they say who has made it.
+    /// Sends one server-side apply. Sends nothing if this process has applied the same before and the cache
+    /// still shows what the server returned then, apart from the status. So one apply is sent for each child
+    /// in the first pass after a start, and after somebody has changed the child. The first apply of a child
+    /// after a start reads the child first (which needs the right to `get` it), unless the cache shows the
+    /// managed fields: they show who has made it.
     ///
-    /// Where an object of its name is there that this field manager has not applied, it is not touched, whether nobody controls
-    /// it or the owner does ([`ChildError::NotOurs`]); [`Self::apply_with`] says otherwise.
+    /// If an object of its name exists that this field manager has not applied, it is not changed, whether
+    /// the owner or nobody controls it ([`ChildError::NotOurs`]); see [`Self::apply_with`] to change this.
     ///
-    /// Before an apply for an owner whose cache does not follow its source at present, and before a child is made again that
-    /// this process has made before, the server is asked for the metadata of the owner, once a pass; before an object gets the
-    /// owner's reference that nobody controls, each time. That needs the right to `get` the owner; without it the child is applied
-    /// unasked, but no such object is taken.
+    /// The metadata of the owner is read once in a pass before an apply for an owner whose cache does not
+    /// follow its source at present, and before a child that this process has made before is made again. It
+    /// is read each time before the owner's reference is set on an object that nobody controls. These reads
+    /// need the right to `get` the owner; without it the child is applied without the read, but no such
+    /// object is taken.
     ///
     /// # Errors
-    /// [`ChildError`]; the child is not pruned by this pass all the same.
+    /// [`ChildError`]. Even then this pass does not prune the child.
     pub async fn apply<K: ChildBody>(&mut self, child: K) -> Result<Applied<K>, ChildError> {
         self.apply_with(child, &ChildPolicy::default()).await
     }
 
-    /// As [`Self::apply`], with a policy of the child's own.
+    /// As [`Self::apply`], with a policy for this child.
     ///
     /// # Errors
     /// As there.
@@ -149,7 +140,6 @@ impl ChildPass<'_> {
         self.make(&wish, present).await
     }
 
-    /// Applies it in the state that is there.
     async fn make<K: ChildBody>(
         &mut self,
         wish: &Wish<'_, K>,
@@ -177,7 +167,7 @@ impl ChildPass<'_> {
                 }
             };
             present = match self.send(wish, state.as_ref()).await {
-                // A process of a former release that works beside this one would bring its manager back for ever.
+                // Bounded: a process of a former release would bring its manager back for ever.
                 Ok(answer) if moves < MOST_MOVES && self.children.manager.has_former(answer.meta()) => {
                     moves += 1;
                     self.moved_over(wish, answer).await?
@@ -192,7 +182,7 @@ impl ChildPass<'_> {
         }
     }
 
-    /// What is there after an apply in this state was refused, if another attempt may succeed.
+    /// An error if another attempt cannot help.
     async fn after_refusal<K: ChildBody>(
         &mut self,
         wish: &Wish<'_, K>,
@@ -217,13 +207,13 @@ impl ChildPass<'_> {
         }
         let newest = if let Present::Read(object) = &found { State::of(object.meta()) } else { None };
         let client = &self.children.client;
-        // In the same state the refusal has another reason. What was there a moment ago, and is not any more, may be made.
+        // In the same state the refusal has another reason. A child that is gone may be made.
         let is_other = newest != state || newest.is_none();
         let wait = if is_other { conflicts.handle_conflict(chance(client)) } else { None };
         let Some(wait) = wait else { return Err(wish.failed(error)) };
         client.sleep(wait).await.map_err(|source| wish.failed(source))?;
         if newest.is_none() && state.is_some() {
-            // It was the owner's, and is gone: perhaps with its owner, since it was asked for.
+            // It is gone, perhaps with the owner: check again.
             self.children.memory.forget(&wish.place);
             self.check.is_answered = false;
             self.check_owner(false).await?;
@@ -231,7 +221,7 @@ impl ChildPass<'_> {
         Ok(found)
     }
 
-    /// Whether this object may be applied; the state that was judged.
+    /// Returns the judged state.
     async fn claim<K: ChildBody>(
         &mut self,
         wish: &Wish<'_, K>,
@@ -249,13 +239,13 @@ impl ChildPass<'_> {
         let is_owners = child.controller.is_some_and(|uid| owner == uid);
         let known = self.children.memory.state(&wish.place).filter(|_| is_owners);
         let is_applied = known.is_some_and(|known| meta.uid.as_deref() == Some(&*known.uid));
-        // What is only created is not changed, whoever has made it for this owner.
+        // A created-only child is not changed, whoever made it for this owner.
         let is_left_alone = is_owners && wish.policy.is_created_only();
         let takes = is_applied || is_left_alone || wish.policy.takes(meta.labels.as_ref());
         self.check_keeper(&wish.called, meta).await?;
         let is_taken = match child.claim(&owner, if takes { Adoption::Any } else { Adoption::OwnOnly }) {
             Claim::Own => true,
-            // Without a reference it stays, whatever becomes of the owner.
+            // Without a reference it stays when the owner goes.
             Claim::AskForOwner if wish.policy.is_kept() => true,
             Claim::AskForOwner => {
                 self.check_owner(true).await?;
@@ -271,7 +261,7 @@ impl ChildPass<'_> {
         })
     }
 
-    /// Sends the apply; it succeeds only in this state, or if nothing is there.
+    /// Without a state it succeeds only if nothing exists.
     async fn send<K: ChildBody>(&self, wish: &Wish<'_, K>, state: Option<&State>) -> Result<K, Error> {
         let mut body = wish.body.clone();
         let metadata = &mut body["metadata"];
@@ -287,14 +277,12 @@ impl ChildPass<'_> {
         wish.api.patch(wish.key.name(), &params, &Patch::Apply(&body)).await
     }
 
-    /// What the server has under its name.
     async fn read<K: ChildBody>(&self, wish: &Wish<'_, K>) -> Result<Present<K>, ChildError> {
         let found = wish.api.get_opt(wish.key.name()).await;
         let failed = |source| ChildError::Read { child: wish.called.clone(), source: Box::new(source) };
         Ok(found.map_err(failed)?.map_or(Present::Nothing, |object| Present::Read(Box::new(object))))
     }
 
-    /// Gives the fields of former managers to the present one.
     async fn moved_over<K: ChildBody>(
         &self,
         wish: &Wish<'_, K>,
@@ -311,7 +299,7 @@ impl ChildPass<'_> {
         }
     }
 
-    /// Deletes an object that cannot become what is wanted, if it is ours; what is there then.
+    /// Returns what exists after the deletion.
     async fn cleared<K: ChildBody>(
         &self,
         wish: &Wish<'_, K>,
@@ -331,20 +319,18 @@ impl ChildPass<'_> {
         if left.uid == object.meta().uid && left.deletion_timestamp.is_some() {
             return Err(still_ending());
         }
-        // Others have changed it, or made another one: that is judged anew.
+        // Others have changed or replaced it: judge again.
         let client = &self.children.client;
         let Some(wait) = conflicts.handle_conflict(chance(client)) else { return Err(wish.failed(error)) };
         client.sleep(wait).await.map_err(|source| wish.failed(source))?;
         Ok(found)
     }
 
-    /// Whether the cache shows that our manager has applied it.
     fn has_applied<K: ChildBody>(&self, shown: &Shown<K>) -> bool {
         let appliers = |meta| self.children.manager.appliers(meta, &self.owner.uid, false);
         shown.meta().and_then(appliers).is_some_and(|appliers| appliers.ours)
     }
 
-    /// A child that is only made where it is not there.
     fn left_alone<K: ChildBody>(&self, wish: &Wish<'_, K>, object: K) -> Result<Object<K>, ChildError> {
         let mut meta = meta_of(&object)?;
         meta.key = self.in_caches(wish.key.clone());
@@ -358,7 +344,7 @@ impl<K> Wish<'_, K> {
     }
 }
 
-/// The body of an apply: kind and version, and nothing that only a server sets.
+/// Removes what only a server sets.
 fn encoded<K: ChildBody>(child: &K) -> serde_json::Result<Value> {
     let mut body = serde_json::to_value(child)?;
     body["apiVersion"] = K::api_version(&()).into();

@@ -1,7 +1,4 @@
-//! Why a child is not as it should be, and why a server has refused an apply.
-//!
-//! Answers "what is wrong, with which child, and what can be done about it?", and of a refusal, as far as the server's answer
-//! says it, "was it the state, another manager, or a field that cannot be changed?". Read next: `apply.rs`, `prune.rs`.
+//! Errors of children, and why a server refused an apply.
 
 use crate::reconcile::kubernetes::owner::OwnerError;
 use informer_client::Error;
@@ -25,8 +22,8 @@ pub enum ChildError {
         /// Why.
         source: serde_json::Error,
     },
-    /// An object of its name is there that this field manager has not applied: nobody controls it, or another has made it for the
-    /// same owner. It stays as it is. See
+    /// An object of its name exists that this field manager has not applied: nobody controls it, or another
+    /// manager has made it for the same owner. It stays as it is. See
     /// [`ChildPolicy::adopt`](super::ChildPolicy::adopt).
     #[error(
         "{child} is there already, and field manager {manager:?} has not made it: it is not taken for a child of {owner}; \
@@ -40,7 +37,7 @@ pub enum ChildError {
         /// Kind and key of the owner.
         owner: String,
     },
-    /// The server did not take it. With [`Error::is_conflict`] another manager has one of its fields, see
+    /// The apply failed. With [`Error::is_conflict`] another manager has one of its fields, see
     /// [`Children::without_force`](super::Children::without_force).
     #[error("{child} was not applied: {source}")]
     Apply {
@@ -49,7 +46,7 @@ pub enum ChildError {
         /// Why.
         source: Box<Error>,
     },
-    /// An object of its name is there, and the server does not say whose it is.
+    /// The object of its name could not be read, so it is not known whose it is.
     #[error("{child} was not applied: whose the object of its name is was not read: {source}")]
     Read {
         /// Kind and key of the child.
@@ -57,15 +54,15 @@ pub enum ChildError {
         /// Why.
         source: Box<Error>,
     },
-    /// The cache has the owner, and the server has it no more, or another one of its name, or deletes it: the child is not
-    /// made. The cache will see that, too.
+    /// The cache shows the owner, but on the server the owner is gone, replaced by another object of its
+    /// name, or being deleted. The child is not made. The cache will see this, too.
     #[error("{owner} is gone or is being deleted, which the cache does not show yet: nothing is made for it")]
     OwnerIsGone {
         /// Kind and key of the owner.
         owner: String,
     },
-    /// The cache does not follow the owner's source at present, and the server has another state of the owner: which children it
-    /// wants by now is not known, and none is deleted.
+    /// The cache does not follow the owner's source at present, and the server has another state of the
+    /// owner. Which children it wants now is not known, so none is deleted.
     #[error(
         "{owner} has changed, which the cache does not show yet: none of its children is deleted for an old state of it"
     )]
@@ -73,8 +70,9 @@ pub enum ChildError {
         /// Kind and key of the owner.
         owner: String,
     },
-    /// The child outlives its owner ([`ChildPolicy::keep`](super::ChildPolicy::keep)), and belongs to another owner that is still
-    /// there, or that is of another kind, which is not asked for. Two would overwrite it in turns.
+    /// The child outlives its owner ([`ChildPolicy::keep`](super::ChildPolicy::keep)), and belongs to another
+    /// owner. That owner still exists, or is of another kind and was not read. Two owners would overwrite the
+    /// child in turns.
     #[error(
         "{child} is kept for another owner, {keeper}, and not for {owner}: give each owner a child of another name, or remove \
          the annotation actix-informer/kept-for from it"
@@ -87,7 +85,7 @@ pub enum ChildError {
         /// Kind and key of the owner of this pass.
         owner: String,
     },
-    /// The owner is being deleted, and nobody has said that the child belongs to its clean-up.
+    /// The owner is being deleted, and the pass is not marked as its clean-up.
     #[error(
         "{owner} is being deleted: {child} is not made for it; leave the reconcile before the pass, or begin the pass with \
          `for_clean_up`"
@@ -98,7 +96,7 @@ pub enum ChildError {
         /// Kind and key of the child.
         child: String,
     },
-    /// The child would have been made only if the owner is still there, and the server does not say.
+    /// The child may be made only if the owner still exists, and the server did not return the owner.
     #[error("it is not known whether {owner} is still there: {source}")]
     AskForOwner {
         /// Kind and key of the owner.
@@ -106,8 +104,8 @@ pub enum ChildError {
         /// Why.
         source: Box<Error>,
     },
-    /// A pass of this reconcile was pruned that has not wanted the child. Two such passes would delete each other's
-    /// children in turns.
+    /// A pass of this reconcile that did not want the child was pruned before. Two such passes would delete
+    /// each other's children in turns.
     #[error(
         "{child} is wanted after a pass of this reconcile of {owner} was pruned without it: apply all in one pass, or give \
          each part `Children` with a name of its own"
@@ -118,13 +116,14 @@ pub enum ChildError {
         /// Kind and key of the owner.
         owner: String,
     },
-    /// It was to be made anew, and the object before it is still being deleted. Its end leads to the next reconcile.
+    /// The child must be made again, but the former object is still being deleted. Its end leads to the next
+    /// reconcile.
     #[error("{child} is made anew when the object before it is gone, which is still being deleted")]
     StillEnding {
         /// Kind and key of the child.
         child: String,
     },
-    /// Children of a kind could not be listed, so nothing is known of them.
+    /// The children of a kind could not be listed, so nothing is known of them.
     #[error("the children of kind {kind} of {owner} cannot be listed: {source}")]
     List {
         /// The kind.
@@ -144,18 +143,18 @@ pub enum ChildError {
     },
 }
 
-/// Whether the server refuses it because of the state that it names: its version, or its uid, which cannot be changed.
+/// Whether it was refused because of the version, or of the uid, which cannot be changed.
 pub(super) fn is_lost_race(error: &Error) -> bool {
     error.is_conflict() || (error.is_invalid() && causes(error).any(|(field, _)| field == "metadata.uid"))
 }
 
-/// Whether another manager has a field, which is not taken without force.
+/// Whether another manager has a field, which needs force.
 pub(super) fn is_of_managers(error: &Error) -> bool {
     let details = error.refused().and_then(|refused| refused.details.as_ref());
     details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "FieldManagerConflict"))
 }
 
-/// Whether all that is wrong is that fields cannot be changed, as far as the server's words say it.
+/// Judged by the server's wording.
 pub(super) fn is_immutable(error: &Error) -> bool {
     const WORDS: [&str; 4] = ["immutable", "may not be changed", "cannot change", "updates to "];
     let says_so = |(field, message): (&str, &str)| {

@@ -1,10 +1,5 @@
-//! Where the children of one kind are looked for.
-//!
-//! Answers "which objects of this kind does the owner control?" from a cache or by a list. Invariants:
-//! 1. A cache is asked by its index, which is added where it is missing.
-//! 2. A kind that the server does not serve has no children.
-//!
-//! Read next: `prune.rs`, what becomes of those that nobody wants.
+//! Finds the children of one kind that an owner controls, by the index of a cache or by a list. A kind that
+//! is not served has no children.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -26,13 +21,14 @@ use informer_client::LabelSelector;
 use informer_client::api::ListParams;
 use informer_client::representation::{Controlled, ControllerOf};
 
-/// The name of the index by which [`Children`](super::Children) find the children of an owner; its values are those of
-/// [`controller_uid`].
+/// The name of the index by which [`Children`](super::Children) find the children of an owner;
+/// [`controller_uid`] returns its values.
 pub const CONTROLLER_UID: &str = "controller-uid";
 
 /// The uid of the object that controls this one: the function of the index [`CONTROLLER_UID`].
 ///
-/// [`Children::cached`](super::Children::cached) adds the index. A program that looks children up itself does so, too:
+/// [`Children::cached`](super::Children::cached) adds the index. A program that looks up children itself adds
+/// it as well:
 ///
 /// ```no_run
 /// use actix_informer::prelude::*;
@@ -49,32 +45,28 @@ pub fn controller_uid<K: Controlled>(child: &Object<K>) -> Option<String> {
     child.body().controller().and_then(|controller| controller.uid).map(|uid| uid.to_string())
 }
 
-/// One kind of children, with its type erased.
 pub(super) trait ChildKind: Send + Sync {
     fn as_any(&self) -> &dyn Any;
 
     fn name(&self) -> String;
 
-    /// Whether it finds a child of this kind with this key and these labels; `None` if it looks for another kind.
+    /// `None` if it looks for another kind.
     fn finds(&self, kind: &KindName, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<bool>;
 
-    /// Whether it was told of a child that it does not find.
+    /// Whether it has warned about a child that it does not find.
     fn has_told(&self) -> &AtomicBool;
 
-    /// Deletes what is the owner's and the pass does not want.
     fn prune<'a>(&'a self, pass: &'a ChildPass<'_>, pruning: &'a mut Pruning) -> BoxFuture<'a, ()>;
 }
 
-/// Children that an informer follows, whole or only who controls each of them: `B` is what it keeps of one.
+/// `B` is what the cache keeps of a child.
 pub(super) struct Cached<K, B: Body> {
     pub(super) cache: Lister<B>,
-    /// What it knows of the metadata of one. The server is asked for the rest.
     meta: fn(&Object<B>) -> Cow<'_, ObjectMeta>,
     has_told: AtomicBool,
     kind: PhantomData<fn() -> K>,
 }
 
-/// Children that are listed each time.
 pub(super) struct Listed<K> {
     labels: String,
     /// `None` if the server will refuse it.
@@ -102,7 +94,6 @@ impl<K, B: Body + Controlled> Cached<K, B> {
     }
 }
 
-/// The metadata of a child of which only the controller is kept.
 fn meta_of<K: ChildBody>(child: &Object<ControllerOf<K>>) -> ObjectMeta {
     let controlled = child.body().controller().map(|controller| OwnerReference {
         api_version: controller.api_version.to_owned(),
@@ -181,7 +172,7 @@ impl<K: ChildBody> ChildKind for Listed<K> {
             let api = pass.children.client.api::<K>().in_namespace(pass.owner.namespace.as_deref());
             let children = match api.metadata().list_all(&ListParams::default().labels(&self.labels)).await {
                 Ok(children) => children.items,
-                // The list of a kind that is served is empty at least.
+                // A served kind returns at least an empty list.
                 Err(error) if error.is_not_found() => {
                     let kind = self.name();
                     tracing::debug!(target: "actix_informer::reconcile", kind,
@@ -203,7 +194,7 @@ impl<K: ChildBody> ChildKind for Listed<K> {
     }
 }
 
-/// Lets others run after each 250 objects: most of them stay, and nothing is waited for then.
+/// Lets others run after 250 objects: most stay, and nothing is awaited then.
 async fn between(at: usize) {
     if at % 250 == 249 {
         tokio::task::yield_now().await;
@@ -211,7 +202,7 @@ async fn between(at: usize) {
 }
 
 impl ChildPass<'_> {
-    /// What may be a child of this owner: by the index, or until that is there, everything in its namespace.
+    /// Without the index, everything in the owner's namespace.
     fn found_in<B: Body>(&self, cache: &Lister<B>) -> Vec<Object<B>> {
         let indexed = cache.by_index(CONTROLLER_UID, &self.owner.uid.to_string());
         let mut found = indexed.unwrap_or_else(|_| match &self.owner.namespace {

@@ -1,13 +1,7 @@
-//! Whose fields an object has, read from `metadata.managedFields`.
-//!
-//! Answers "has our field manager applied it, and has another one made it for the same owner?", and moves the fields of
-//! former managers over to the present one. The managers of releases before this one were `name/<uid of the owner>`, one for
-//! each owner. Moving over is what client-go's `csaupgrade` does with managers of updates: the sets are united, and the entries of
-//! the former managers go. Invariants:
-//! 1. Without managed fields a view says nothing: most caches cut them.
-//! 2. Nothing but `metadata.managedFields` is changed, and only at the version that was read.
-//!
-//! Read next: `reconcile/machine/children.rs`, which decides; `apply.rs` and `prune.rs`.
+//! Reads from `metadata.managedFields` who has applied an object, and moves fields of former managers to the
+//! present one, as client-go's `csaupgrade` does for updates. Former releases used one manager for each
+//! owner, `name/<uid of the owner>`. A view without managed fields is unknown, since most caches cut them.
+//! Only `metadata.managedFields` is changed, and only at the version that was read.
 
 use crate::reconcile::machine::children::Appliers;
 use informer_core::meta::Uid;
@@ -15,10 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntr
 use kube_core::ObjectMeta;
 use serde_json::{Map, Value, json};
 
-/// The form of a uid that a server makes: 8-4-4-4-12 hexadecimal digits.
+/// The numbers of hexadecimal digits in a server's uid.
 const UID_PARTS: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// The name under which a controller applies its children.
 #[derive(Debug, Clone)]
 pub(super) struct Manager(std::sync::Arc<str>);
 
@@ -31,7 +24,7 @@ impl Manager {
         &self.0
     }
 
-    /// Who applies this state of an object. `is_whole`: it comes from the server, so that no entry is no manager.
+    /// `is_whole`: from the server, so no entry means no manager.
     pub(super) fn appliers(&self, meta: &ObjectMeta, owner: &Uid, is_whole: bool) -> Option<Appliers> {
         let entries = meta.managed_fields.as_deref().unwrap_or_default();
         if entries.is_empty() && !is_whole {
@@ -43,12 +36,10 @@ impl Manager {
         })
     }
 
-    /// Whether a former manager of this controller has fields of it.
     pub(super) fn has_former(&self, meta: &ObjectMeta) -> bool {
         meta.managed_fields.iter().flatten().any(|entry| is_apply(entry) && self.is_former(entry))
     }
 
-    /// The JSON patch that gives the fields of former managers to the present one; `None` if there are none.
     pub(super) fn move_over(&self, meta: &ObjectMeta) -> Option<Value> {
         let entries = meta.managed_fields.as_deref()?;
         let is_moved = |entry: &ManagedFieldsEntry| is_apply(entry) && self.is_former(entry);
@@ -59,7 +50,7 @@ impl Manager {
         present.manager = Some(self.0.to_string());
         let mut fields = Value::Object(Map::new());
         for entry in entries.iter().filter(|entry| is_united(entry)) {
-            // Sets of fields of another version of the kind name other fields: they cannot be united.
+            // Field sets of another version of the kind cannot be united: they name other fields.
             if entry.api_version == present.api_version {
                 unite(&mut fields, entry.fields_v1.as_ref().map_or(&Value::Null, |fields| &fields.0));
             }
@@ -70,7 +61,7 @@ impl Manager {
         Some(patch_of(meta, &all))
     }
 
-    /// The JSON patch after which the present manager has no fields any more, and each field is as it was.
+    /// The present manager loses its fields; no value changes.
     pub(super) fn give_up(&self, meta: &ObjectMeta) -> Value {
         let is_left = |entry: &&ManagedFieldsEntry| !(is_apply(entry) && self.is_present(entry));
         patch_of(meta, &meta.managed_fields.iter().flatten().filter(is_left).collect::<Vec<_>>())
@@ -91,7 +82,6 @@ impl Manager {
     }
 }
 
-/// The JSON patch that makes these the managed fields of the object, in this state of it alone.
 fn patch_of(meta: &ObjectMeta, entries: &[&ManagedFieldsEntry]) -> Value {
     json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
@@ -106,12 +96,10 @@ fn is_uid(text: &str) -> bool {
         && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Whether it is an entry of an apply of the object itself.
 fn is_apply(entry: &ManagedFieldsEntry) -> bool {
     entry.operation.as_deref() == Some("Apply") && entry.subresource.as_deref().unwrap_or_default().is_empty()
 }
 
-/// Whether the reference to this owner is among its fields.
 fn refers_to(entry: &ManagedFieldsEntry, owner: &Uid) -> bool {
     let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
     let references = fields.and_then(|fields| fields.pointer("/f:metadata/f:ownerReferences")?.as_object());
@@ -121,7 +109,6 @@ fn refers_to(entry: &ManagedFieldsEntry, owner: &Uid) -> bool {
     })
 }
 
-/// The union of two sets of fields: each step leads to the union of what is below it.
 fn unite(set: &mut Value, more: &Value) {
     let (Value::Object(set), Value::Object(more)) = (set, more) else { return };
     for (step, below) in more {

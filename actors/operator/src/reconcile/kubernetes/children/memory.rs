@@ -1,14 +1,11 @@
-//! What this process has applied, what the server has made of it, and which objects were found not to be ours.
+//! What this process has applied, so that an apply that changes nothing is left out. The cache is compared
+//! with the server's answer, not with what was applied: servers fill in defaults and write quantities in
+//! their own form.
 //!
-//! Answers "would this apply change anything?" from the cache alone. Of each child it keeps a hash of what was applied, the version
-//! of the server's answer, and a hash of the answer but for its status. Nothing is compared with what was applied itself:
-//! servers fill in defaults and write amounts in their own way. Invariants:
-//! 1. An apply is left out only if the same was applied before to the same object, and the cache shows the version of the
-//!    server's answer, or an object that is as that answer was but for its status, its version and its managed fields. So
-//!    what anybody has added is seen: another process of the same manager may have done it, which the next apply removes.
+//! 1. An apply is left out only if the same was applied to the same object, and the cache shows the version
+//!    of the answer, or an object equal to it apart from status, version and managed fields. So the next
+//!    apply removes what another process of the same manager has added.
 //! 2. At most 65,536 children are remembered, and as many objects that are not ours.
-//!
-//! Read next: `shown.rs`, what a cache knows of a child.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -21,13 +18,10 @@ use serde_json::Value;
 use super::shown::Shown;
 use super::{ChildBody, State};
 
-/// How many children are remembered.
 const BOUND: usize = 65_536;
 
-/// Which child it is: its type, its key, and the uid of its owner.
 pub(super) type Place = (TypeId, ObjectKey, Uid);
 
-/// What was applied.
 #[derive(Default)]
 pub(super) struct Memory {
     hasher: RandomState,
@@ -36,24 +30,23 @@ pub(super) struct Memory {
 
 #[derive(Default)]
 struct Known {
-    /// By the hash of their place: two places with one hash cost an apply that changes nothing.
+    /// By the hash of their place: a collision costs one apply.
     children: BTreeMap<u64, Child>,
-    /// The hash of the version at which an object was found not to be ours, by that of its uid.
+    /// Uid and version of objects that are not ours, as hashes.
     foreign: BTreeMap<u64, u64>,
 }
 
-/// Hashes instead of texts: of 30,000 children the texts would be megabytes.
+/// Hashes: the texts of 30,000 children would take megabytes.
 struct Child {
     /// Of place, uid and body.
     applied: u64,
-    /// The newest state of which it is known that it shows what the server has made of it.
+    /// The newest state known to show the answer.
     state: State,
-    /// Of the answer but for its status; `None` if the cache shows versions alone.
+    /// Of the answer without status; `None` if the cache shows only versions.
     shown: Option<u64>,
 }
 
 impl Memory {
-    /// Whether this body was applied before, and the cached object shows what the server made of it.
     pub(super) fn is_applied<K: ChildBody>(&self, place: &Place, body: &Value, shown: &Shown<K>) -> bool {
         let (applied, version) = (self.applied(place, shown.uid(), body), shown.version().to_string());
         let at = self.hasher.hash_one(place);
@@ -77,12 +70,11 @@ impl Memory {
         true
     }
 
-    /// The newest state of this child that this process knows, if it has applied it before.
     pub(super) fn state(&self, place: &Place) -> Option<State> {
         self.known().children.get(&self.hasher.hash_one(place)).map(|child| child.state.clone())
     }
 
-    /// The server has answered an apply of this body. `is_shown`: the cache shows whole objects.
+    /// `is_shown`: the cache shows whole objects.
     pub(super) fn remember<K: ChildBody>(&self, place: &Place, body: &Value, answer: &K, is_shown: bool) {
         let at = self.hasher.hash_one(place);
         let Some(state) = State::of(answer.meta()) else { return self.forget(place) };
@@ -96,12 +88,10 @@ impl Memory {
         }
     }
 
-    /// The child is gone.
     pub(super) fn forget(&self, place: &Place) {
         self.known().children.remove(&self.hasher.hash_one(place));
     }
 
-    /// This state of an object is not ours.
     pub(super) fn note_foreign(&self, state: &State) {
         let (uid, version) = (self.hasher.hash_one(&state.uid), self.hasher.hash_one(&state.version));
         let mut known = self.known();
@@ -111,7 +101,6 @@ impl Memory {
         }
     }
 
-    /// Whether this state was found not to be ours.
     pub(super) fn is_foreign(&self, state: &State) -> bool {
         let (uid, version) = (self.hasher.hash_one(&state.uid), self.hasher.hash_one(&state.version));
         self.known().foreign.get(&uid) == Some(&version)
@@ -121,8 +110,7 @@ impl Memory {
         self.hasher.hash_one((place, uid, self.hash(body)))
     }
 
-    /// The hash of an object without what may differ although nobody has changed anything: who has written it, and how far it is,
-    /// if that was not applied as well.
+    /// Leaves out what may change by itself: version, managed fields and, unless it was applied, the status.
     fn hash_shown(&self, mut object: Value, applied: &Value) -> u64 {
         if let Some(members) = object.as_object_mut().filter(|_| applied.get("status").is_none()) {
             members.remove("status");
@@ -136,11 +124,11 @@ impl Memory {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // Each change of it is one insert or one assignment: nothing is half done where a thread has panicked.
+        // Each change is one insert or assignment: a panic leaves nothing half done.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The seed is drawn for each process: nobody can prepare two bodies with one hash.
+    /// The seed differs for each process: nobody can prepare two bodies with one hash.
     fn hash(&self, value: &Value) -> u64 {
         self.hasher.hash_one(value.to_string())
     }

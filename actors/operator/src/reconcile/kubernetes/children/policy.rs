@@ -1,21 +1,16 @@
-//! How one child is treated that is not like most others.
-//!
-//! Answers "may an object that is there already become the child, does it outlive its owner, is it changed once it is there, and
-//! is it made anew where a field cannot be changed?" Invariants:
-//! 1. The default is the one that deletes and takes over least: what another made is left alone, and an error says so.
-//!
-//! Read next: `apply.rs`.
+//! The policy of one child. By default an object that another made is left alone, with an error.
 
 use std::collections::BTreeMap;
 
 use informer_client::LabelSelector;
 
-/// What becomes of an object of the child's name that no other object controls, and that this field manager has not applied.
+/// What happens to an object with the child's name that no other object controls, and that this field manager
+/// has not applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Adopt {
-    /// It stays as it is, and the apply is an error, [`ChildError::NotOurs`](super::ChildError::NotOurs). This is the default: a
-    /// child is deleted with its owner, and somebody's own object must not be.
+    /// It stays as it is, and the apply fails with [`ChildError::NotOurs`](super::ChildError::NotOurs). This
+    /// is the default: a child is deleted with its owner, which must not happen to somebody's own object.
     #[default]
     Never,
     /// It becomes the child if it has these labels.
@@ -52,29 +47,30 @@ impl ChildPolicy {
         Self::default()
     }
 
-    /// Whether an object that is there already, and that no other object controls, becomes the child.
+    /// Whether an existing object that no other object controls becomes the child.
     pub fn adopt(mut self, adopt: Adopt) -> Self {
         self.adopt = adopt;
         self
     }
 
-    /// It outlives its owner, and is never pruned: it is applied without a reference to the owner, with the annotation
-    /// `actix-informer/kept-for`. Another owner does not get it as long as this one is there
-    /// ([`ChildError::KeptForAnother`](super::ChildError::KeptForAnother)). A controller's `owns` does not lead from it to the
-    /// owner; `maps` can.
+    /// The child outlives its owner and is never pruned. It is applied without a reference to the owner, with
+    /// the annotation `actix-informer/kept-for`. Another owner does not get it while this owner exists
+    /// ([`ChildError::KeptForAnother`](super::ChildError::KeptForAnother)). A controller's `owns` does not
+    /// lead from it to the owner; `maps` can.
     pub fn keep(mut self) -> Self {
         self.is_kept = true;
         self
     }
 
-    /// It is made if it is not there, and left as it is afterwards. It is pruned like others.
+    /// The child is created if it does not exist, and never changed afterwards. It is pruned like others.
     pub fn create_only(mut self) -> Self {
         self.is_created_only = true;
         self
     }
 
-    /// Where the server says that a field of it cannot be changed, it is deleted and made anew, if it is ours. In between it
-    /// is not there. One that is kept ([`Self::keep`]) is not deleted: the apply is an error.
+    /// If the server says that a field of the child cannot be changed, the child is deleted and made again,
+    /// if it is ours. In between it does not exist. A child that is kept ([`Self::keep`]) is not deleted: the
+    /// apply fails.
     pub fn recreate(mut self) -> Self {
         self.is_recreated = true;
         self
@@ -92,7 +88,7 @@ impl ChildPolicy {
         self.is_recreated
     }
 
-    /// Whether an object with these labels may be taken that we have not made.
+    /// Whether it may be taken although we have not made it.
     pub(super) fn takes(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
         match &self.adopt {
             Adopt::Never => false,

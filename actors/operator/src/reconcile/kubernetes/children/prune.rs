@@ -1,15 +1,10 @@
-//! What becomes of the children that nobody wants any more.
+//! Deletes the children that nobody wants any more, as `reconcile/machine/children.rs` decides.
 //!
-//! Answers "may this object be deleted for this owner, and was it?" `reconcile/machine/children.rs` decides, on the state that is
-//! deleted. Invariants:
-//! 1. A deletion has uid and version of the state that was judged as preconditions; after a conflict the newest state is
-//!    judged again, five times at most.
-//! 2. What a view does not say is read from the server: most caches do not show who has applied an object. An object that was found
-//!    not to be ours costs one request in each of its states.
-//! 3. An object that is gone, or whose name belongs to another object, is no error.
-//! 4. One error leaves no other child behind: all are tried, and the first error is returned.
-//!
-//! Read next: `kinds.rs`, where children are looked for; `managers.rs`, whose they are.
+//! 1. A deletion has the uid and version of the judged state as preconditions. After a conflict the newest
+//!    state is judged, at most five times.
+//! 2. What a view does not show is read from the server: most caches hide who applied an object. An object
+//!    that is not ours is read once in each of its states.
+//! 3. An object that is gone or replaced is no error. All children are tried; the first error is returned.
 
 use std::any::TypeId;
 use std::fmt;
@@ -44,19 +39,15 @@ impl fmt::Display for Pruned {
     }
 }
 
-/// What becomes of an object that has to be made anew.
 pub(super) enum Clearing {
-    /// It is not ours: it stays.
     NotOurs,
-    /// It is being deleted already.
+    /// It was being deleted already.
     Ending,
-    /// It was changed meanwhile, or is gone.
+    /// It was changed, or is gone.
     HasChanged,
-    /// Its deletion has begun.
     Deleted,
 }
 
-/// What a prune has come to so far.
 #[derive(Default)]
 pub(super) struct Pruning {
     pruned: Vec<Pruned>,
@@ -73,13 +64,14 @@ impl Pruning {
 }
 
 impl ChildPass<'_> {
-    /// Deletes the children of this owner that this pass has not applied, of each kind that the [`Children`](super::Children)
-    /// name, in the background. A child of this owner is what it controls, by uid, and what was applied under the name of these
-    /// children: what others have made for the same owner stays. Those that are being deleted already are left alone; one that is
-    /// gone is no error. Each deletion is logged.
+    /// Deletes the children of this owner that this pass has not applied, in the background, of each kind
+    /// that the [`Children`](super::Children) name. A child of this owner is an object that the owner
+    /// controls, by uid, and that was applied under the name of these children: what others have made for the
+    /// same owner stays. Children that are being deleted already are left alone; one that is gone is no
+    /// error. Each deletion is logged.
     ///
-    /// Nothing is deleted for an owner that is being deleted with `--cascade=orphan`. Where the cache does not follow the owner's
-    /// source at present, the server is asked for the owner's metadata before each deletion.
+    /// Nothing is deleted for an owner that is being deleted with `--cascade=orphan`. While the cache does
+    /// not follow the owner's source, the owner's metadata is read from the server before each deletion.
     ///
     /// # Errors
     /// The first [`ChildError`], after everything else was tried.
@@ -106,14 +98,13 @@ impl ChildPass<'_> {
             controller: controlling(meta).map(|controller| &*controller.uid),
             appliers: self.children.manager.appliers(meta, &self.owner.uid, is_whole),
             is_ending: meta.deletion_timestamp.is_some(),
-            // A key here has no cluster.
+            // This key has no cluster.
             is_wanted: self.is_wanted(&(kind_name::<K>(), key)),
         };
         child.verdict(&self.owner.uid)
     }
 
-    /// Deletes a child that is ours and that nobody wants; `None` if it stays, or is gone. `is_whole`: the metadata is the
-    /// server's, and no cache has cut it.
+    /// `None` if it stays or is gone. `is_whole`: uncut, from the server.
     pub(super) async fn prune_one<K: ChildBody>(
         &self,
         meta: &ObjectMeta,
@@ -127,7 +118,7 @@ impl ChildPass<'_> {
         self.clear::<K>(meta.clone(), verdict).await
     }
 
-    /// Deletes an object that is wanted in another form, if it is ours.
+    /// Deletes an object that is to be made again.
     pub(super) async fn delete_ours<K: ChildBody>(&self, meta: &ObjectMeta) -> Result<Clearing, ChildError> {
         let ours = self.children.manager.appliers(meta, &self.owner.uid, true);
         let controller = controlling(meta).map(|controller| &*controller.uid);
@@ -152,7 +143,6 @@ impl ChildPass<'_> {
         }
     }
 
-    /// Carries out what was decided about this state, or about a newer one.
     async fn clear<K: ChildBody>(
         &self,
         mut meta: ObjectMeta,
@@ -169,7 +159,7 @@ impl ChildPass<'_> {
                 Verdict::Ask => None,
                 Verdict::LetGo => match self.let_go(&api, &meta).await {
                     Ok(left) => {
-                        // Wanted again, it is judged by what the server says: it is the other manager's now.
+                        // It is the other manager's now: if it is wanted again, the server's state decides.
                         let place = key_of(&meta).map(|key| (TypeId::of::<K>(), key, self.owner.uid.clone()));
                         place.iter().for_each(|place| self.children.memory.forget(place));
                         record_written(self.log, &left);
@@ -204,7 +194,7 @@ impl ChildPass<'_> {
         }
     }
 
-    /// Remembers a state that others have made for this owner: no other pass asks for it again.
+    /// No other pass then reads a state that others have made.
     fn keep_in_mind(&self, meta: &ObjectMeta, state: &State) {
         let appliers = self.children.manager.appliers(meta, &self.owner.uid, true);
         if appliers.is_some_and(|appliers| !appliers.ours) {
@@ -212,7 +202,7 @@ impl ChildPass<'_> {
         }
     }
 
-    /// The server has taken a deletion. `why`: what the owner has to do with it.
+    /// `why` ends the log line.
     fn deleted<K: ChildBody>(&self, meta: &ObjectMeta, answer: &Deleted<K>, why: &str) -> Option<Pruned> {
         let is_held = matches!(answer, Deleted::Object(rest) if remains(rest));
         match answer {
@@ -231,13 +221,12 @@ impl ChildPass<'_> {
         Some(pruned)
     }
 
-    /// The parameters of a patch that is no apply.
     pub(super) fn as_manager(&self) -> PatchParams {
         let field_manager = Some(self.children.manager.name().to_owned());
         PatchParams { field_manager, ..PatchParams::default() }
     }
 
-    /// Takes our fields from an object that another manager applies for the same owner.
+    /// Removes our fields: another manager applies the object for the same owner.
     async fn let_go<K: ChildBody>(&self, api: &Api<K>, meta: &ObjectMeta) -> Result<K, Error> {
         let name = meta.name.as_deref().unwrap_or_default();
         let nothing = json!({
@@ -245,13 +234,13 @@ impl ChildPass<'_> {
             "metadata": {"name": name, "uid": meta.uid, "resourceVersion": meta.resource_version},
         });
         if let Some(patch) = self.children.manager.move_over(meta) {
-            // Fields of former managers go with ours: the next attempt sees them as ours.
+            // Fields of former managers have to go with ours.
             let moved = api.patch(name, &self.as_manager(), &json_patch(patch)?).await?;
             return Box::pin(self.let_go(api, moved.meta())).await;
         }
         let params = PatchParams::apply(self.children.manager.name()).force();
         let left = match api.patch(name, &params, &Patch::Apply(nothing)).await {
-            // Without our fields it would not be valid: they stay, and are ours no more.
+            // It is invalid without our fields: leave them, but give up their ownership.
             Err(error) if error.is_invalid() => {
                 api.patch(name, &self.as_manager(), &json_patch(self.children.manager.give_up(meta))?).await?
             }
@@ -271,7 +260,6 @@ fn key_of(meta: &ObjectMeta) -> Option<ObjectKey> {
     })
 }
 
-/// Kind and key, for errors.
 fn described_by<K: ChildBody>(meta: &ObjectMeta) -> String {
     let key = key_of(meta).map(|key| key.to_string()).unwrap_or_default();
     format!("{} {key}", K::kind(&()))
@@ -281,7 +269,6 @@ fn failed<K: ChildBody>(meta: &ObjectMeta, source: Error) -> ChildError {
     ChildError::Delete { child: described_by::<K>(meta), source: Box::new(source) }
 }
 
-/// Deletes this object if it is still in this state.
 async fn delete_exactly<K: ChildBody>(api: &Api<K>, meta: &ObjectMeta) -> Result<Deleted<K>, Error> {
     let params = DeleteParams::background().preconditions(Preconditions {
         uid: meta.uid.clone(),

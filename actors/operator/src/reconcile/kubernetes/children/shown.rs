@@ -1,7 +1,4 @@
-//! What a cache shows of a child.
-//!
-//! Answers "which informers can say that a child is as it was applied?" One that keeps whole objects, and one that keeps
-//! which object controls each of them and at which version it is. Read next: `memory.rs`, which decides.
+//! What a cache shows of a child: the whole object, or only its controller and version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,21 +12,18 @@ use super::kinds::{Cached, ChildKind};
 use super::{Applied, ChildBody, State, kind_name};
 use informer_client::representation::{Controlled, ControllerOf, ControllerRef};
 
-/// The cache of one kind of children.
 pub(super) enum Cache<'a, K: ChildBody> {
     Whole(&'a Cached<K, K>),
     Controllers(&'a Cached<K, ControllerOf<K>>),
 }
 
-/// A child as the cache shows it.
 pub(super) enum Shown<K> {
     Whole(Object<K>),
     Controller(Object<ControllerOf<K>>),
 }
 
 impl<'a, K: ChildBody> Cache<'a, K> {
-    /// The first cache of this kind that follows a child of this key with these labels, if there is one. A child that neither a
-    /// cache nor a list finds is told of once: no pass finds it again.
+    /// The first cache that follows this child. Warns once if nothing finds it.
     pub(super) fn of_child(
         kinds: &'a [Arc<dyn ChildKind>],
         key: &ObjectKey,
@@ -60,7 +54,6 @@ impl<'a, K: ChildBody> Cache<'a, K> {
         }
     }
 
-    /// Whether it can show the fields of a child.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self, Self::Whole(_))
     }
@@ -88,7 +81,7 @@ impl<K: ChildBody> Shown<K> {
         }
     }
 
-    /// Its metadata, if the cache keeps it; most caches cut its managed fields.
+    /// Most caches cut managed fields.
     pub(super) fn meta(&self) -> Option<&ObjectMeta> {
         match self {
             Self::Whole(object) => Some(object.body().meta()),
@@ -96,7 +89,7 @@ impl<K: ChildBody> Shown<K> {
         }
     }
 
-    /// Its state, or the one that this process knows of it, if that is newer.
+    /// Its state, or the known one, if that is newer.
     pub(super) fn state(&self, known: Option<State>) -> State {
         let uid = self.uid().map(ToString::to_string).unwrap_or_default();
         let is_newer = |known: &State| {
@@ -107,7 +100,6 @@ impl<K: ChildBody> Shown<K> {
         known.filter(is_newer).unwrap_or_else(shown)
     }
 
-    /// The whole object as JSON, if the cache keeps it.
     pub(super) fn json(&self) -> Option<Value> {
         match self {
             Self::Whole(object) => serde_json::to_value(object.body()).ok(),
@@ -115,7 +107,6 @@ impl<K: ChildBody> Shown<K> {
         }
     }
 
-    /// It was not sent, since this is how it was applied before.
     pub(super) fn unchanged(self, given: K) -> Applied<K> {
         match self {
             Self::Whole(object) => Applied::Unchanged(object),

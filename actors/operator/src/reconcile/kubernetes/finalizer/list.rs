@@ -1,11 +1,6 @@
-//! The list of finalizers of one object, on its server.
-//!
-//! Answers "how does an entry come into the list and out of it, whoever else writes?". Invariants:
-//! 1. A change is a JSON patch that tests uid, version and what it replaces: it overwrites nobody, and finalizers of others
-//!    stay where they are. After a conflict the newest state decides; an object that is gone is no error.
-//! 2. No loop is without a bound: five attempts, as in client-go.
-//!
-//! Read next: `reconcile/machine/finalizer.rs`, which decides; `../finalizer.rs`.
+//! The list of finalizers of one object on its server. A change is a JSON patch that tests uid, version and
+//! what it replaces: it overwrites nobody. After a conflict the newest state decides, at most five times, as
+//! in client-go. An object that is gone is no error.
 
 use crate::reconcile::machine::finalizer::{Observed, Refusal, Step};
 use informer_core::meta::Object;
@@ -22,19 +17,17 @@ use informer_client::api::{Api, PatchParams};
 use informer_client::inner::{ConflictPolicy, Conflicts, chance};
 use informer_client::object::meta_of;
 
-/// The finalizers of one object, on the server.
 pub(super) struct List<'a, K> {
     pub(super) api: Api<K>,
     pub(super) name: &'a str,
     pub(super) log: &'a dyn WriteLog,
-    /// Whether the operator does not follow an object in this state any more.
+    /// Whether the operator does not follow an object in this state.
     pub(super) has_left: &'a (dyn Fn(&K) -> bool + Sync),
 }
 
-/// What one attempt to change the list came to.
 enum Attempt<K> {
     Changed(Box<K>),
-    /// Another writer was faster; this is the newest state.
+    /// The newest state; another writer was faster.
     Conflict(Box<K>, Error),
     Gone,
 }
@@ -43,7 +36,7 @@ impl<K> List<'_, K>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
 {
-    /// What the server has of this object; `None` if it is gone.
+    /// `None` if it is gone.
     pub(super) async fn read(&self, object: &Object<K>) -> Result<Option<Object<K>>, FinalizerError> {
         let failed = |source| FinalizerError::Read { object: called(object), source: Box::new(source) };
         let newest = self.api.get_opt(object.key().name()).await.map_err(failed)?;
@@ -53,7 +46,7 @@ where
             .transpose()
     }
 
-    /// Adds the finalizer; gives the object that has it, or `None` if the object is gone or being deleted.
+    /// `None` if the object is gone or being deleted.
     pub(super) async fn add(&self, object: &Object<K>) -> Result<Option<Object<K>>, FinalizerError> {
         let failed = |source| FinalizerError::Add {
             object: called(object),
@@ -76,7 +69,7 @@ where
         self.changed_until(object, Step::CleanUp).await.map_err(failed).map(drop)
     }
 
-    /// Changes the list until the step is no longer the next one; gives the newest state, `None` if the object is gone.
+    /// Repeats until the step is no longer the next one; `None` if the object is gone.
     async fn changed_until(&self, object: &Object<K>, step: Step) -> Result<Option<K>, Error> {
         let mut conflicts = Conflicts::new(ConflictPolicy::default());
         let cached = observe(object.body()).map(|seen| Observed { may_be_cut: true, ..seen });
@@ -96,7 +89,6 @@ where
         }
     }
 
-    /// Sends the patch for this state once.
     async fn attempt(
         &self,
         state: &K,
@@ -114,7 +106,7 @@ where
                 return Ok(Attempt::Changed(Box::new(changed)));
             }
             Err(Error::Refused(refused)) if refused.is_object_not_found() => return Ok(Attempt::Gone),
-            // A test that fails is answered with 422, a write in between with 409.
+            // A failed test is answered with 422, a write in between with 409.
             Err(Error::Refused(refused)) if matches!(refused.code, 409 | 422) => Error::Refused(refused),
             Err(error) => return Err(error),
         };
@@ -126,13 +118,11 @@ where
         })
     }
 
-    /// What a state says, in the eyes of this operator.
     pub(super) fn observe<'k>(&self, body: &'k K) -> Option<Observed<'k>> {
         observe(body).map(|seen| Observed { has_left: (self.has_left)(body), ..seen })
     }
 
-    /// An object that was being deleted and has no finalizer left is gone with this write. One that is not followed is shown by
-    /// no cache: nothing is to be waited for.
+    /// Without finalizers an ending object is gone. No cache shows one that has left.
     fn report(&self, changed: &K) {
         if (self.has_left)(changed) {
             return;
@@ -143,7 +133,7 @@ where
     }
 }
 
-/// A newer state of an object: the key may have a cluster's name, which no body knows.
+/// Keeps the key, whose cluster no body contains.
 fn here<K: Resource<DynamicType = ()>>(object: &Object<K>, newer: K) -> Result<Object<K>, FinalizerError> {
     let unknown = |_| FinalizerError::Unknown { object: called(object), field: "resourceVersion" };
     let mut meta = meta_of(&newer).map_err(unknown)?;
@@ -151,8 +141,7 @@ fn here<K: Resource<DynamicType = ()>>(object: &Object<K>, newer: K) -> Result<O
     Ok(Object::new(meta, newer))
 }
 
-/// The JSON patch of one step; it tests that the object is still in this state, and that no entry of others is in its
-/// place. A test against null succeeds where there is no list.
+/// The patch tests the state, and the entry in its place. A test against null succeeds if there is no list.
 fn patch(state: &Observed<'_>, name: &str, step: Step) -> Value {
     let mut operations = vec![
         json!({"op": "test", "path": "/metadata/uid", "value": state.uid}),
@@ -160,7 +149,7 @@ fn patch(state: &Observed<'_>, name: &str, step: Step) -> Value {
     ];
     match (step, state.position(name)) {
         (Step::CleanUp, Some(_)) => {
-            // A server keeps a name that is there twice. The last one goes first, so that the places of the others stay.
+            // A server keeps duplicates. The last one goes first: the places of the others stay valid.
             let places =
                 state.finalizers.iter().enumerate().filter(|(_, found)| *found == name).map(|(at, _)| at);
             for at in places.rev() {
@@ -183,7 +172,7 @@ fn patch(state: &Observed<'_>, name: &str, step: Step) -> Value {
     Value::Array(operations)
 }
 
-/// What a body of the server says of its finalizers; `None` without a uid or a version.
+/// `None` without a uid or a version.
 pub(super) fn observe<K: Resource>(body: &K) -> Option<Observed<'_>> {
     let meta = body.meta();
     Some(Observed {

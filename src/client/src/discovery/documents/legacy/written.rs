@@ -1,6 +1,4 @@
-//! A model written in the old form, for a cache on disk.
-//!
-//! Answers "which document would a server of the old form have sent?". Read next: `../../disk.rs`.
+//! Writes a model in the old form, for a cache on disk. Reading it returns the same model.
 
 use std::sync::Arc;
 
@@ -43,7 +41,7 @@ impl Resource {
     }
 }
 
-/// The list of the groups, as kubectl keeps it on disk: with the core group.
+/// With the core group, as kubectl keeps it.
 pub(crate) fn written_groups(groups: &[DiscoveredGroup]) -> Vec<u8> {
     let entry = |group: &str, version: &str| GroupVersion {
         group_version: group_version(group, version),
@@ -65,7 +63,6 @@ pub(crate) fn written_groups(groups: &[DiscoveredGroup]) -> Vec<u8> {
     })
 }
 
-/// The list of the resources of one version.
 pub(crate) fn written_resources(group: &str, version: &DiscoveredVersion) -> Vec<u8> {
     let with_subresources = |resource: &Arc<DiscoveredResource>| {
         let below: Vec<_> =

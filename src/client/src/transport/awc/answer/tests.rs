@@ -1,6 +1,4 @@
 //! A client certificate that is renewed while answers are open, with a real server over TLS.
-//!
-//! Answers "which answers may end because a connection is outdated?"
 
 use std::sync::Arc;
 use std::time::Duration;

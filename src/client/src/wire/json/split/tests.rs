@@ -1,7 +1,6 @@
-//! Compares the splitter with serde_json on the same lists and with a simple reading of lines, cut at every position.
-//!
-//! Answers "does any chunking, any field order or any content change what is found?" Only `split` and `lines` call the
-//! splitter. Documents are written by hand where a map would sort their members.
+//! Compares the splitter with serde_json on the same lists and with a simple reading of lines, cut at every
+//! position. Only `split` and `lines` call the splitter. Documents are written by hand where a map would sort
+//! their members.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -157,7 +156,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A document with its members in random order. The text is built by hand, because a map would sort the members.
+/// A document with its members in random order. The text is built by hand, because a map would sort them.
 fn document() -> impl Strategy<Value = (Value, String)> {
     let metadata = prop_oneof![
         Just(Value::Null),
