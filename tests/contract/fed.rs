@@ -7,6 +7,7 @@
 //!
 //! The scripted `Server` of `informer_actors::testing` keeps its objects, so it cannot answer either question.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
@@ -57,9 +58,15 @@ impl<S: Body> Fed<S> {
 
     /// Sends every object again, at the next versions after `after`; returns the last of them.
     pub(crate) fn update_all(&self, after: u64) -> ResourceVersion {
-        let parts = (0..self.0.count).map(|n| WatchPart::Applied(self.0.object(n, after + n + 1)));
+        self.update(0..self.0.count, after)
+    }
+
+    /// The same with these objects alone.
+    pub(crate) fn update(&self, objects: Range<u64>, after: u64) -> ResourceVersion {
+        let newest = after + objects.end - objects.start;
+        let parts = objects.zip(after + 1..).map(|(n, number)| WatchPart::Applied(self.0.object(n, number)));
         self.say(parts.collect());
-        version(after + self.0.count)
+        version(newest)
     }
 
     /// Sends a bookmark.

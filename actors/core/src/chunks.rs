@@ -30,7 +30,8 @@ impl<T> Chunks<T> {
         match self.0.last_mut() {
             Some(last) if last.len() < CHUNK => last.push(item),
             _ => {
-                let mut chunk = Vec::with_capacity(CHUNK);
+                // A list that stays short allocates little.
+                let mut chunk = if self.0.is_empty() { Vec::new() } else { Vec::with_capacity(CHUNK) };
                 chunk.push(item);
                 self.0.push(chunk);
             }

@@ -188,6 +188,11 @@ impl<S> Replacement<S> {
         let (objects, undecodable) = (OffArbiter::in_place(objects), OffArbiter::in_place(undecodable));
         Self { version, cause, objects, undecodable, bytes }
     }
+
+    /// Whether this is a source's first list, and has nothing: then its reflector asks why.
+    pub fn is_first_and_empty(&self) -> bool {
+        self.cause == Cause::InitialList && self.objects.is_empty() && self.undecodable.is_empty()
+    }
 }
 
 /// The bytes of listed objects: as they came from the wire, and [`Undecodable::bytes`] for each that could

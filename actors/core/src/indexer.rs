@@ -122,8 +122,7 @@ impl<S> Store<S> {
         parts: impl IntoIterator<Item = (SourceId, WatchPart<S>), IntoIter: ExactSizeIterator>,
     ) -> Publish<S> {
         let parts = parts.into_iter();
-        let is_alone = !self.is_replacing() && self.keyed.is_none();
-        self.draft.expect_parts(parts.len(), is_alone);
+        self.draft.expect_parts(parts.len());
         self.complete();
         for (source, part) in parts {
             if let Some(version) = part.reached() {
@@ -242,7 +241,7 @@ impl<S> Store<S> {
         for building in &mut self.building {
             building.forget(key);
         }
-        self.draft.discard_stored(&old);
+        self.draft.discard(old.clone());
         Some(old)
     }
 

@@ -20,6 +20,7 @@ pub mod delta_fifo;
 pub mod face;
 pub mod index;
 pub mod indexer;
+pub mod intake;
 pub mod list_watch_error;
 pub mod listener;
 pub mod meta;

@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub mod filter;
+pub mod holdings;
+
 /// Names of namespaces. Cloning copies a pointer.
 pub type Names = Arc<BTreeSet<Arc<str>>>;
 

@@ -159,10 +159,12 @@ impl<S> Snapshot<S> {
         self.frame().objects().wire_bytes()
     }
 
-    /// Says roughly how many bytes are freed with its last handle: those of objects that no newer snapshot
-    /// holds. O(1).
-    pub fn weigh(&self, bytes: usize) {
-        self.0.0.weigh(bytes);
+    /// Frees the snapshot here if this is its last handle, and not as [`Self::releasing_to`] says. For one whose
+    /// successor differs in few objects: O(differences).
+    pub fn free_here(self) {
+        if let Some(kept) = Arc::into_inner(self.0) {
+            drop(kept.0.into_inner());
+        }
     }
 
     /// Notes that no newer snapshot shares its objects: the drop of its last handle hands all of them over to

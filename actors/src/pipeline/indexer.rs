@@ -43,9 +43,24 @@ pub(crate) struct IndexerSpec<S: Body> {
     pub(crate) processor: Addr<Processor<S>>,
 }
 
-/// Kept until every listener has the newer snapshot, so that the last reference is dropped here. Both are
-/// freed off the arbiter.
-type Replaced<S> = (Snapshot<S>, OffArbiter<Chunks<Object<S>>>);
+/// Kept until every listener has the newer snapshot, so that the last references are dropped here.
+struct Replaced<S> {
+    before: Snapshot<S>,
+    is_list: bool,
+    objects: OffArbiter<Chunks<Object<S>>>,
+}
+
+impl<S> Replaced<S> {
+    /// The objects are freed off the arbiter, and the snapshot before a list too. The snapshot before other changes is
+    /// freed here: in the queue of the freeing thread it would keep every object that is replaced until its turn comes,
+    /// and no bound counts these.
+    fn free(self) {
+        if !self.is_list {
+            self.before.free_here();
+        }
+        drop(self.objects);
+    }
+}
 
 pub(crate) struct Indexer<S: Body> {
     spec: IndexerSpec<S>,
@@ -134,8 +149,8 @@ impl<S: Body> Indexer<S> {
         }
         let taken = self.answers.taken.as_mut().map(|(taken, _)| taken.poll_unpin(cx));
         if let Some(Poll::Ready(taken)) = taken {
-            // Drops the replaced objects: every listener has the newer snapshot.
-            self.answers.taken = None;
+            let replaced = self.answers.taken.take().and_then(|(_, replaced)| replaced);
+            replaced.into_iter().for_each(Replaced::free);
             if taken.is_ok() {
                 self.spec.shared.progress.note();
                 self.machine.handle_fanned_out();
@@ -215,13 +230,11 @@ impl<S: Body> Indexer<S> {
         sources.note_listed(&applied.snapshot, &applied.first);
         self.note_rewind(&applied);
         let Publish { before, changes, replaced, replaced_bytes, .. } = applied;
-        let replaced = Freeing::by_chunks(self.spec.shared.runtime.0.freeing.release()).keep(replaced);
-        if replaced.is_empty() {
-            before.weigh(replaced_bytes);
-        }
-        replaced.weigh(replaced_bytes);
+        let objects = Freeing::by_chunks(self.spec.shared.runtime.0.freeing.release()).keep(replaced);
+        objects.weigh(replaced_bytes);
         self.spec.shared.fail_point(Site::IndexerPublished);
-        self.fan_out(changes, None, Some((before, replaced)));
+        let is_list = matches!(changes, Some(Changes::Listed { .. }));
+        self.fan_out(changes, None, Some(Replaced { before, is_list, objects }));
     }
 
     /// After a published list for a rewind, only what the source has delivered since counts.

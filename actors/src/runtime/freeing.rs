@@ -176,8 +176,8 @@ impl Shared {
     }
 
     fn work(&self) {
-        while let Some((values, large)) = self.next() {
-            values.into_iter().for_each(|value| self.free_waiting(value));
+        while let Some((value, large)) = self.next() {
+            value.into_iter().for_each(|value| self.free_waiting(value));
             large.into_iter().for_each(|large| self.free_some(large));
         }
     }
@@ -201,22 +201,27 @@ impl Shared {
         }
     }
 
-    /// Waits for values, then up to [`GATHER`] for more; `None` at the end.
-    fn next(&self) -> Option<(Vec<PendingFree>, Option<PendingFree>)> {
-        let nothing = |state: &mut State| {
-            // Also after a wake: another thread may have freed the value.
-            state.thread = ThreadState::Idle;
-            state.values.is_empty() && state.large.is_empty() && !state.closed
-        };
-        let mut state = self.wake.wait_while(self.state(), nothing).unwrap_or_else(PoisonError::into_inner);
-        state.thread = ThreadState::Gathering;
-        let few = |state: &mut State| !state.closed && !state.is_enough(self.pending.load(Ordering::Relaxed));
-        let (mut state, _timed_out) =
-            self.wake.wait_timeout_while(state, GATHER, few).unwrap_or_else(PoisonError::into_inner);
+    /// The next value and the next large one, of which at least one is there unless another thread has taken them;
+    /// `None` at the end. Takes one at a time: the decoders free what waits while this thread does not run. After
+    /// a sleep it waits up to [`GATHER`] for more.
+    fn next(&self) -> Option<(Option<PendingFree>, Option<PendingFree>)> {
+        let mut state = self.state();
+        if state.values.is_empty() && state.large.is_empty() {
+            let nothing = |state: &mut State| {
+                // Also after a wake: another thread may have freed the value.
+                state.thread = ThreadState::Idle;
+                state.values.is_empty() && state.large.is_empty() && !state.closed
+            };
+            state = self.wake.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
+            state.thread = ThreadState::Gathering;
+            let few =
+                |state: &mut State| !state.closed && !state.is_enough(self.pending.load(Ordering::Relaxed));
+            let gathered = self.wake.wait_timeout_while(state, GATHER, few);
+            state = gathered.unwrap_or_else(PoisonError::into_inner).0;
+        }
         state.thread = ThreadState::Busy;
-        let few = state.values.len().min(MANY);
-        let (values, large) = (state.values.drain(..few).collect::<Vec<_>>(), state.large.pop_front());
-        (!values.is_empty() || large.is_some() || !state.closed).then_some((values, large))
+        let (value, large) = (state.values.pop_front(), state.large.pop_front());
+        (value.is_some() || large.is_some() || !state.closed).then_some((value, large))
     }
 
     fn free_waiting(&self, value: PendingFree) {

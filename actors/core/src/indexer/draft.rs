@@ -19,7 +19,8 @@ const REPORTED: usize = 250;
 pub struct Publish<S> {
     /// The snapshot to publish.
     pub snapshot: Snapshot<S>,
-    /// The snapshot before it. Dropping its last handle frees nodes, so drop it off the arbiter, too.
+    /// The snapshot before it. While it is kept, so is every object that was replaced since: see
+    /// [`Snapshot::free_here`].
     pub before: Snapshot<S>,
     /// The difference from the snapshot before: for parts in the order of application, for a list as the two
     /// snapshots. A list that changes nothing is included. `None` for parts that change nothing, and for a
@@ -29,8 +30,7 @@ pub struct Publish<S> {
     pub first: Vec<SourceId>,
     /// Objects that left the store or were never stored, to be dropped off the arbiter.
     pub replaced: Chunks<Object<S>>,
-    /// The bytes of those on the wire, and of the one object that a single part replaced: only the snapshot
-    /// before holds it.
+    /// The bytes of those on the wire.
     pub replaced_bytes: usize,
     /// Incidents to count and log.
     pub reported: Vec<Reported>,
@@ -57,8 +57,6 @@ pub(super) struct Draft<S> {
     /// Not in `others`: a single change needs no vector.
     first: Option<Change<S>>,
     others: Vec<Change<S>>,
-    /// The publish has one part alone: the snapshot before keeps the object that it replaces.
-    is_lone: bool,
     listed: Option<(SourceId, Cause)>,
     first_of: Vec<SourceId>,
     replaced: Chunks<Object<S>>,
@@ -75,19 +73,8 @@ impl<S> Draft<S> {
         }
     }
 
-    /// With one part alone, [`Self::discard_stored`] only counts bytes.
-    pub(super) fn expect_parts(&mut self, count: usize, is_alone: bool) {
-        self.is_lone = is_alone && count == 1;
+    pub(super) fn expect_parts(&mut self, count: usize) {
         self.others.reserve(count.saturating_sub(1));
-    }
-
-    /// Keeps an object that left the store from being freed here.
-    pub(super) fn discard_stored(&mut self, object: &Object<S>) {
-        if self.is_lone {
-            self.replaced_bytes += object.wire_bytes() as usize;
-        } else {
-            self.discard(object.clone());
-        }
     }
 
     pub(super) fn list(&mut self, source: SourceId, cause: Cause) {
@@ -98,7 +85,7 @@ impl<S> Draft<S> {
         self.first_of.push(source);
     }
 
-    /// Keeps an object that never was in the store from being freed here.
+    /// Keeps an object that leaves the store, or never was in it, from being freed here.
     pub(super) fn discard(&mut self, object: Object<S>) {
         self.replaced_bytes += object.wire_bytes() as usize;
         self.replaced.push(object);
@@ -140,7 +127,6 @@ impl<S> Default for Draft<S> {
         Self {
             first: None,
             others: Vec::new(),
-            is_lone: false,
             listed: None,
             first_of: Vec::new(),
             replaced: Chunks::new(),

@@ -94,7 +94,7 @@ impl<S> Store<S> {
         let Some(old) = stored else {
             return self.draft.change(Change::Added { object, cause });
         };
-        self.draft.discard_stored(&old);
+        self.draft.discard(old.clone());
         if old.is_same_life_as(&object) {
             // Its version may be equal to that of the state before, or older.
             let cause = if is_former { Cause::Rewind } else { cause };

@@ -177,7 +177,7 @@ impl<S> Store<S> {
             objects.put(source, &object, |_| true)
         };
         if let Put::Replaced(old) = put {
-            self.draft.discard_stored(&old);
+            self.draft.discard(old.clone());
         }
         replacing.list(&object);
     }

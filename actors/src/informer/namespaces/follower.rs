@@ -288,7 +288,8 @@ impl<S: Body> Exchange<S> {
         let all = sources.cluster_wide(self.set.number);
         let filter = all.and_then(|_| self.set.filter());
         let is_whole = filter.is_none_or(|filter| {
-            filter.is_settled() && filter.listed().is_some_and(|listed| listed == filter.asked())
+            let holdings = filter.holdings();
+            holdings.is_settled() && holdings.listed() == Some(holdings.asked())
         });
         sources.missing(self.set.number) == 0 && is_whole
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use informer_core::delta::{Cause, ListPart, Replacement};
+use informer_core::delta::{ListPart, Replacement};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey, ResourceVersion};
 use informer_core::request::ListRequest;
@@ -63,8 +63,7 @@ pub(super) fn why_empty<S: Body>(
     source: &Rc<dyn ListWatch<S>>,
     list: &Replacement<S>,
 ) -> Option<LocalBoxFuture<'static, ()>> {
-    let is_empty = list.objects.is_empty() && list.undecodable.is_empty();
-    if list.cause != Cause::InitialList || !is_empty {
+    if !list.is_first_and_empty() {
         return None;
     }
     let (answer, limit) = (source.explain_nothing(), spec.config.answer_deadline);

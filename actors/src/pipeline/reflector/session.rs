@@ -26,7 +26,7 @@ use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, Strea
 use informer_core::repair::RepairSchedule;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::filtering::{Filtering, check_listed, check_watched};
+use super::filtering::Filtering;
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
 use super::{ReflectorSpec, questions};
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
@@ -98,7 +98,7 @@ impl<S: Body> Session<S> {
             why_empty: None,
             turn: None,
             permit: None,
-            filtering: Filtering::new(spec.filter.clone()),
+            filtering: Filtering::new(&spec),
             came: Came::default(),
             spec,
         }
@@ -300,16 +300,11 @@ impl<S: Body> Session<S> {
 
     /// Without what is not kept; an error if an object is of another cluster.
     fn checked(&self, happened: Happened<S>) -> Happened<S> {
-        let cluster = self.spec.cluster.as_ref();
         match happened {
             Happened::Watched(stream, Some(Ok(parts))) => {
-                let parts = check_watched(cluster, parts).map(|parts| self.filtering.keep_watched(parts));
-                Happened::Watched(stream, Some(parts))
+                Happened::Watched(stream, Some(self.filtering.intake.watched(parts)))
             }
-            Happened::Listed(Some(Ok(part))) => {
-                let part = check_listed(cluster, part).map(|part| self.filtering.keep_listed(part));
-                Happened::Listed(Some(part))
-            }
+            Happened::Listed(Some(Ok(part))) => Happened::Listed(Some(self.filtering.intake.listed(part))),
             other => other,
         }
     }

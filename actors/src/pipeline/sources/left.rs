@@ -44,14 +44,16 @@ impl Sources {
     pub(crate) fn would_hold(&self, key: &ObjectKey) -> bool {
         self.of_key(key).iter().any(|source| {
             let can_be_left = source.coverage.as_ref().is_some_and(Coverage::can_be_left);
-            source.has_listed && !can_be_left && source.keeps(key, NamespaceFilter::listed)
+            source.has_listed
+                && !can_be_left
+                && source.keeps(key, |filter| filter.holdings().listed().cloned())
         })
     }
 
     /// For an object that none of them holds.
     pub(crate) fn selected(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Selected {
         let mut following = self.of_key(key);
-        following.retain(|source| source.keeps(key, |filter| Some(filter.asked())));
+        following.retain(|source| source.keeps(key, |filter| Some(filter.holdings().asked().clone())));
         let selects = |source: &Following| {
             source.coverage.as_ref().is_none_or(|coverage| coverage.surely_selects(key, labels))
         };

@@ -56,10 +56,11 @@ impl<S: Body> Exchange<S> {
 
     fn all_followed(&self, id: &SourceId, is_leaving: bool) -> AllFollowed {
         let filter = self.set.filter().unwrap_or_default();
+        let holdings = filter.holdings();
         AllFollowed {
-            asked: filter.asked(),
-            listed: filter.listed(),
-            held: filter.held(),
+            asked: holdings.asked().clone(),
+            listed: holdings.listed().cloned(),
+            held: holdings.held().clone(),
             is_refused: self.is_refused(id),
             is_leaving,
         }
