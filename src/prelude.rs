@@ -30,7 +30,7 @@ pub use crate::client::{Client, Config, NamedResource};
 #[cfg(feature = "client")]
 pub use crate::controller::{OwnWrites, Owns};
 #[cfg(feature = "client")]
-pub use crate::events::{EventType, Recorder};
+pub use crate::events::{EventText, EventType, Recorder};
 #[cfg(feature = "client")]
 pub use crate::factory::InformerFactory;
 #[cfg(feature = "client")]

@@ -56,13 +56,7 @@ impl<S: Body> Followed<S> for Informer<S> {
     fn first_synced(&self) -> BoxFuture<'static, ()> {
         let board = self.0.pipeline.shared.board.clone();
         Box::pin(async move {
-            loop {
-                let seen = board.settled().count();
-                if board.is_synced() {
-                    return;
-                }
-                board.settled().since(seen).await;
-            }
+            board.settled().until(|| board.is_synced().then_some(())).await;
         })
     }
 

@@ -60,7 +60,6 @@ pub mod inner {
     pub use crate::pipeline::ending::informer_reports;
     pub use crate::pipeline::listener::feed::Feed;
     pub use crate::pipeline::notifications::Fed;
-    pub use crate::pipeline::signal::Signal;
     pub use crate::pipeline::sources::Selected;
     pub use crate::runtime::arbiter::{ArbiterHandle, OwnArbiter};
     pub use crate::runtime::callbacks::drop_payload;
@@ -70,6 +69,7 @@ pub mod inner {
     pub use crate::runtime::locked::{Locked, Machine, locked};
     pub use crate::runtime::mailbox::{Asked, Closed, answer, ask, ask_with};
     pub use crate::runtime::registry::{Named, Registrant, Registration};
+    pub use crate::runtime::signal::Signal;
     pub use crate::supervision::group::Group;
     pub use crate::supervision::owner::{Child, ChildEvent, Ended, Mailbox, Owner};
     pub use crate::supervision::parent::{ChildContext, Parent};

@@ -22,7 +22,6 @@ pub(crate) mod processor;
 pub(crate) mod published;
 pub(crate) mod reflector;
 pub(crate) mod shared;
-pub(crate) mod signal;
 pub(crate) mod source_cells;
 pub(crate) mod source_spec;
 pub(crate) mod sources;

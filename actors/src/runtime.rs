@@ -19,6 +19,7 @@ mod on_arbiter;
 mod pool;
 pub(crate) mod progress;
 pub(crate) mod registry;
+pub(crate) mod signal;
 mod watchdog;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};

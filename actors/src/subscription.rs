@@ -252,7 +252,7 @@ impl<S: Body> Subscription<S> {
         let (informer, state) = (&self.informer, &self.state);
         let board = &informer.0.pipeline.shared.board;
         let look = || {
-            let (changed, settled) = (state.changed(), board.settled().count());
+            let (changed, settled) = (state.changed().count(), board.settled().count());
             if let Some(outcome) = state.sync_outcome() {
                 return Looked::Decided(outcome.map_err(|reason| informer.ended(state.name(), reason)));
             }
@@ -261,7 +261,7 @@ impl<S: Body> Subscription<S> {
             }
             Looked::NotYet(async move {
                 tokio::select! {
-                    () = changed => {}
+                    () = state.changed().since(changed) => {}
                     () = board.settled().since(settled) => {}
                 }
             })

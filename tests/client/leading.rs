@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_informer::client::{Client, Config, Error, TransportError};
-use actix_informer::leader_election::LeaderElection;
+use actix_informer::leader_election::{LeaderElection, LeaseName};
 use actix_informer::prelude::Runtime;
 use bytes::Bytes;
 use http::{Method, Response};
@@ -37,7 +37,10 @@ async fn leader() -> (LeaderElection, ApiServer) {
 async fn leader_for(lease: &str, server: &ApiServer) -> LeaderElection {
     let client = Client::new(Config::new(server.url()).unwrap()).unwrap();
     let runtime = Runtime::threads().start().unwrap();
-    let election = LeaderElection::builder(&client, &runtime, "default", lease).start().unwrap();
+    let election =
+        LeaderElection::builder(&client, &runtime, LeaseName { namespace: "default", name: lease })
+            .start()
+            .unwrap();
     election.acquired().await.unwrap();
     election
 }
@@ -327,7 +330,10 @@ async fn an_election_does_not_wait_behind_the_rate_limit_of_its_client() {
     let waiting: Vec<_> = (0..1000).map(|_| tokio::spawn(ask(&client))).collect();
     tokio::task::yield_now().await; // each has its turn now, the last one in a thousand seconds
     let runtime = Runtime::threads().start().unwrap();
-    let election = LeaderElection::builder(&client, &runtime, "default", "operator").start().unwrap();
+    let election =
+        LeaderElection::builder(&client, &runtime, LeaseName { namespace: "default", name: "operator" })
+            .start()
+            .unwrap();
     tokio::time::timeout(LONG, election.acquired()).await.expect("not in a thousand seconds").unwrap();
     waiting.iter().for_each(|request| request.abort());
 }

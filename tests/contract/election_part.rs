@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use actix_informer::controller::{Controller, Outcome};
 use actix_informer::events::Recorder;
-use actix_informer::leader_election::{LeaderElection, WhyNot};
+use actix_informer::leader_election::{LeaderElection, LeaseName, WhyNot};
 use actix_informer::operator::{
     Operator, OperatorStatus, PartContext, PartState, Phase, Stage, controller, task,
 };
@@ -275,7 +275,11 @@ fn le_08_liveness_does_not_fail_while_the_server_does_not_answer_since_the_term_
 
 /// A replica of which the election was declared.
 fn declared(cluster: &Cluster, log: &Log) -> (Operator, LeaderElection) {
-    let election = LeaderElection::builder(&cluster.client, &cluster.runtime, "default", "operator");
+    let election = LeaderElection::builder(
+        &cluster.client,
+        &cluster.runtime,
+        LeaseName { namespace: "default", name: "operator" },
+    );
     cluster.operator_of(log, election.identity("me").declare().expect("it starts"))
 }
 

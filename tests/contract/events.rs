@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_informer::client::api::{ListParams, PostParams};
 use actix_informer::client::{Api, Client};
-use actix_informer::events::{DropReason, Emitted, EventType, Recorder, RecorderError};
+use actix_informer::events::{DropReason, Emitted, EventText, EventType, Recorder, RecorderError};
 use informer_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Event as CoreEvent, Node, ObjectReference};
 use k8s_openapi::api::events::v1::Event;
@@ -41,7 +41,7 @@ fn map(name: &str) -> ConfigMap {
 }
 
 fn say(recorder: &Recorder, note: &str) -> Emitted {
-    recorder.event(&map("prices"), EventType::Warning, "Failed", "Read", note)
+    recorder.event(&map("prices"), EventType::Warning, EventText { reason: "Failed", action: "Read", note })
 }
 
 async fn sent(recorder: &Recorder) {
@@ -143,8 +143,13 @@ fn rec_05_only_a_key_of_its_own_tells_more_than_25_reasons_of_one_object() {
         let builder = || Recorder::builder(&cluster.client, &cluster.runtime, "price-operator");
         let by_reason = builder().spam_key(|event| event.reason.clone()).start().expect("valid names");
         for (recorder, expected) in [(recorder(&cluster), 25), (by_reason, 40)] {
-            let emit =
-                |n| recorder.event(&map("prices"), EventType::Normal, format!("Reason{n}"), "Read", "it");
+            let emit = |n| {
+                recorder.event(
+                    &map("prices"),
+                    EventType::Normal,
+                    EventText { reason: &format!("Reason{n}"), action: "Read", note: "it" },
+                )
+            };
             let accepted = (0..40).map(emit).filter(|one| *one == Emitted::Accepted).count();
             assert_eq!(
                 (accepted, recorder.figures().dropped(DropReason::Spam)),
@@ -194,7 +199,11 @@ fn rec_07_a_server_that_fails_is_tried_again_and_an_event_in_a_namespace_that_is
         sent(&recorder).await;
         let mut elsewhere = map("prices");
         elsewhere.metadata.namespace = Some("nowhere".to_owned());
-        recorder.event(&elsewhere, EventType::Normal, "Read", "Read", "it");
+        recorder.event(
+            &elsewhere,
+            EventType::Normal,
+            EventText { reason: "Read", action: "Read", note: "it" },
+        );
         sent(&recorder).await;
         let figures = recorder.figures();
         assert_eq!((figures.created, figures.retries, figures.dropped(DropReason::Refused)), (1, 3, 1));
@@ -264,7 +273,11 @@ fn rec_10_the_event_of_an_object_without_namespace_is_in_default() {
         let mut node = Node::default();
         node.metadata.name = Some("one".to_owned());
         for recorder in [recorder(&cluster), core_recorder(&cluster)] {
-            recorder.event(&node, EventType::Normal, "Ready", "Check", "it is ready");
+            recorder.event(
+                &node,
+                EventType::Normal,
+                EventText { reason: "Ready", action: "Check", note: "it is ready" },
+            );
             sent(&recorder).await;
         }
         let found = events(&cluster).await;
@@ -329,10 +342,25 @@ fn an_event_is_about_typed_dynamic_and_cached_objects_and_references_and_names_a
         maps.synced().await.expect("it syncs");
         let cached = maps.lister().snapshot().iter().find(|map| map.key().name() == "prices").cloned();
         let reference: ObjectReference = typed.object_ref(&());
-        recorder.about(&typed).related(&reference).normal("Read", "Read", "typed");
-        recorder.event(&dynamic, EventType::Normal, "Read", "Read", "dynamic");
-        recorder.event(&cached.expect("it is cached"), EventType::Normal, "Read", "Read", "cached");
-        recorder.event(&reference, EventType::Normal, "Read", "Read", "reference");
+        recorder
+            .about(&typed)
+            .related(&reference)
+            .event(EventType::Normal, EventText { reason: "Read", action: "Read", note: "typed" });
+        recorder.event(
+            &dynamic,
+            EventType::Normal,
+            EventText { reason: "Read", action: "Read", note: "dynamic" },
+        );
+        recorder.event(
+            &cached.expect("it is cached"),
+            EventType::Normal,
+            EventText { reason: "Read", action: "Read", note: "cached" },
+        );
+        recorder.event(
+            &reference,
+            EventType::Normal,
+            EventText { reason: "Read", action: "Read", note: "reference" },
+        );
         sent(&recorder).await;
         let found = events(&cluster).await;
         let is_it = |regarding: Option<&ObjectReference>| {

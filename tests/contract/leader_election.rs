@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use actix_informer::client::{Api, Client, Error, TransportError};
-use actix_informer::leader_election::{LeaderElection, LeaderElectionError, WhyNot};
+use actix_informer::leader_election::{LeaderElection, LeaderElectionError, LeaseName, WhyNot};
 use informer_apiserver::ErrorBody;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -20,7 +20,11 @@ const SECOND: Duration = Duration::from_secs(1);
 
 impl Cluster {
     pub(crate) fn candidate(&self, identity: &str) -> LeaderElection {
-        let election = LeaderElection::builder(&self.client, &self.runtime, "default", "operator");
+        let election = LeaderElection::builder(
+            &self.client,
+            &self.runtime,
+            LeaseName { namespace: "default", name: "operator" },
+        );
         election.identity(identity).start().expect("it starts")
     }
 
@@ -219,7 +223,13 @@ fn le_14_a_request_that_is_tried_again_after_the_end_of_the_term_is_not_sent() {
 #[test]
 fn le_06_an_election_that_cannot_work_is_refused_with_the_name_of_its_lease() {
     run(|cluster| async move {
-        let election = |name| LeaderElection::builder(&cluster.client, &cluster.runtime, "default", name);
+        let election = |name| {
+            LeaderElection::builder(
+                &cluster.client,
+                &cluster.runtime,
+                LeaseName { namespace: "default", name },
+            )
+        };
         let error = election("operator").renew_deadline(SECOND).start().expect_err("shorter than an attempt");
         assert_eq!(
             error.to_string(),
@@ -239,7 +249,11 @@ fn le_06_an_election_that_cannot_work_is_refused_with_the_name_of_its_lease() {
 #[test]
 fn le_11_without_lease_candidates_the_status_says_why_a_coordinated_candidate_does_not_lead() {
     run(|cluster| async move {
-        let election = LeaderElection::builder(&cluster.client, &cluster.runtime, "default", "operator");
+        let election = LeaderElection::builder(
+            &cluster.client,
+            &cluster.runtime,
+            LeaseName { namespace: "default", name: "operator" },
+        );
         let candidate = election.identity("me").coordinated("1.0.0").start().expect("it starts");
         sleep(10 * SECOND).await;
         let status = candidate.status();

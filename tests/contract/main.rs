@@ -43,6 +43,7 @@ mod fed;
 mod figures;
 mod filters;
 mod freeing;
+mod freeing_bound;
 mod hand_over;
 mod handles;
 mod history;

@@ -310,7 +310,7 @@ fn inf_70_while_objects_are_freed_all_other_work_goes_on_and_only_the_next_list_
 }
 
 /// Waits until this is true.
-async fn comes_true(what: &str, condition: impl Fn() -> bool) {
+pub(crate) async fn comes_true(what: &str, condition: impl Fn() -> bool) {
     let comes_true = async {
         while !condition() {
             tokio::task::yield_now().await;
@@ -360,46 +360,6 @@ fn inf_70_replaced_objects_and_the_events_that_waited_for_a_subscriber_count_as_
         comes_true("so are its events", || runtime.bytes_to_free() == 2 * REPLACED + owed).await;
         drop(gate);
         comes_true("all is free", || runtime.bytes_to_free() == 0).await;
-    });
-}
-
-/// A body that is counted while it exists. The freeing thread waits for the gate before it drops one.
-struct Counted(Arc<AtomicUsize>, Held);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        if std::thread::current().name().is_some_and(|name| name.ends_with("-free")) {
-            self.1.wait();
-        }
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-#[test]
-fn informer_14_while_the_freeing_thread_does_not_run_no_more_objects_exist_than_its_bound_allows() {
-    const OBJECTS: u64 = 10_000;
-    const ROUND: u64 = 25;
-    // Replaced objects wait in lists of 25, each of 2,500 bytes and 4 KiB for itself, up to 1 MiB.
-    const LISTS: u64 = (1 << 20) / (2_500 + (4 << 10)) + 1;
-    // Beside these: the store, the objects that replace others, those that are replaced, and what the thread has.
-    const MOST: u64 = OBJECTS + ROUND * (LISTS + 3);
-    on_threads(async {
-        let (runtime, (gate, held), exist) = (start(), Gate::new(), Arc::new(AtomicUsize::new(0)));
-        let counted = Arc::clone(&exist);
-        let fed = Fed::new(OBJECTS, move || {
-            counted.fetch_add(1, Ordering::Relaxed);
-            Counted(Arc::clone(&counted), held.clone())
-        });
-        let informer = fed.informer(&runtime, "bounded");
-        fed.watched().await;
-        for first in (0..OBJECTS).step_by(ROUND as usize) {
-            let newest = fed.update(first..first + ROUND, OBJECTS + first);
-            informer.lister().wait_for(&newest, LIMIT).await.expect("it arrives");
-            let exist = exist.load(Ordering::Relaxed);
-            assert!(exist as u64 <= MOST, "{exist} after {first} changes");
-        }
-        drop(gate);
-        comes_true("all is free", || exist.load(Ordering::Relaxed) as u64 == OBJECTS).await;
     });
 }
 

@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails has failed the test")]
 
 use actix_informer::client::api::{Api, ListParams, PostParams};
-use actix_informer::events::{DropReason, EventType, Recorder, RecorderBuilder};
+use actix_informer::events::{DropReason, EventText, EventType, Recorder, RecorderBuilder};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::api::events::v1::Event;
 use kube_core::Resource;
@@ -37,11 +37,24 @@ async fn events(stage: &Stage, namespace: &str) -> Vec<(String, String, String, 
 
 /// Says something of each sort about an object, and repeats one three times.
 async fn speak(recorder: &Recorder, prices: &ConfigMap) {
-    recorder.event(prices, EventType::Normal, "PricesRead", "Read", "12 prices");
-    recorder.about(prices).related(prices).warning("PriceMissing", "Read", "no price of apples");
-    recorder.event(prices, EventType::Normal, "Long", "Read", "ä".repeat(1_000));
+    recorder.event(
+        prices,
+        EventType::Normal,
+        EventText { reason: "PricesRead", action: "Read", note: "12 prices" },
+    );
+    let missing = EventText { reason: "PriceMissing", action: "Read", note: "no price of apples" };
+    recorder.about(prices).related(prices).event(EventType::Warning, missing);
+    recorder.event(
+        prices,
+        EventType::Normal,
+        EventText { reason: "Long", action: "Read", note: &"ä".repeat(1_000) },
+    );
     for _ in 0..3 {
-        recorder.event(prices, EventType::Normal, "PricesSold", "Sell", "all are sold");
+        recorder.event(
+            prices,
+            EventType::Normal,
+            EventText { reason: "PricesSold", action: "Sell", note: "all are sold" },
+        );
         recorder.flush(LONG).await.unwrap();
     }
 }
@@ -95,11 +108,19 @@ pub(crate) async fn rec_07_and_rec_10_events_that_are_gone_are_created_anew_and_
     let all: Api<Event> = stage.server.client().api().namespaced(&*stage.namespace);
     for builder in [builder(&stage), builder(&stage).core_v1()] {
         let recorder = builder.start().unwrap();
-        recorder.event(&prices, EventType::Normal, "PricesRead", "Read", "12 prices");
+        recorder.event(
+            &prices,
+            EventType::Normal,
+            EventText { reason: "PricesRead", action: "Read", note: "12 prices" },
+        );
         recorder.flush(LONG).await.unwrap();
         let name = all.list(&ListParams::default()).await.unwrap().items.remove(0).metadata.name.unwrap();
         all.delete(&name, &Default::default()).await.unwrap();
-        recorder.event(&prices, EventType::Normal, "PricesRead", "Read", "12 prices");
+        recorder.event(
+            &prices,
+            EventType::Normal,
+            EventText { reason: "PricesRead", action: "Read", note: "12 prices" },
+        );
         recorder.flush(LONG).await.unwrap();
         let told = events(&stage, &stage.namespace).await;
         assert_eq!((told.len(), told[0].3, recorder.figures().created), (1, 2, 2));
@@ -107,7 +128,11 @@ pub(crate) async fn rec_07_and_rec_10_events_that_are_gone_are_created_anew_and_
 
         let mut node = Node::default();
         node.meta_mut().name = Some("one-of-no-cluster".to_owned());
-        recorder.event(&node, EventType::Normal, "Seen", "Look", "it is there");
+        recorder.event(
+            &node,
+            EventType::Normal,
+            EventText { reason: "Seen", action: "Look", note: "it is there" },
+        );
         recorder.shutdown(LONG).await.unwrap();
         assert_eq!(recorder.figures().dropped, [].into());
     }
@@ -126,7 +151,11 @@ pub(crate) async fn an_event_that_the_server_does_not_allow_is_counted_and_says_
     };
     let prices = maps(&stage).create(&PostParams::default(), &map("prices", "v")).await.unwrap();
     let recorder = Recorder::builder(&client, &stage.runtime, "price-operator").start().unwrap();
-    recorder.event(&prices, EventType::Normal, "PricesRead", "Read", "12 prices");
+    recorder.event(
+        &prices,
+        EventType::Normal,
+        EventText { reason: "PricesRead", action: "Read", note: "12 prices" },
+    );
     recorder.shutdown(LONG).await.unwrap();
     let figures = recorder.figures();
     assert_eq!((figures.dropped(DropReason::Refused), figures.refused["Forbidden"]), (1, 1));

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use actix_informer::leader_election::{LeaderElection, WhyNot};
+use actix_informer::leader_election::{LeaderElection, LeaseName, WhyNot};
 use actix_informer::prelude::*;
 use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -29,7 +29,11 @@ const STOPS: usize = 3;
 impl Stage {
     fn candidate(&self, identity: &str) -> LeaderElection {
         let client = self.server.client();
-        let election = LeaderElection::builder(&client, &self.runtime, &self.namespace, LEASE);
+        let election = LeaderElection::builder(
+            &client,
+            &self.runtime,
+            LeaseName { namespace: &self.namespace, name: LEASE },
+        );
         quick(election.identity(identity).label("app", "shop")).start().expect("it starts")
     }
 
@@ -234,7 +238,11 @@ pub(crate) async fn a_leader_that_is_killed_is_followed_by_the_other_replica(sta
 pub(crate) async fn le_10_the_server_chooses_and_the_leader_hands_over(stage: Stage) {
     let client = stage.server.client();
     let candidate = |identity: &str, version: &str| {
-        let election = LeaderElection::builder(&client, &stage.runtime, &stage.namespace, LEASE);
+        let election = LeaderElection::builder(
+            &client,
+            &stage.runtime,
+            LeaseName { namespace: &stage.namespace, name: LEASE },
+        );
         quick(election.identity(identity).coordinated(version)).start().expect("it starts")
     };
     let newer = candidate("newer", "1.2.0");

@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use actix_informer::leader_election::{LeaderElection, LeaderElectionBuilder};
+use actix_informer::leader_election::{LeaderElection, LeaderElectionBuilder, LeaseName};
 use actix_informer::prelude::*;
 use futures_util::future::join;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -130,7 +130,9 @@ fn runs_as_a_process_of_its_own() {
     actix_rt::Runtime::new().expect("a runtime").block_on(async {
         let client = Client::new(Config::from_kubeconfig_text(&kubeconfig, None).expect("a kubeconfig"));
         let (client, runtime) = (client.expect("a client"), Runtime::threads().start().expect("threads"));
-        let election = LeaderElection::builder(&client, &runtime, &namespace, LEASE).identity(&*identity);
+        let election =
+            LeaderElection::builder(&client, &runtime, LeaseName { namespace: &namespace, name: LEASE })
+                .identity(&*identity);
         let election = quick(election).start().expect("it starts");
         let leading = election.guard(&client).api::<ConfigMap>().namespaced(namespace);
         loop {

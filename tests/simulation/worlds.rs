@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-use actix_informer::leader_election::LeaderElection;
+use actix_informer::leader_election::{LeaderElection, LeaseName};
 use actix_informer::prelude::*;
 use actix_informer::testing::{Host, Incident, World};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -164,7 +164,12 @@ fn a_world_that_is_written_to_each_second_does_not_settle_and_one_that_is_left_a
 fn a_world_whose_leader_renews_its_lease_settles_and_one_with_a_busy_key_does_not() {
     let text = failure(8, |world| async move {
         let elected = world.start("a", |host| async move {
-            let election = LeaderElection::builder(host.client(), host.runtime(), "default", "a").start()?;
+            let election = LeaderElection::builder(
+                host.client(),
+                host.runtime(),
+                LeaseName { namespace: "default", name: "a" },
+            )
+            .start()?;
             host.stopping().await;
             election.shutdown(SECOND).await?;
             Ok(())

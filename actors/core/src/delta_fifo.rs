@@ -117,7 +117,7 @@ pub enum Batch<S> {
 }
 
 impl<S> Batch<S> {
-    /// Names the source of each part; of each list, each removal and each version, too.
+    /// Names each source whose version the batch may move, some of them several times.
     pub fn for_each_source(&self, mut name: impl FnMut(&SourceId)) {
         match self {
             Self::Parts(parts) => parts.iter().for_each(|(source, _)| name(source)),

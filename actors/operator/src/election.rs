@@ -194,16 +194,9 @@ impl Election {
     /// # Errors
     /// When the election ends before: by its shutdown, with its runtime, or because its actor was given up.
     pub async fn acquired(&self) -> Result<Term, ElectionOver> {
-        loop {
-            let seen = self.cell.changes.count();
-            if let Some(ongoing) = self.cell.term() {
-                return Ok(Term { cell: Arc::clone(&self.cell), ongoing });
-            }
-            if self.cell.is_over() {
-                return Err(ElectionOver { lease: Arc::clone(&self.cell.lease) });
-            }
-            self.cell.changed(seen).await;
-        }
+        let ongoing = self.cell.until(|| self.cell.term()).await;
+        let term = ongoing.map(|ongoing| Term { cell: Arc::clone(&self.cell), ongoing });
+        term.ok_or_else(|| ElectionOver { lease: Arc::clone(&self.cell.lease) })
     }
 
     /// Waits until it was known once who leads: the server has answered that another one holds the lease, or
@@ -212,27 +205,14 @@ impl Election {
     /// # Errors
     /// When the election ends before, as [`Self::acquired`].
     pub async fn answered(&self) -> Result<(), ElectionOver> {
-        loop {
-            let seen = self.cell.changes.count();
-            if self.cell.is_answered() {
-                return Ok(());
-            }
-            if self.cell.is_over() {
-                return Err(ElectionOver { lease: Arc::clone(&self.cell.lease) });
-            }
-            self.cell.changed(seen).await;
-        }
+        let answered = self.cell.until(|| self.cell.is_answered().then_some(())).await;
+        answered.ok_or_else(|| ElectionOver { lease: Arc::clone(&self.cell.lease) })
     }
 
     /// Waits until this process does not lead; returns at once if it does not.
     pub async fn lost(&self) {
-        loop {
-            let seen = self.cell.changes.count();
-            if self.cell.term().is_none() {
-                return;
-            }
-            self.cell.changed(seen).await;
-        }
+        // None at the end of the election, too: then no term lasts.
+        let _lost = self.cell.until(|| self.cell.term().is_none().then_some(())).await;
     }
 
     /// What must be checked before each request of a leader. It keeps no thread and no lease alive.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::events::machine::{
-    Answer, DropReason, Emitted, Event, EventRequest, EventType, InvalidEvent, LastError, RecorderConfig,
-    RecorderFigures, Reference, Repeats, Verb,
+    Answer, DropReason, Emitted, Event, EventRequest, EventText, EventType, InvalidEvent, LastError,
+    RecorderConfig, RecorderFigures, Reference, Repeats, Verb,
 };
 use futures_util::future::LocalBoxFuture;
 
@@ -58,7 +58,7 @@ pub struct NotFlushed {
 /// ```
 /// use futures_util::FutureExt;
 /// use futures_util::future::LocalBoxFuture;
-/// # use informer_operator::events::{Answer, Event, EventSink, EventType, EventRecorder, RecorderConfig, Reference, EventRequest};
+/// # use informer_operator::events::{Answer, Event, EventSink, EventText, EventType, EventRecorder, RecorderConfig, Reference, EventRequest};
 /// # use informer_actors::runtime::Runtime;
 /// use std::time::Duration;
 ///
@@ -74,7 +74,8 @@ pub struct NotFlushed {
 /// let runtime = Runtime::threads().start()?;
 /// let recorder = EventRecorder::start(&runtime, "baker", RecorderConfig::default(), Printed);
 /// let cake = Reference { kind: "Cake".into(), name: "apple".into(), ..Reference::default() };
-/// recorder.emit(Event::new(cake, EventType::Normal, "Baked", "Bake", "after 40 minutes"));
+/// let text = EventText { reason: "Baked", action: "Bake", note: "after 40 minutes" };
+/// recorder.emit(Event::new(cake, EventType::Normal, text));
 /// recorder.shutdown(Duration::from_secs(5)).await?; // what waits is sent first
 /// # Ok(())
 /// # }

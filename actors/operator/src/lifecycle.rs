@@ -252,14 +252,11 @@ impl Shared {
     }
 
     async fn wait_until(&self, mut enough: impl FnMut(&OperatorStatus) -> bool) -> OperatorStatus {
-        loop {
-            let seen = self.changed.count();
+        let look = || {
             let status = self.status();
-            if enough(&status) || status.stage == Stage::Stopped {
-                return status;
-            }
-            self.changed.since(seen).await;
-        }
+            (enough(&status) || status.stage == Stage::Stopped).then_some(status)
+        };
+        self.changed.until(look).await
     }
 }
 

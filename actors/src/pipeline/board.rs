@@ -20,11 +20,11 @@ use informer_core::reflector::{SourceCounters, SourceState};
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::figures::QueueCell;
-use crate::pipeline::signal::Signal;
 use crate::pipeline::source_cells::SourceCells;
 use crate::pipeline::status::{DataCounters, InformerStatus, NamespacesStatus, SourceStatus};
 use crate::runtime::Stuck;
 use crate::runtime::locked::locked;
+use crate::runtime::signal::Signal;
 pub(crate) use sync::SyncState;
 
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 use informer_core::namespaces::Names;
 use informer_core::namespaces::holdings::Holdings;
 
-use crate::pipeline::signal::Signal;
 use crate::runtime::locked::locked;
+use crate::runtime::signal::Signal;
 
 /// It outlives its reflector.
 #[derive(Debug, Default)]

@@ -13,10 +13,10 @@ use informer_core::namespaces::{ClusterWide, Names};
 use informer_core::words::panic_text;
 
 use crate::pipeline::namespace_filter::NamespaceFilter;
-use crate::pipeline::signal::Signal;
 use crate::pipeline::source_spec::SourceSpec;
 use crate::runtime::drop_payload;
 use crate::runtime::locked::locked;
+use crate::runtime::signal::Signal;
 
 /// Makes the source of one namespace, or says why it cannot be followed.
 pub type OfNamespace<S> = Arc<dyn Fn(&str) -> Result<SourceSpec<S>, Arc<str>> + Send + Sync>;
@@ -208,13 +208,7 @@ impl<S> NamespaceSet<S> {
     }
 
     async fn reached(&self, mark: impl Fn(&State) -> u64, generation: u64) {
-        loop {
-            let seen = self.changed.count();
-            if mark(&self.state()) >= generation {
-                return;
-            }
-            self.changed.since(seen).await;
-        }
+        self.changed.until(|| (mark(&self.state()) >= generation).then_some(())).await;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

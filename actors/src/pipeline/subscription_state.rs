@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use informer_core::listener::Policy;
 use informer_core::words::{QUOTED, one_line};
-use tokio::sync::Notify;
 
 use self::blocking_call::BlockingCall;
 pub(crate) use self::blocking_call::CallCheck;
 pub use self::status::{EndReason, ShutdownError, SubscriptionStatus, Unfinished};
 use crate::pipeline::figures::TimingCell;
 use crate::runtime::locked::locked;
+use crate::runtime::signal::Signal;
 use crate::runtime::{Label, Runtime};
 use crate::supervision::parent::StopSignal;
 
@@ -39,7 +39,7 @@ struct Inner {
     times: Option<Box<Times>>,
     // An actor never waits here: see the header. A tokio watch channel would take three times as much memory.
     figures: Mutex<SubscriptionFigures>,
-    changed: Notify,
+    changed: Signal,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Deref for Presence {
 impl Drop for Presence {
     fn drop(&mut self) {
         self.figures().present -= 1;
-        self.0.0.changed.notify_waiters();
+        self.0.0.changed.raise();
     }
 }
 
@@ -127,7 +127,7 @@ impl SubscriptionState {
     pub(crate) fn new(label: Arc<Label>, policy: Policy, times: Times, now: Duration) -> Self {
         let figures = Mutex::new(SubscriptionFigures { sync: nanos(now), ..SubscriptionFigures::default() });
         let times = (times != Times::default()).then(|| Box::new(times));
-        Self(Arc::new(Inner { label, policy, times, figures, changed: Notify::new() }))
+        Self(Arc::new(Inner { label, policy, times, figures, changed: Signal::default() }))
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {
@@ -196,7 +196,7 @@ impl SubscriptionState {
             synced_now
         };
         if synced_now {
-            self.0.changed.notify_waiters();
+            self.0.changed.raise();
         }
     }
 
@@ -233,7 +233,7 @@ impl SubscriptionState {
         if let Some(guard) = guard {
             guard.wake();
         }
-        self.0.changed.notify_waiters();
+        self.0.changed.raise();
         if is_first {
             self.log_end(&reason);
         }
@@ -284,7 +284,7 @@ impl SubscriptionState {
     /// Cancels a running async call: the limit of a shutdown has passed.
     pub(crate) fn cancel_calls(&self) {
         self.figures().cancelled = true;
-        self.0.changed.notify_waiters();
+        self.0.changed.raise();
     }
 
     /// Waits until a running async call must be cancelled: at a shutdown's limit, or [`CALL_GRACE`] after the
@@ -321,14 +321,7 @@ impl SubscriptionState {
     }
 
     async fn until<T>(&self, outcome: impl Fn(&SubscriptionFigures) -> Option<T>) -> T {
-        loop {
-            // Registered before the look: no change between the look and the wait is missed.
-            let changed = self.0.changed.notified();
-            if let Some(outcome) = outcome(&self.figures()) {
-                return outcome;
-            }
-            changed.await;
-        }
+        self.0.changed.until(|| outcome(&self.figures())).await
     }
 
     fn figures(&self) -> MutexGuard<'_, SubscriptionFigures> {

@@ -9,16 +9,16 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use informer_core::off_arbiter::{PendingFree, Release};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use super::locked::locked;
+use super::signal::Signal;
 use super::{RuntimeError, panic_text};
 
 /// How long a value may wait, so that one wake frees several.
@@ -61,7 +61,7 @@ struct Shared {
     pending: AtomicUsize,
     /// Bytes of small values that wait, plus [`EACH`] for each value.
     waiting: AtomicUsize,
-    below_limit: Notify,
+    below_limit: Signal,
     thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
 }
 
@@ -113,7 +113,7 @@ impl Freeing {
             wake: Condvar::new(),
             pending: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
-            below_limit: Notify::new(),
+            below_limit: Signal::default(),
             thread: Mutex::new(None),
         };
         Self(Arc::new(shared))
@@ -144,14 +144,7 @@ impl Freeing {
     }
 
     pub(crate) async fn until_below_limit(&self) {
-        loop {
-            let mut below_limit = pin!(self.0.below_limit.notified());
-            below_limit.as_mut().enable();
-            if !self.is_over_limit() {
-                return;
-            }
-            below_limit.await;
-        }
+        self.0.below_limit.until(|| (!self.is_over_limit()).then_some(())).await;
     }
 
     /// The thread first frees the values it has.
@@ -251,7 +244,7 @@ impl Shared {
     fn count_freed(&self, bytes: usize) {
         let before = self.pending.fetch_sub(bytes, Ordering::Relaxed);
         if before >= TOO_MUCH && before - bytes < TOO_MUCH {
-            self.below_limit.notify_waiters();
+            self.below_limit.raise();
         }
     }
 }

@@ -9,11 +9,10 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tokio::sync::Notify;
-
 use super::ArbiterHandle;
 use crate::runtime::locked::locked;
 use crate::runtime::mailbox::Closed;
+use crate::runtime::signal::Signal;
 
 pub(crate) struct OnArbiter<T: Send + 'static>(Arc<Owned<T>>);
 
@@ -21,8 +20,8 @@ struct Owned<T: Send + 'static> {
     arbiter: ArbiterHandle,
     // Locked only while a pointer is moved.
     place: Mutex<Place<T>>,
-    /// Notified when the value is back or lost. The only waiter is the one that started the job.
-    back: Notify,
+    /// Raised when the value is back or lost.
+    back: Signal,
 }
 
 enum Place<T> {
@@ -34,7 +33,7 @@ enum Place<T> {
 
 impl<T: Send + 'static> OnArbiter<T> {
     pub(crate) fn new(arbiter: ArbiterHandle, value: T) -> Self {
-        Self(Arc::new(Owned { arbiter, place: Mutex::new(Place::Here(value)), back: Notify::new() }))
+        Self(Arc::new(Owned { arbiter, place: Mutex::new(Place::Here(value)), back: Signal::default() }))
     }
 
     /// The job runs whether or not the future is polled; the future ends when the value is back.
@@ -92,19 +91,16 @@ impl<T: Send + 'static> Owned<T> {
 
     fn put(&self, now: Place<T>) {
         *self.place() = now;
-        self.back.notify_one();
+        self.back.raise();
     }
 
     async fn until_back(&self) -> Result<(), Closed> {
-        loop {
-            match *self.place() {
-                Place::Here(_) => return Ok(()),
-                Place::Gone => return Err(Closed),
-                Place::Away => {}
-            }
-            // A notification between the check and the wait is kept for the wait.
-            self.back.notified().await;
-        }
+        let look = || match *self.place() {
+            Place::Here(_) => Some(Ok(())),
+            Place::Gone => Some(Err(Closed)),
+            Place::Away => None,
+        };
+        self.back.until(look).await
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use actix_informer::controller::Controller;
 use actix_informer::events::Recorder;
-use actix_informer::leader_election::LeaderElection;
+use actix_informer::leader_election::{LeaderElection, LeaseName};
 use actix_informer::operator::{Operator, OperatorBuilder, Part, controller};
 use actix_informer::prelude::*;
 use actix_informer::reconcile::Children;
@@ -57,7 +57,8 @@ impl WebsiteOperator {
     /// The operator with these credentials. `replica` is the name of this candidate for the lease: with the name of its
     /// pod, a container that was started again has the lease at once.
     pub(crate) fn new(client: &Client, runtime: &Runtime, replica: Option<&str>) -> anyhow::Result<Self> {
-        let mut election = LeaderElection::builder(client, runtime, NAMESPACE, MANAGER);
+        let mut election =
+            LeaderElection::builder(client, runtime, LeaseName { namespace: NAMESPACE, name: MANAGER });
         if let Some(replica) = replica {
             election = election.identity(replica);
         }

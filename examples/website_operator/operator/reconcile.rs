@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use actix_informer::controller::{Outcome, ReconcileError, Request};
-use actix_informer::events::{EventType, Recorder};
+use actix_informer::events::{EventText, EventType, Recorder};
 use actix_informer::prelude::*;
 use actix_informer::reconcile::{
     Children, Condition, Finalize, condition, finalizer, set_condition, update_status,
@@ -74,7 +74,11 @@ impl Context {
         let ready = ready_condition(site, claim, served);
         let needs_help = matches!(claim, Claim::Taken(_));
         let event_type = if needs_help { EventType::Warning } else { EventType::Normal };
-        self.events.event(site, event_type, ready.reason, "Reconcile", ready.message);
+        self.events.event(
+            site,
+            event_type,
+            EventText { reason: &ready.reason, action: "Reconcile", note: &ready.message },
+        );
     }
 
     /// First nothing is served any more, then the host may go to another site.

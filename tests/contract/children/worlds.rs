@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use actix_informer::client::api::DeleteParams;
 use actix_informer::controller::{Controller, Outcome, Owns, ReconcileError, Request};
-use actix_informer::leader_election::LeaderElection;
+use actix_informer::leader_election::{LeaderElection, LeaseName};
 use actix_informer::reconcile::{Adopt, ChildPolicy};
 use actix_informer::testing::{Host, RandomNumbers, World, each_seed};
 

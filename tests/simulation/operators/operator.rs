@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use actix_informer::controller::ControllerBuilder;
 use actix_informer::controller::predicates::generation_changed;
-use actix_informer::leader_election::{LeaderElection, LeaderElectionError};
+use actix_informer::leader_election::{LeaderElection, LeaderElectionError, LeaseName};
 use actix_informer::object::meta_of;
 use actix_informer::prelude::*;
 use actix_informer::reconcile::{Applied, Children, Finalize, Written, finalizer, update_status};
@@ -117,7 +117,7 @@ fn with_settings(
 }
 
 fn elect(host: &Host) -> Result<LeaderElection, LeaderElectionError> {
-    LeaderElection::builder(host.client(), host.runtime(), NAMESPACE, LEASE)
+    LeaderElection::builder(host.client(), host.runtime(), LeaseName { namespace: NAMESPACE, name: LEASE })
         .identity(host.name())
         .lease_duration(LEASE_DURATION)
         .renew_deadline(RENEW_DEADLINE)
@@ -201,7 +201,8 @@ async fn apply(
         pass.site(&meta_of(&**site)?);
     }
     if let Some(events) = context.events.as_ref().filter(|_| written.is_changed()) {
-        events.event(site, EventType::Normal, "Published", "Reconcile", site.spec.text.clone());
+        let text = EventText { reason: "Published", action: "Reconcile", note: &site.spec.text };
+        events.event(site, EventType::Normal, text);
     }
     Ok(Outcome::Done)
 }

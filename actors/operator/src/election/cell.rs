@@ -285,23 +285,24 @@ impl Cell {
         self.stop.is_cancelled() || self.with(|state, _| state.over)
     }
 
-    /// Also returns when the election is over.
-    pub(super) async fn changed(&self, since: u64) {
-        tokio::select! {
-            biased;
-            () = self.stop.cancelled() => {}
-            () = self.changes.since(since) => {}
+    /// Looks after each change. `None` if the election is over before a look has an outcome.
+    pub(super) async fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+        loop {
+            let seen = self.changes.count();
+            let outcome = look();
+            if outcome.is_some() || self.is_over() {
+                return outcome;
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => {}
+                () = self.changes.since(seen) => {}
+            }
         }
     }
 
     pub(super) async fn over(&self) {
-        loop {
-            let seen = self.changes.count();
-            if self.is_over() {
-                return;
-            }
-            self.changed(seen).await;
-        }
+        let _over = self.until(|| None::<()>).await;
     }
 
     pub(super) fn health(&self, tolerance: Duration) -> Result<(), Unhealthy> {

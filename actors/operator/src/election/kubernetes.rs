@@ -15,7 +15,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use actix_informer::leader_election::LeaderElection;
+//! use actix_informer::leader_election::{LeaderElection, LeaseName};
 //! use actix_informer::prelude::*;
 //! use actix_informer::testing::ApiServer;
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -25,7 +25,8 @@
 //! let server = ApiServer::builder().start().await?; // or a cluster: Client::from_environment()
 //! let client = Client::new(Config::new(server.url())?)?;
 //! let runtime = Runtime::threads().start()?;
-//! let election = LeaderElection::builder(&client, &runtime, "default", "website-operator").start()?;
+//! let lease = LeaseName { namespace: "default", name: "website-operator" };
+//! let election = LeaderElection::builder(&client, &runtime, lease).start()?;
 //!
 //! let term = election.acquired().await?; // as long as another replica leads, this waits
 //! let leading = election.guard(&client); // give this one to what only the leader may do
@@ -83,6 +84,16 @@ pub enum LeaderElectionError {
 #[derive(Debug, Clone)]
 pub struct LeaderElection(election::Election);
 
+/// The Lease of an election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "an object of Kubernetes has these two")]
+pub struct LeaseName<'a> {
+    /// Its namespace, usually that of the program's pod.
+    pub namespace: &'a str,
+    /// Its name, usually that of the program.
+    pub name: &'a str,
+}
+
 /// The settings of an election that is not started yet.
 #[must_use = "a builder does nothing until `start`"]
 pub struct LeaderElectionBuilder {
@@ -93,16 +104,15 @@ pub struct LeaderElectionBuilder {
 }
 
 impl LeaderElection {
-    /// The builder of a candidate for the Lease of this namespace and name, with client-go's durations and an
-    /// identity of its own: the variable `HOSTNAME`, which is the pod's name in a cluster, and random digits.
-    pub fn builder(client: &Client, runtime: &Runtime, namespace: &str, name: &str) -> LeaderElectionBuilder {
+    /// The builder of a candidate for this Lease, with client-go's durations and an identity of its own: the variable `HOSTNAME`, which is the pod's name in a cluster, and random digits.
+    pub fn builder(client: &Client, runtime: &Runtime, lease: LeaseName<'_>) -> LeaderElectionBuilder {
         let host = std::env::var("HOSTNAME").unwrap_or_else(|_| format!("process-{}", std::process::id()));
         LeaderElectionBuilder {
             client: client.clone(),
             runtime: runtime.clone(),
             names: Names {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
+                namespace: lease.namespace.to_owned(),
+                name: lease.name.to_owned(),
                 labels: BTreeMap::new(),
                 version: None,
             },
@@ -160,7 +170,7 @@ pub trait ForTerm {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use actix_informer::leader_election::LeaderElection;
+    /// # use actix_informer::leader_election::{LeaderElection, LeaseName};
     /// # use actix_informer::prelude::*;
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # #[tokio::main]
@@ -168,7 +178,8 @@ pub trait ForTerm {
     /// # let server = actix_informer::testing::ApiServer::builder().start().await?;
     /// # let client = Client::new(Config::new(server.url())?)?;
     /// # let runtime = Runtime::threads().start()?;
-    /// # let election = LeaderElection::builder(&client, &runtime, "default", "website-operator").start()?;
+    /// # let lease = LeaseName { namespace: "default", name: "website-operator" };
+    /// # let election = LeaderElection::builder(&client, &runtime, lease).start()?;
     /// let term = election.acquired().await?;
     /// let maps = client.for_term(&term).api::<ConfigMap>().namespaced("default");
     /// assert!(maps.get_opt("prices").await?.is_none());
@@ -257,7 +268,7 @@ impl LeaderElectionBuilder {
     /// caches are filled, so that no replica has the lease before it can work. Clients can be guarded before.
     ///
     /// ```
-    /// # use actix_informer::{leader_election::LeaderElection, operator::{Operator, task, PartContext}, prelude::*};
+    /// # use actix_informer::{leader_election::{LeaderElection, LeaseName}, operator::{Operator, task, PartContext}, prelude::*};
     /// # use k8s_openapi::api::core::v1::Pod;
     /// # use std::time::Duration;
     /// # #[tokio::main]
@@ -267,7 +278,8 @@ impl LeaderElectionBuilder {
     /// # let runtime = Runtime::threads().start()?;
     /// # let work = task("work", |context: PartContext| async move { context.ready(); context.stopping().await; Ok(()) });
     /// let pods = client.resource::<Pod>().informer(&runtime)?.declare()?;
-    /// let election = LeaderElection::builder(&client, &runtime, "default", "website-operator").declare()?;
+    /// let lease = LeaseName { namespace: "default", name: "website-operator" };
+    /// let election = LeaderElection::builder(&client, &runtime, lease).declare()?;
     /// let operator = Operator::builder(&runtime).cache(pods).election(election.clone()).leader_work(work).start()?;
     /// election.acquired().await?; // the cache is filled
     /// assert!(operator.drain().await.is_clean());

@@ -141,7 +141,7 @@ pub enum LeaseAnswer {
     /// To a read of the candidate's registration; `None` if there is none.
     Candidate(Option<CandidateRecord>),
     /// To any write.
-    LeaseWritten,
+    Written,
 }
 
 /// Why a request has failed.

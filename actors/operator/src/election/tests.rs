@@ -44,7 +44,7 @@ impl Server {
             Effect::Create(written) | Effect::Update(written) => {
                 (*version, *record) = (*version + 1, Some(written));
                 known.store(*version, Ordering::Relaxed);
-                return Ok(LeaseAnswer::LeaseWritten);
+                return Ok(LeaseAnswer::Written);
             }
             other => panic!("{other:?}"),
         }

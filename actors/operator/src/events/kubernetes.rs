@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::events;
 pub use crate::events::machine::{
-    DropReason, Emitted, Event, EventType, LastError, RecorderFigures, Reference,
+    DropReason, Emitted, Event, EventText, EventType, LastError, RecorderFigures, Reference,
 };
 use crate::events::machine::{RecorderConfig, Repeats};
 use informer_actors::runtime::Runtime;
@@ -44,7 +44,7 @@ pub enum RecorderError {
 /// when the last clone is dropped is still sent, as long as the runtime runs.
 ///
 /// ```
-/// use actix_informer::events::{EventType, Recorder};
+/// use actix_informer::events::{EventText, EventType, Recorder};
 /// use actix_informer::prelude::*;
 /// use actix_informer::testing::ApiServer;
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -61,7 +61,8 @@ pub enum RecorderError {
 /// prices.metadata.name = Some("prices".to_owned());
 /// let maps = client.api::<ConfigMap>().namespaced("default");
 /// let prices = maps.create(&PostParams::default(), &prices).await?;
-/// recorder.event(&prices, EventType::Normal, "PricesRead", "Read", "12 prices are known");
+/// let text = EventText { reason: "PricesRead", action: "Read", note: "12 prices are known" };
+/// recorder.event(&prices, EventType::Normal, text);
 ///
 /// recorder.shutdown(Duration::from_secs(5)).await?; // at the end: what waits is sent
 /// assert_eq!(recorder.figures().created, 1);
@@ -107,33 +108,26 @@ impl Recorder {
         }
     }
 
-    /// Says something about an object: an object of any type, one of a cache, or a reference to one. `reason`
-    /// and `action` are one word each, for machines: why, and what was done or tried. `note` is for people;
-    /// beyond 1,024 bytes it is cut.
+    /// Says something about an object: an object of any type, one of a cache, or a reference to one.
     ///
     /// Does not block, and waits for nothing. What is returned may be ignored: what is dropped is counted.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what every event has, in the order of client-go's `Eventf`"
-    )]
     pub fn event<M>(
         &self,
         object: &impl Regarding<M>,
         event_type: EventType,
-        reason: impl Into<String>,
-        action: impl Into<String>,
-        note: impl Into<String>,
+        text: EventText<'_>,
     ) -> Emitted {
-        self.inner.emit(Event::new(object.reference(), event_type, reason, action, note))
+        self.about(object).event(event_type, text)
     }
 
     /// An object about which several things are to be said, or one that has to do with another object.
     ///
     /// ```no_run
-    /// # use actix_informer::events::Recorder;
+    /// # use actix_informer::events::{EventText, EventType, Recorder};
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
     /// # fn demo(recorder: &Recorder, map: &ConfigMap, deployment: &Deployment) {
-    /// recorder.about(map).related(deployment).normal("Rolled", "Roll", "the deployment has the new prices");
+    /// let text = EventText { reason: "Rolled", action: "Roll", note: "the deployment has the new prices" };
+    /// recorder.about(map).related(deployment).event(EventType::Normal, text);
     /// # }
     /// ```
     pub fn about<M>(&self, object: &impl Regarding<M>) -> About<'_> {
@@ -180,28 +174,9 @@ impl About<'_> {
         self
     }
 
-    /// Says that something went as it should; see [`Recorder::event`].
-    pub fn normal(
-        &self,
-        reason: impl Into<String>,
-        action: impl Into<String>,
-        note: impl Into<String>,
-    ) -> Emitted {
-        self.say(EventType::Normal, (reason.into(), action.into(), note.into()))
-    }
-
-    /// Says that something did not go as it should; see [`Recorder::event`].
-    pub fn warning(
-        &self,
-        reason: impl Into<String>,
-        action: impl Into<String>,
-        note: impl Into<String>,
-    ) -> Emitted {
-        self.say(EventType::Warning, (reason.into(), action.into(), note.into()))
-    }
-
-    fn say(&self, event_type: EventType, (reason, action, note): (String, String, String)) -> Emitted {
-        let mut event = Event::new(self.regarding.clone(), event_type, reason, action, note);
+    /// Says something about it; see [`Recorder::event`].
+    pub fn event(&self, event_type: EventType, text: EventText<'_>) -> Emitted {
+        let mut event = Event::new(self.regarding.clone(), event_type, text);
         event.related.clone_from(&self.related);
         self.recorder.inner.emit(event)
     }

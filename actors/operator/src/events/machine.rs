@@ -18,7 +18,7 @@ use lines::NamespaceLines;
 use record::{Record, State};
 use series::{Lru, Similar};
 
-pub use event::{COMBINED, Event, EventType, InvalidEvent, MOST_NOTE, MOST_WORD, Reference};
+pub use event::{COMBINED, Event, EventText, EventType, InvalidEvent, MOST_NOTE, MOST_WORD, Reference};
 pub use record::{DropReason, EventRequest, LastError, RecorderFigures, Repeats, RequestId, Verb};
 pub use sending::{Answer, WARN_EVERY, Warning};
 
@@ -99,13 +99,14 @@ pub enum Emitted {
 /// The recorder; the module's documentation describes it.
 ///
 /// ```
-/// # use informer_operator::events::machine::{At, Emitted, Event, EventType, RecorderMachine, RecorderConfig, Reference, Verb, Answer};
+/// # use informer_operator::events::machine::{At, Emitted, Event, EventText, EventType, RecorderMachine, RecorderConfig, Reference, Verb, Answer};
 /// # use informer_core::reflector::Moment;
 /// use std::time::Duration;
 /// let mut recorder = RecorderMachine::new(RecorderConfig::default());
 /// let at = At { moment: Moment { now: Duration::ZERO, chance: 0.0 }, wall: Duration::from_secs(1_700_000_000) };
 /// let pod = Reference { kind: "Pod".into(), name: "web".into(), ..Reference::default() };
-/// let event = Event::new(pod, EventType::Normal, "Started", "Start", "it runs");
+/// let text = EventText { reason: "Started", action: "Start", note: "it runs" };
+/// let event = Event::new(pod, EventType::Normal, text);
 /// assert_eq!(recorder.emit(event.clone(), &event.object_key(), at), Emitted::Accepted);
 /// let request = recorder.next_request(at).expect("the event waits");
 /// assert_eq!((request.verb, request.count), (Verb::Create, 1));

@@ -79,7 +79,7 @@ impl EventSink for Server {
 
 fn event(reason: &str) -> Event {
     let pod = Reference { kind: "Pod".to_owned(), name: "web".to_owned(), ..Reference::default() };
-    Event::new(pod, EventType::Normal, reason, "Act", "it")
+    Event::new(pod, EventType::Normal, EventText { reason, action: "Act", note: "it" })
 }
 
 fn started(runtime: &Runtime) -> (EventRecorder, Server) {

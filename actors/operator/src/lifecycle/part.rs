@@ -251,13 +251,7 @@ impl PartContext {
     /// however long that takes. A part that calls [`Self::leads`] waits for this before it leads again, as a
     /// `LeaderElection` does.
     pub async fn leaders_work_ended(&self) {
-        loop {
-            let seen = self.shared.changed.count();
-            if !self.has_leaders_work() {
-                return;
-            }
-            self.shared.changed.since(seen).await;
-        }
+        self.shared.changed.until(|| (!self.has_leaders_work()).then_some(())).await;
     }
 
     /// Waits until the part has to end what it has begun, and returns the time that it has for this.

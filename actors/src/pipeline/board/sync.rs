@@ -7,10 +7,10 @@ use informer_core::meta::SourceId;
 use informer_core::reflector::SourceState;
 
 use super::StatusBoard;
-use crate::pipeline::signal::Signal;
 use crate::pipeline::status::{NamespacesStatus, SourceStatus};
 use crate::runtime::Stuck;
 use crate::runtime::locked::locked;
+use crate::runtime::signal::Signal;
 
 /// The most hints returned: many namespaces may not exist.
 const MOST_HINTS: usize = 20;

@@ -8,6 +8,7 @@ use informer_core::meta::ObjectKey;
 
 use super::SubscriptionState;
 use crate::pipeline::figures::Timing;
+use crate::runtime::signal::Signal;
 
 /// How a subscription is doing.
 #[derive(Debug, Clone)]
@@ -70,8 +71,8 @@ impl SubscriptionState {
     }
 
     /// Ready after the next change from this call on.
-    pub(crate) fn changed(&self) -> impl Future<Output = ()> + '_ {
-        self.0.changed.notified()
+    pub(crate) fn changed(&self) -> &Signal {
+        &self.0.changed
     }
 }
 

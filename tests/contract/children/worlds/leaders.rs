@@ -5,7 +5,9 @@ use super::*;
 /// One build makes its children with an annotation, the other one without.
 async fn replica(host: Host) -> Result<(), Failed> {
     let (client, runtime) = (host.client(), host.runtime());
-    let election = LeaderElection::builder(client, runtime, "default", "sites").identity(host.name());
+    let election =
+        LeaderElection::builder(client, runtime, LeaseName { namespace: "default", name: "sites" })
+            .identity(host.name());
     let election = election.start()?;
     let leading = election.guard(client);
     let sites = client.resource::<Site>().informer(runtime)?.start()?;

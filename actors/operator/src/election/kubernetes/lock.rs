@@ -71,7 +71,7 @@ impl Inner {
         self.names.write(&mut lease, record);
         let written = self.write(Method::POST, &self.names.leases(), &lease).await?;
         self.lease.replace(Some(self.is_lease(written)?));
-        Ok(LeaseAnswer::LeaseWritten)
+        Ok(LeaseAnswer::Written)
     }
 
     async fn update(&self, record: &LeaseRecord) -> Result<LeaseAnswer> {
@@ -80,7 +80,7 @@ impl Inner {
         self.names.write(&mut lease, record);
         let written = self.write(Method::PUT, &self.names.lease(), &lease).await?;
         self.lease.replace(Some(self.is_lease(written)?));
-        Ok(LeaseAnswer::LeaseWritten)
+        Ok(LeaseAnswer::Written)
     }
 
     /// A proxy or a login page may answer 200: that is no free lease. What was read before is forgotten then.
@@ -110,7 +110,7 @@ impl Inner {
             self.version.replace(None);
         }
         self.candidate.replace(Some(written?));
-        Ok(LeaseAnswer::LeaseWritten)
+        Ok(LeaseAnswer::Written)
     }
 
     async fn renew_candidate(&self, renewed: Duration) -> Result<LeaseAnswer> {
@@ -118,14 +118,14 @@ impl Inner {
         candidate::renew(&mut candidate, renewed);
         let written = self.write(Method::PUT, &self.candidate_path().await?, &candidate).await?;
         self.candidate.replace(Some(written));
-        Ok(LeaseAnswer::LeaseWritten)
+        Ok(LeaseAnswer::Written)
     }
 
     async fn withdraw_candidate(&self) -> Result<LeaseAnswer> {
         let path = self.candidate_path().await?;
         match self.send(Method::DELETE, &path, None).await {
             Err(error) if !error.is_not_found() => Err(failed(&error)),
-            _ => Ok(LeaseAnswer::LeaseWritten),
+            _ => Ok(LeaseAnswer::Written),
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
         serves.set("v1beta1"); // it is upgraded
         assert!(matches!(lock.send(create.clone()).await, Err(LockError::Failed(_))));
         assert!(matches!(lock.send(read).await, Ok(LeaseAnswer::Candidate(None))));
-        assert!(matches!(lock.send(create).await, Ok(LeaseAnswer::LeaseWritten)));
+        assert!(matches!(lock.send(create).await, Ok(LeaseAnswer::Written)));
         let (group, path) = (candidate::GROUP, "namespaces/shop/leasecandidates");
         let expected = [
             format!("GET {group}"),

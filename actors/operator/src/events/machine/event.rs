@@ -84,6 +84,18 @@ pub struct Event {
     pub note: String,
 }
 
+/// What an event says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "every event has these three")]
+pub struct EventText<'a> {
+    /// Why, in one word for machines: `ScalingReplicaSet`.
+    pub reason: &'a str,
+    /// What was done or tried, in one word for machines: `Scale`.
+    pub action: &'a str,
+    /// A sentence for people. Beyond 1,024 bytes it is cut.
+    pub note: &'a str,
+}
+
 /// Why an event cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -103,14 +115,9 @@ pub enum InvalidEvent {
 
 impl Event {
     /// An event about this object.
-    pub fn new(
-        regarding: Reference,
-        event_type: EventType,
-        reason: impl Into<String>,
-        action: impl Into<String>,
-        note: impl Into<String>,
-    ) -> Self {
-        let (reason, action, note) = (reason.into(), action.into(), note.into());
+    pub fn new(regarding: Reference, event_type: EventType, text: EventText<'_>) -> Self {
+        let EventText { reason, action, note } = text;
+        let (reason, action, note) = (reason.to_owned(), action.to_owned(), note.to_owned());
         Self { regarding, related: None, event_type, reason, action, note }
     }
 

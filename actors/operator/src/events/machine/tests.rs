@@ -25,7 +25,7 @@ fn event(reason: &str, note: &str) -> Event {
         name: "web".to_owned(),
         ..Reference::default()
     };
-    Event::new(pod, EventType::Normal, reason, "Act", note)
+    Event::new(pod, EventType::Normal, EventText { reason, action: "Act", note })
 }
 
 /// A recorder, the time, and what the server was sent: verb, note and count of each request.

@@ -30,6 +30,17 @@ impl Signal {
         }
     }
 
+    /// Looks now and after each change, until a look has an outcome. Misses no change that is raised after it.
+    pub async fn until<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
+        loop {
+            let seen = self.count();
+            if let Some(outcome) = look() {
+                return outcome;
+            }
+            self.since(seen).await;
+        }
+    }
+
     /// Something has changed.
     pub fn raise(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
