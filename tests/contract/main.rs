@@ -43,7 +43,6 @@ mod fed;
 mod figures;
 mod filters;
 mod freeing;
-mod freeing_bound;
 mod hand_over;
 mod handles;
 mod history;
