@@ -4,7 +4,6 @@
 //! `runtime` and `supervision`. Users' handles depend on it, and it does not depend on them. Read next:
 //! `pipeline/messages.rs`, every message; then any actor; `pipeline/wiring.rs`, which builds them all.
 
-pub(crate) mod blocking_host;
 pub(crate) mod board;
 pub(crate) mod callback_host;
 pub(crate) mod delta_fifo;

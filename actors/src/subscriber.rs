@@ -12,8 +12,9 @@ use actix::{Actor, Addr, Context, Handler, Recipient, WeakAddr, WeakRecipient};
 use informer_core::listener::Notifications;
 use informer_core::listener::machine::WINDOW;
 
-use crate::pipeline::blocking_host::{BlockingClosure, BlockingHost, watched};
-use crate::pipeline::callback_host::{Callback, CallbackHost, InBatches};
+use crate::pipeline::callback_host::{
+    BlockingClosure, BlockingHost, Callback, CallbackHost, InBatches, watched,
+};
 use crate::pipeline::listener::{Delivery, Feed, Listener, Polls, events};
 use crate::pipeline::messages::{Body, Notify, Touched};
 use crate::pipeline::notifications::Batch;

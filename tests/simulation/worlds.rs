@@ -211,7 +211,9 @@ fn a_world_with_a_key_that_was_asked_for_later_settles_and_one_with_a_key_that_h
         world.server().create(map("one")).expect("it is new");
         let later = || Ok(Outcome::RequeueAfter(20 * SECOND));
         let content = world.start("content", move |host| reconciling(host, later));
-        world.start("resting", |host| reconciling(host, || Err(ReconcileError::terminal("not this one"))));
+        world.start("resting", |host| {
+            reconciling(host, || Err(ReconcileError::until_changed("not this one")))
+        });
         world.settles(15 * SECOND, 60 * SECOND).await;
         content.crash();
         world.start("failing", |host| reconciling(host, || Err("not yet".into())));

@@ -30,14 +30,11 @@ mod entries;
 mod filter;
 pub mod invariants;
 mod keys;
-mod line;
 pub mod machine;
 mod pending;
 mod policy;
 mod progress;
-mod stats;
 mod waiting;
-mod walking;
 
 pub use filter::{ChangeFilter, Filter};
 pub use keys::Notifications;
@@ -46,9 +43,9 @@ pub use progress::{FeedProgress, TAKEN_AT_ONCE};
 
 use cursor::{Cursor, Purpose};
 use filter::Filtering;
-use line::{Events, Line};
+
 use pending::Pending;
-use waiting::Waiting;
+use waiting::{Events, Line, Waiting};
 
 /// Unfinished cursors beyond this number are walked, or make an `Every` subscription full if they have
 /// events.

@@ -113,7 +113,7 @@ impl<S: Body> Controller<S> {
         self.0.shared.watched.iter().map(|watched| watched.any_informer()).collect()
     }
 
-    /// Requests a reconcile of this key, also if it rests after a terminal error. Returns at once; refused
+    /// Requests a reconcile of this key, also if it rests until its object changes. Returns at once; refused
     /// after the stop.
     pub fn trigger(&self, key: ObjectKey) -> Added {
         self.triggers().trigger(key)

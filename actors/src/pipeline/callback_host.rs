@@ -1,14 +1,15 @@
-//! Calls async closures on the callbacks' arbiter, one event at a time.
+//! Calls closures, one event at a time: async ones on the callbacks' arbiter, blocking ones on the callback pool.
 //!
-//! A task lives for one window of events, so a closure without events needs no task.
-//! 1. A call starts after the future of the last call has ended, in the order of the events.
-//! 2. A panic in the closure, in its future or in that future's drop is counted and logged with the event's
-//!    key. That event is skipped.
-//! 3. After the subscription's end no further call starts; the closure is dropped on the arbiter, after its
-//!    last call. A call that still runs after `CALL_GRACE`, or at a shutdown's limit, is cancelled: its
-//!    future is dropped.
-//! 4. A call that exceeds the subscription's limit is cancelled, counted and logged.
+//! 1. A call starts after the last one has ended, in the order of the events.
+//! 2. A panic in the closure, in its future or in that future's drop is counted and logged with the event's key,
+//!    and the event is skipped. A batch is skipped as a whole; the key is that of its first event.
+//! 3. After the subscription's end no further call starts. The closure is dropped where it runs, after its last
+//!    call. An async call that still runs after `CALL_GRACE`, or at a shutdown's limit, is cancelled: its future is
+//!    dropped.
+//! 4. An async call that exceeds the subscription's limit is cancelled, counted and logged.
 //! 5. A shutdown inside a callback of the same subscription or informer does not wait for that callback.
+//!
+//! A task, or a place on the pool, is taken for one window of events, so a closure without events needs none.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -18,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pipeline::messages::{Body, Notify};
-use crate::pipeline::subscription_state::{Presence, SubscriptionState};
-use crate::runtime::{ArbiterHandle, Clock, Label, drop_payload, panic_text, within};
+use crate::pipeline::subscription_state::{CallCheck, Presence, SubscriptionState};
+use crate::runtime::{ArbiterHandle, Clock, Label, Runtime, drop_payload, panic_text, sleep_until, within};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use informer_core::meta::ObjectKey;
@@ -201,4 +202,97 @@ pub(crate) fn count_filter_panic(state: &SubscriptionState, key: &ObjectKey, pan
         tracing::error!(target: "actix_informer::informer", %informer, %subscription, %key, count, "a filter of {subscription} has panicked on {key}, which counts as yes ({count} times so far): {panicked}");
     }
     drop_payload(panic);
+}
+
+// Blocking closures.
+
+/// The pool reports the drop of the closure: a shutdown waits for that.
+pub(crate) struct BlockingHost<S: Body> {
+    closure: BlockingClosure<S>,
+    state: SubscriptionState,
+    clock: Clock,
+}
+
+pub(crate) enum BlockingClosure<S> {
+    Each(Box<dyn FnMut(Notify<S>) + Send>),
+    Batches(Box<dyn FnMut(Vec<Notify<S>>) + Send>),
+}
+
+impl<S: Body> BlockingHost<S> {
+    pub(crate) fn new(closure: BlockingClosure<S>, state: SubscriptionState, clock: Clock) -> Self {
+        Self { closure, state, clock }
+    }
+
+    pub(crate) fn handle(&mut self, window: Vec<Notify<S>>) {
+        let Self { closure, state, clock } = self;
+        let mut began = clock.now();
+        match closure {
+            BlockingClosure::Each(closure) => {
+                for notify in window {
+                    let key = notify.key().clone();
+                    began = call((state, clock), &key, began, || closure(notify));
+                }
+            }
+            BlockingClosure::Batches(closure) => {
+                let Some(key) = window.first().map(|first| first.key().clone()) else { return };
+                call((state, clock), &key, began, || closure(window));
+            }
+        }
+    }
+}
+
+/// Returns when the call ended. `key` is that of the event, or of the first one.
+fn call(
+    (state, clock): (&SubscriptionState, &Clock),
+    key: &ObjectKey,
+    began: Duration,
+    call: impl FnOnce(),
+) -> Duration {
+    if state.has_ended() {
+        return began;
+    }
+    let limit = state.times().callback_limit;
+    if limit.is_some() {
+        state.begin_call(key, began);
+    }
+    let called = catch_unwind(AssertUnwindSafe(|| inside(state, call)));
+    if let Some(limit) = limit
+        && let Some(key) = state.end_call(limit, clock.now())
+    {
+        let (informer, subscription) = (&state.label().owner, state.name());
+        tracing::warn!(target: "actix_informer::informer", %informer, %subscription, %key, "a blocking callback of {subscription} took longer than its limit of {limit:?} on {key}");
+    }
+    let ended = count_call(state, clock, began);
+    if let Err(panic) = called {
+        count_panic(state, key, panic);
+    }
+    ended
+}
+
+/// The least time between two looks at a running call.
+const LEAST_LOOK: Duration = Duration::from_millis(10);
+
+/// Reports each call that exceeds the limit.
+pub(crate) async fn watched<T>(
+    called: impl Future<Output = T>,
+    state: SubscriptionState,
+    runtime: Runtime,
+) -> T {
+    let mut called = pin!(called);
+    let Some(limit) = state.times().callback_limit else { return called.await };
+    loop {
+        let until = match state.check_call(limit, runtime.now()) {
+            CallCheck::DueAt(until) => until,
+            CallCheck::Overdue(key) => {
+                let (informer, subscription) = (&state.label().owner, state.name());
+                tracing::warn!(target: "actix_informer::informer", %informer, %subscription, %key, "a blocking callback of {subscription} takes longer than its limit of {limit:?} on {key}: it cannot be cancelled, and later events wait for it");
+                continue;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = &mut called => return done,
+            () = sleep_until(&runtime.0.clock, until.max(runtime.now() + LEAST_LOOK)) => {}
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::coalesce::Brief;
 use super::cursor::{Cursor, Purpose, change_of};
 use super::filter::Told;
-use super::{Backlog, CHUNK, CURSORS, Waiting, WhenFull};
+use super::{Backlog, BacklogStats, CHUNK, CURSORS, Waiting, WhenFull};
 use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
 use crate::snapshot::{DiffCursor, Difference, Snapshot};
@@ -333,5 +333,59 @@ impl<S> Backlog<S> {
         if let Some(initial) = &mut self.initial {
             initial.until = self.arrivals;
         }
+    }
+}
+
+// The figures. Nothing is counted that would need a walk: see `BacklogStats::depth`.
+
+impl<S> Backlog<S> {
+    /// The numbers. It walks nothing but what is ready to be delivered: at most what one publish brought.
+    pub fn stats(&self) -> BacklogStats {
+        let oldest = self.oldest();
+        let (events, bytes) = match &self.waiting {
+            Waiting::Coalesced { pending, .. } => (pending.as_ref().map_or(0, |pending| pending.events()), 0),
+            Waiting::Every(line) => (line.len(), line.bytes),
+            Waiting::Keys(keys) => (keys.len(), 0),
+        };
+        BacklogStats {
+            depth: self.depth(),
+            events: self.ready.len() + events,
+            cursors: self.cursors.len(),
+            coalesced: self.counters.coalesced,
+            dropped: self.counters.dropped,
+            filtered: self.filter.as_ref().map_or(0, |filtering| filtering.dropped),
+            bytes,
+            delivered: self.counters.delivered,
+            impossible: self.counters.impossible,
+            oldest: oldest.map(|(arrival, _)| arrival),
+            oldest_since: oldest.map(|(_, since)| since),
+        }
+    }
+
+    /// How many keys have something that waits, each counted once; under `Every` how many events wait.
+    fn depth(&self) -> usize {
+        let remaining = self.cursors.iter().map(Cursor::remaining);
+        if self.waiting.is_every() {
+            return self.ready.len() + self.waiting.len() + remaining.sum::<usize>();
+        }
+        let (written, ahead) = (self.ready_keys() + self.waiting.len(), remaining.max().unwrap_or(0));
+        match self.cursors.front() {
+            // What is written out lies behind the cursor.
+            Some(only) if self.cursors.len() == 1 && only.is_alone && only.purpose != Purpose::Resync => {
+                written + ahead
+            }
+            // The cursors and the rest may have keys in common.
+            _ => written.max(ahead),
+        }
+    }
+
+    fn ready_keys(&self) -> usize {
+        if self.ready.len() < 2 {
+            return self.ready.len();
+        }
+        let mut keys: Vec<_> = self.ready.iter().map(|(_, _, change)| change.key()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.len()
     }
 }

@@ -11,6 +11,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::Backlog;
 use crate::delta::{Cause, Change};
 use crate::meta::{Object, ObjectKey};
 
@@ -192,5 +193,20 @@ pub(super) enum Told<'c, S> {
 impl<S> Told<'_, S> {
     pub(super) fn of<'c>(change: &'c Change<S>, filter: Option<&Filter<S>>) -> Told<'c, S> {
         filter.map_or(Told::As(Cow::Borrowed(change)), |filter| filter.judge(change))
+    }
+}
+
+impl<S> Backlog<S> {
+    pub(super) fn count_filtered(&mut self, changes: u64) {
+        if let Some(filtering) = &mut self.filter {
+            filtering.dropped += changes;
+        }
+    }
+
+    /// A dropped change joins an event that waits.
+    pub(super) fn uncount_filtered(&mut self) {
+        if let Some(filtering) = &mut self.filter {
+            filtering.dropped = filtering.dropped.saturating_sub(1);
+        }
     }
 }

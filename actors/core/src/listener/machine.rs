@@ -14,7 +14,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::line::Events;
+use super::waiting::Events;
 use super::{Backlog, Notifications};
 use crate::delta::Changes;
 use crate::meta::SourceId;

@@ -111,7 +111,7 @@ impl<S: Body> ControllerBuilder<S> {
     /// A change of an object of this other informer leads to a reconcile of the keys that the function
     /// returns. The function is called with the state before the change and the state after it. It runs on
     /// the informer's thread and must not block. If it panics, the panic is counted and that state leads to
-    /// no key. Such a change also ends the rest of a key after a terminal error.
+    /// no key. Such a change also ends the rest of a key (`ReconcileError::until_changed`).
     ///
     /// The workers begin only when this informer is synced, too. Its cache must also show the writes that
     /// [`Request::written_as`] reports.
@@ -141,7 +141,7 @@ impl<S: Body> ControllerBuilder<S> {
     }
 
     /// As [`Self::maps_with`], for objects that the reconcile itself makes: a change of such an object does
-    /// not end the rest of a key after a terminal error. The front door's `owns` uses owner references.
+    /// not end the rest of a key (`ReconcileError::until_changed`). The front door's `owns` uses owner references.
     pub fn owns_with<T: Body, I>(
         self,
         informer: &Informer<T>,

@@ -41,6 +41,8 @@ pub enum Ended {
     Failed,
     /// With an error that another attempt would not fix.
     Terminal,
+    /// With an error that only a change of its object would fix.
+    UntilChanged,
     /// With a panic.
     Panicked,
     /// It took longer than its limit.
@@ -53,7 +55,7 @@ pub enum Ended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "what carries it out must know all of them")]
 pub enum Next {
-    /// Its failures are forgotten; it waits for the next event.
+    /// The rate limiter forgets its failures; it waits for the next event.
     Done,
     /// Its failures are forgotten; it is added after this time.
     After(Duration),
@@ -72,13 +74,14 @@ impl Ended {
     /// assert_eq!(Ended::With(Outcome::Done).next(), Next::Done);
     /// assert_eq!(Ended::With(Outcome::RequeueAfter(Duration::ZERO)).next(), Next::Done);
     /// assert_eq!(Ended::Panicked.next(), Next::Backoff);
-    /// assert_eq!(Ended::Terminal.next(), Next::Rest);
+    /// assert_eq!(Ended::Terminal.next(), Next::Done);
+    /// assert_eq!(Ended::UntilChanged.next(), Next::Rest);
     /// ```
     pub const fn next(self) -> Next {
         match self {
-            Self::With(Outcome::Done | Outcome::RequeueAfter(Duration::ZERO)) => Next::Done,
+            Self::With(Outcome::Done | Outcome::RequeueAfter(Duration::ZERO)) | Self::Terminal => Next::Done,
             Self::With(Outcome::RequeueAfter(delay)) => Next::After(delay),
-            Self::Terminal => Next::Rest,
+            Self::UntilChanged => Next::Rest,
             Self::Failed | Self::Panicked | Self::TimedOut | Self::Cancelled => Next::Backoff,
         }
     }

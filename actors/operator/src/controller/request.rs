@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use crate::controller::machine::{Awaited, Causes, Outcome};
+use crate::controller::machine::{Awaited, Causes, Ended, Outcome};
 use actix::dev::RecipientRequest;
 use actix::{Message, Recipient};
 use informer_core::meta::{Meta, Object, ObjectKey};
@@ -25,12 +25,13 @@ pub(super) type Answer = Result<Outcome, ReconcileError>;
 
 /// Why a reconcile failed. `?` makes one of any error.
 ///
-/// The rate limiter delays the next attempt, unless it is [`Self::terminal`].
+/// The rate limiter delays the next attempt, unless the error says otherwise: [`Self::terminal`],
+/// [`Self::until_changed`].
 ///
 /// ```
 /// use actix_informer::controller::ReconcileError;
 /// fn port(text: &str) -> Result<u16, ReconcileError> {
-///     let port = text.parse().map_err(ReconcileError::terminal)?; // a typing error does not go away by itself
+///     let port = text.parse().map_err(ReconcileError::until_changed)?; // a typing error stays until it is corrected
 ///     if port == 0 { Err("port 0 is taken")? }
 ///     Ok(port)
 /// }
@@ -39,22 +40,31 @@ pub(super) type Answer = Result<Outcome, ReconcileError>;
 /// ```
 pub struct ReconcileError {
     source: Box<dyn std::error::Error + Send + Sync>,
-    is_terminal: bool,
+    ended: Ended,
 }
 
 impl ReconcileError {
-    /// An error that another attempt would not fix. The key is reconciled again when its object changes, when
-    /// a mapped object changes, or when it is triggered.
-    ///
-    /// This is stronger than `TerminalError` of controller-runtime, which only omits the retry: there a
-    /// resync, or a change of a child, leads to the next reconcile. Here these do not.
+    /// An error that another attempt would not fix, as `TerminalError` of controller-runtime: it is not tried
+    /// again by itself. Whatever else leads to the key reconciles it: a change of its object, of one that it
+    /// owns or of one that is mapped to it, a timer, a resync, a trigger.
     pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self { source: error.into(), is_terminal: true }
+        Self { source: error.into(), ended: Ended::Terminal }
     }
 
-    /// Whether it is terminal: not tried again by itself.
+    /// A terminal error that only another input would fix. The key is reconciled again when its object or a
+    /// mapped object changes, or when it is triggered; a timer, a resync and a change of an object that it owns
+    /// do not lead to it.
+    pub fn until_changed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { source: error.into(), ended: Ended::UntilChanged }
+    }
+
+    /// Whether it is not tried again by itself.
     pub const fn is_terminal(&self) -> bool {
-        self.is_terminal
+        matches!(self.ended, Ended::Terminal | Ended::UntilChanged)
+    }
+
+    pub(super) const fn ended(&self) -> Ended {
+        self.ended
     }
 
     /// The error itself.
@@ -65,7 +75,7 @@ impl ReconcileError {
 
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for ReconcileError {
     fn from(error: E) -> Self {
-        Self { source: error.into(), is_terminal: false }
+        Self { source: error.into(), ended: Ended::Failed }
     }
 }
 
@@ -81,7 +91,7 @@ impl fmt::Display for ReconcileError {
     }
 }
 
-informer_core::debug_as!(ReconcileError, self, error = self.source, is_terminal = self.is_terminal);
+informer_core::debug_as!(ReconcileError, self, error = self.source, ended = self.ended);
 
 /// A request to reconcile one key.
 ///

@@ -38,7 +38,7 @@ impl Trigger {
         Self(Arc::new(arrive))
     }
 
-    /// Requests a reconcile of this key, even if it rests after a terminal error. Returns at once; refused
+    /// Requests a reconcile of this key, even if it rests until its object changes. Returns at once; refused
     /// after the stop.
     pub fn trigger(&self, key: ObjectKey) -> Added {
         (self.0)(key)

@@ -143,7 +143,7 @@ impl<S: Body> Run<S> {
         let object = shared.primary.cached(&key);
         begun.look(object.as_ref().map(Object::cached_meta));
         if begun.rests() {
-            let ending = (Ended::Terminal, &begun, None);
+            let ending = (Ended::UntilChanged, &begun, None);
             item.back(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
             shared.free(begun.release());
             return None;
@@ -233,7 +233,7 @@ impl<S: Body> Run<S> {
         match answer {
             Ok(Ok(outcome)) => Ended::With(outcome),
             Ok(Err(error)) => {
-                let ended = if error.is_terminal() { Ended::Terminal } else { Ended::Failed };
+                let ended = error.ended();
                 self.failed(&error.to_string());
                 ended
             }
@@ -265,7 +265,7 @@ impl<S: Body> Run<S> {
                 counters.requeued.add(u64::from(matches!(Ended::With(outcome).next(), Next::After(_))));
             }
             Ended::Failed => drop(counters.errors.add(1)),
-            Ended::Terminal => drop(counters.terminal.add(1)),
+            Ended::Terminal | Ended::UntilChanged => drop(counters.terminal.add(1)),
             Ended::TimedOut => {
                 counters.timeouts.add(1);
                 let limit = self.shared.limits.time_limit.unwrap_or_default();

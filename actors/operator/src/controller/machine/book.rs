@@ -1,6 +1,6 @@
 //! The queue of a controller, whose slots carry what is known of a key between two reconciles.
 //!
-//! 1. A key that rests after a terminal error is added again when its object has a newer version than the
+//! 1. A key that rests until its object changes is added again when its object has a newer version than the
 //!    failed one, is gone or has another uid; when a mapped object changes; when it is triggered. An owned
 //!    object, a timer or a resync does not add it.
 //! 2. An event during a reconcile that is newer than the state it was given is never lost: the key does not
@@ -41,7 +41,7 @@ pub struct Begun<S> {
     pub causes: Causes,
     /// The last state, and whether its object may live on.
     last: Option<(Object<S>, bool)>,
-    /// The state that failed terminally.
+    /// The state that failed.
     rest: Option<State>,
     state: Option<State>,
 }
@@ -81,7 +81,7 @@ pub struct Concluded<S> {
 /// begun.look(Some(first.cached_meta()));
 /// assert!(!begun.rests() && begun.deleted().is_none() && begun.causes[..] == [Reason::Triggered]);
 /// let moment = Moment { now, chance: 0.0 };
-/// book.handle_end(&key, (Ended::Terminal, &begun, None), &mut default_limiter(), moment);
+/// book.handle_end(&key, (Ended::UntilChanged, &begun, None), &mut default_limiter(), moment);
 /// assert!(book.handle_arrival(&key, Arrival::Output, why(), now).added.is_none(), "it rests");
 /// assert!(book.handle_arrival(&key, present(&second), why(), now).added.is_some(), "it has changed");
 /// ```

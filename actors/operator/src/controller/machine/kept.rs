@@ -15,7 +15,7 @@ use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, Uid};
 /// How many last states of deleted objects are kept.
 pub const MOST_DELETED: usize = 4_096;
 
-/// How many keys rest after a terminal error. A further key does not rest: anything that leads to it
+/// How many keys rest until their objects change. A further key does not rest: anything that leads to it
 /// reconciles it again.
 pub const MOST_RESTING: usize = 65_536;
 
@@ -31,7 +31,7 @@ pub struct Kept<S> {
 
 pub(super) struct Known<S> {
     pub(super) run: Option<Run>,
-    /// The state that failed terminally.
+    /// The state that failed.
     pub(super) rest: Option<State>,
     pub(super) last: Option<Last<S>>,
 }
@@ -72,7 +72,7 @@ pub(super) struct Last<S> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeptFigures {
-    /// Keys that rest after a terminal error.
+    /// Keys that rest until their objects change.
     pub resting: usize,
     /// Arrivals that did not lead to a reconcile since their key rested.
     pub ignored: u64,

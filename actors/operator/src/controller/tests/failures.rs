@@ -70,19 +70,19 @@ fn ctl_03_a_key_that_is_to_run_again_runs_after_that_time_or_earlier_when_someth
     });
 }
 
-/// Terminal errors for texts that are `bad`.
+/// For texts that are `bad` an error that only a change fixes.
 fn refuses_bad(world: &World, builder: ControllerBuilder<String>) -> Controller<String> {
     let log = world.log.clone();
     let refuses = move |request: Request<String>| {
         log.line(shown(&request));
         let is_bad = request.object().is_some_and(|text| text.body() == "bad");
-        async move { if is_bad { Err(ReconcileError::terminal("it is bad")) } else { DONE } }
+        async move { if is_bad { Err(ReconcileError::until_changed("it is bad")) } else { DONE } }
     };
     builder.reconcile(refuses).start().expect("it starts")
 }
 
 #[test]
-fn ctl_04_after_a_terminal_error_a_key_rests_until_its_object_changes() {
+fn ctl_04_after_an_error_that_only_a_change_fixes_a_key_rests_until_its_object_changes() {
     run(|world| async move {
         world.apply("a/one", "bad");
         let builder = world.builder().every(secs(60));
@@ -97,6 +97,29 @@ fn ctl_04_after_a_terminal_error_a_key_rests_until_its_object_changes() {
         world.apply("a/one", "good");
         assert_eq!(world.lines().await, ["a/one=good"]);
         assert_eq!(controller.status().kept.resting, 0);
+    });
+}
+
+#[test]
+fn ctl_04_after_a_terminal_error_a_key_is_not_tried_again_by_itself_and_any_event_reconciles_it() {
+    run(|world| async move {
+        world.apply("a/one", "bad");
+        let log = world.log.clone();
+        let refuses = move |request: Request<String>| {
+            log.line(shown(&request));
+            async { Err::<Outcome, _>(ReconcileError::terminal("it is bad")) }
+        };
+        let builder = world.builder().owns_with(&world.children, Default::default(), text_of);
+        let controller = builder.reconcile(refuses).start().expect("it starts");
+        assert_eq!(world.lines().await, ["a/one=bad"]);
+        sleep(secs(3_600)).await;
+        assert_eq!(world.lines().await, [""; 0], "no retry");
+        world.numbers.apply("a/one-x", 1);
+        assert_eq!(world.lines().await, ["a/one=bad"], "an owned object");
+        controller.trigger(key("a/one"));
+        assert_eq!(world.lines().await, ["a/one=bad"]);
+        let status = controller.status();
+        assert_eq!((status.counts.terminal, status.kept.resting), (3, 0));
     });
 }
 
@@ -117,7 +140,7 @@ fn ctl_04_a_mapped_object_a_trigger_and_the_end_of_its_object_end_the_rest_of_a_
 }
 
 #[test]
-fn ctl_04_a_key_whose_object_changes_during_a_reconcile_that_ends_terminally_does_not_rest() {
+fn ctl_04_a_key_whose_object_changes_during_the_reconcile_that_fails_does_not_rest() {
     run(|world| async move {
         world.apply("a/one", "bad");
         let log = world.log.clone();
@@ -126,7 +149,7 @@ fn ctl_04_a_key_whose_object_changes_during_a_reconcile_that_ends_terminally_doe
             let is_bad = request.object().is_some_and(|text| text.body() == "bad");
             async move {
                 sleep(secs(1)).await;
-                if is_bad { Err(ReconcileError::terminal("it is bad")) } else { DONE }
+                if is_bad { Err(ReconcileError::until_changed("it is bad")) } else { DONE }
             }
         };
         let _controller = world.builder().reconcile(slow).start().expect("it starts");

@@ -10,7 +10,7 @@ use super::*;
 fn resting(state: &Object<u64>) -> Desk<u64> {
     let mut desk = Desk::default();
     desk.begin(&key("one"), Some(state.cached_meta())).expect("it does not rest");
-    assert_eq!(desk.end(&key("one"), Ended::Terminal).0, Next::Rest);
+    assert_eq!(desk.end(&key("one"), Ended::UntilChanged).0, Next::Rest);
     desk
 }
 
@@ -37,7 +37,7 @@ fn ctl_18_65536_keys_rest_at_most_and_a_further_one_does_not() {
     for number in 0..=MOST_RESTING as u64 {
         let bad = object(number, 0, 1);
         desk.begin(bad.key(), Some(bad.cached_meta())).expect("it does not rest");
-        assert_eq!(desk.end(bad.key(), Ended::Terminal).0, Next::Rest);
+        assert_eq!(desk.end(bad.key(), Ended::UntilChanged).0, Next::Rest);
     }
     assert_eq!(desk.kept().resting, MOST_RESTING);
     assert!(desk.arrive(&key(MOST_RESTING), Arrival::Output, event(0)).added.is_some());
@@ -146,7 +146,8 @@ fn ctl_03_and_ctl_05_each_end_of_a_reconcile_has_its_consequence() {
         (Ended::With(Outcome::Done), Next::Done),
         (Ended::With(Outcome::RequeueAfter(after)), Next::After(after)),
         (Ended::Failed, Next::Backoff),
-        (Ended::Terminal, Next::Rest),
+        (Ended::Terminal, Next::Done),
+        (Ended::UntilChanged, Next::Rest),
         (Ended::Panicked, Next::Backoff),
         (Ended::TimedOut, Next::Backoff),
         (Ended::Cancelled, Next::Backoff),

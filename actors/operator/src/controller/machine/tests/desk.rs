@@ -47,7 +47,7 @@ impl<S> Desk<S> {
         let mut begun = self.book.handle_begin(key, taken.note);
         begun.look(cached);
         if begun.rests() {
-            assert!(self.conclude(key, &begun, Ended::Terminal).released.is_none());
+            assert!(self.conclude(key, &begun, Ended::UntilChanged).released.is_none());
             return None;
         }
         let given = Given { deleted: begun.deleted().cloned(), left: begun.left().cloned() };
