@@ -1,7 +1,7 @@
 //! A long list in chunks, so that adding to it never copies its items: copying a full vector of 500,000
 //! objects takes milliseconds. Every chunk but the last has exactly [`CHUNK`] items, and none is empty.
 
-use std::iter::Flatten;
+use std::iter::{Chain, Flatten};
 use std::slice;
 
 /// Items in one chunk.
@@ -17,54 +17,58 @@ pub const CHUNK: usize = 250;
 /// assert!(numbers.iter().copied().eq(0..601));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunks<T>(Vec<Vec<T>>);
+pub struct Chunks<T> {
+    full: Vec<Vec<T>>,
+    /// Empty only if there is no item, or its items are dropped: a short list is one allocation.
+    last: Vec<T>,
+}
+
+/// The items in order; made by [`Chunks::iter`].
+type Items<'a, T> = Chain<Flatten<slice::Iter<'a, Vec<T>>>, slice::Iter<'a, T>>;
 
 impl<T> Chunks<T> {
     /// No items.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self { full: Vec::new(), last: Vec::new() }
     }
 
     /// Adds an item at the end.
     pub fn push(&mut self, item: T) {
-        match self.0.last_mut() {
-            Some(last) if last.len() < CHUNK => last.push(item),
-            _ => {
-                // A list that stays short allocates little.
-                let mut chunk = if self.0.is_empty() { Vec::new() } else { Vec::with_capacity(CHUNK) };
-                chunk.push(item);
-                self.0.push(chunk);
-            }
+        if self.last.len() == CHUNK {
+            self.full.push(std::mem::replace(&mut self.last, Vec::with_capacity(CHUNK)));
         }
+        self.last.push(item);
     }
 
     /// How many items there are. O(1).
     pub fn len(&self) -> usize {
-        let last = self.0.last().map_or(0, Vec::len);
-        self.0.len().saturating_sub(1) * CHUNK + last
+        self.full.len() * CHUNK + self.last.len()
     }
 
     /// Whether there is no item.
     pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.full.is_empty() && self.last.is_empty()
     }
 
     /// The item of this number, counted from 0. O(1).
     pub fn get(&self, number: usize) -> Option<&T> {
-        self.0.get(number / CHUNK)?.get(number % CHUNK)
+        match self.full.get(number / CHUNK) {
+            Some(chunk) => chunk.get(number % CHUNK),
+            None => self.last.get(number - self.full.len() * CHUNK),
+        }
     }
 
     /// All items in order.
-    pub fn iter(&self) -> Flatten<slice::Iter<'_, Vec<T>>> {
-        self.0.iter().flatten()
+    pub fn iter(&self) -> Items<'_, T> {
+        self.full.iter().flatten().chain(&self.last)
     }
 
     pub(crate) const fn chunks(&self) -> usize {
-        self.0.len()
+        self.full.len() + !self.last.is_empty() as usize
     }
 
     pub(crate) fn drop_chunk(&mut self) {
-        self.0.pop();
+        self.last = self.full.pop().unwrap_or_default();
     }
 }
 
@@ -84,7 +88,7 @@ impl<T> FromIterator<T> for Chunks<T> {
 
 impl<'a, T> IntoIterator for &'a Chunks<T> {
     type Item = &'a T;
-    type IntoIter = Flatten<slice::Iter<'a, Vec<T>>>;
+    type IntoIter = Items<'a, T>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()

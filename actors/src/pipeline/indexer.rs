@@ -48,6 +48,7 @@ struct Replaced<S> {
     before: Snapshot<S>,
     is_list: bool,
     objects: OffArbiter<Chunks<Object<S>>>,
+    lone: Option<OffArbiter<Object<S>>>,
 }
 
 impl<S> Replaced<S> {
@@ -58,7 +59,7 @@ impl<S> Replaced<S> {
         if !self.is_list {
             self.before.free_here();
         }
-        drop(self.objects);
+        drop((self.objects, self.lone));
     }
 }
 
@@ -229,12 +230,17 @@ impl<S: Body> Indexer<S> {
         }
         sources.note_listed(&applied.snapshot, &applied.first);
         self.note_rewind(&applied);
-        let Publish { before, changes, replaced, replaced_bytes, .. } = applied;
-        let objects = Freeing::by_chunks(self.spec.shared.runtime.0.freeing.release()).keep(replaced);
-        objects.weigh(replaced_bytes);
+        let Publish { before, changes, replaced, lone, replaced_bytes, .. } = applied;
+        let release = self.spec.shared.runtime.0.freeing.release();
+        let lone = lone.map(|lone| Freeing::whole(Arc::clone(&release)).keep(lone));
+        let objects = Freeing::by_chunks(release).keep(replaced);
+        match &lone {
+            Some(lone) => lone.weigh(replaced_bytes),
+            None => objects.weigh(replaced_bytes),
+        }
         self.spec.shared.fail_point(Site::IndexerPublished);
         let is_list = matches!(changes, Some(Changes::Listed { .. }));
-        self.fan_out(changes, None, Some(Replaced { before, is_list, objects }));
+        self.fan_out(changes, None, Some(Replaced { before, is_list, objects, lone }));
     }
 
     /// After a published list for a rewind, only what the source has delivered since counts.

@@ -30,6 +30,8 @@ pub struct Publish<S> {
     pub first: Vec<SourceId>,
     /// Objects that left the store or were never stored, to be dropped off the arbiter.
     pub replaced: Chunks<Object<S>>,
+    /// The only one of these, if there is one alone: then [`Self::replaced`] is empty.
+    pub lone: Option<Object<S>>,
     /// The bytes of those on the wire.
     pub replaced_bytes: usize,
     /// Incidents to count and log.
@@ -47,7 +49,7 @@ impl<S> fmt::Debug for Publish<S> {
             .field("snapshot", &self.snapshot)
             .field("before", &self.before)
             .field("changes", &changes)
-            .field("replaced", &self.replaced.len())
+            .field("replaced", &(self.replaced.len() + usize::from(self.lone.is_some())))
             .field("reported", &self.reported)
             .finish()
     }
@@ -60,6 +62,8 @@ pub(super) struct Draft<S> {
     listed: Option<(SourceId, Cause)>,
     first_of: Vec<SourceId>,
     replaced: Chunks<Object<S>>,
+    /// A single one needs no list.
+    lone: Option<Object<S>>,
     replaced_bytes: usize,
     reported: Vec<Reported>,
     omitted: BTreeMap<Reason, usize>,
@@ -88,7 +92,12 @@ impl<S> Draft<S> {
     /// Keeps an object that leaves the store, or never was in it, from being freed here.
     pub(super) fn discard(&mut self, object: Object<S>) {
         self.replaced_bytes += object.wire_bytes() as usize;
-        self.replaced.push(object);
+        if self.replaced.is_empty() && self.lone.is_none() {
+            self.lone = Some(object);
+        } else {
+            self.replaced.extend(self.lone.take());
+            self.replaced.push(object);
+        }
     }
 
     pub(super) fn report(&mut self, source: &SourceId, incident: Incident) {
@@ -116,9 +125,8 @@ impl<S> Draft<S> {
         };
         let omitted = self.omitted.into_iter().map(|(reason, count)| Incident::Omitted { reason, count });
         self.reported.extend(omitted.map(|incident| Reported { source: None, incident }));
-        let (replaced, replaced_bytes, reported) = (self.replaced, self.replaced_bytes, self.reported);
-        let first = self.first_of;
-        Publish { snapshot, before, changes, first, replaced, replaced_bytes, reported }
+        let Self { first_of: first, replaced, lone, replaced_bytes, reported, .. } = self;
+        Publish { snapshot, before, changes, first, replaced, lone, replaced_bytes, reported }
     }
 }
 
@@ -130,6 +138,7 @@ impl<S> Default for Draft<S> {
             listed: None,
             first_of: Vec::new(),
             replaced: Chunks::new(),
+            lone: None,
             replaced_bytes: 0,
             reported: Vec::new(),
             omitted: BTreeMap::new(),

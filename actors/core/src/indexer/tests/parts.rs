@@ -272,7 +272,7 @@ fn rf_27_bodies_without_metadata_are_followed_by_what_is_kept_beside_them() {
 fn replaced_and_refused_objects_are_handed_out_to_be_dropped_elsewhere() {
     let mut play = Play::listed(5, &[object("a/x", 5), object("a/y", 5)]);
     let applied = play.apply(vec![put(object("a/x", 6)), put(object("a/x", 5)), gone(object("a/y", 7))]);
-    let mut replaced: Vec<String> = applied.replaced.iter().map(written).collect();
+    let mut replaced: Vec<String> = applied.replaced.iter().chain(&applied.lone).map(written).collect();
     replaced.sort();
     assert_eq!(replaced, ["a/x u1@5", "a/x u1@5", "a/y u1@5"]);
 }

@@ -211,7 +211,7 @@ fn an_unchanged_object_keeps_its_pointer_over_a_relist() {
     let before = play.now().get(&key("a/a")).map(Object::address);
     let applied = play.replace(9, Cause::Relist, &[object("a/a", 1), object("a/b", 7)]);
     assert_eq!(play.now().get(&key("a/a")).map(Object::address), before);
-    let replaced: Vec<String> = applied.replaced.iter().map(written).collect();
+    let replaced: Vec<String> = applied.replaced.iter().chain(&applied.lone).map(written).collect();
     assert_eq!(replaced, ["a/b u1@2"]);
 }
 
