@@ -48,6 +48,7 @@ mod sources;
 mod waits;
 
 /// A running informer. Cheap to clone; the last handle dropped stops it.
+#[doc(alias("SharedInformer", "SharedIndexInformer"))]
 pub struct Informer<S: Body>(pub(crate) Arc<Running<S>>);
 
 /// The error of starting an informer.
@@ -187,6 +188,7 @@ impl<S: Body> Informer<S> {
     }
 
     /// A handle for reading the store.
+    #[doc(alias("Reflector::store", "GetStore", "GetIndexer"))]
     pub fn lister(&self) -> Lister<S> {
         Lister::new(Arc::clone(&self.0))
     }

@@ -108,6 +108,7 @@ impl<S: Body> Informer<S> {
     ///
     /// # Errors
     /// When the informer has stopped.
+    #[doc(alias("EventHandler", "AddEventHandler", "ResourceEventHandler"))]
     pub fn subscribe(&self, subscriber: impl Into<Subscriber<S>>) -> Result<Subscription<S>, SubscribeError> {
         self.subscribe_with(SubscribeOptions::new(), subscriber)
     }
