@@ -240,8 +240,11 @@ impl Incoming {
         &self.pending
     }
 
-    /// Reads with a short patience; whether nothing at all came.
+    /// Reads with a short patience; whether nothing came, and no line of what came is left.
     pub(crate) fn is_silent_for(&mut self, patience: Duration) -> bool {
+        if self.pending.contains(&b'\n') {
+            return false;
+        }
         let socket = self.reader.get_ref();
         socket.set_read_timeout(Some(patience)).unwrap();
         let silent = matches!(
