@@ -1,5 +1,5 @@
 //! A long list in chunks, so that adding to it never copies its items: copying a full vector of 500,000
-//! objects takes milliseconds. Every chunk but the last has exactly [`CHUNK`] items, and none is empty.
+//! objects takes milliseconds. Every chunk but the last has exactly [`CHUNK`] items.
 
 use std::iter::{Chain, Flatten};
 use std::slice;
@@ -19,7 +19,7 @@ pub const CHUNK: usize = 250;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunks<T> {
     full: Vec<Vec<T>>,
-    /// Empty only if there is no item, or its items are dropped: a short list is one allocation.
+    /// Not in `full`, so a short list is one allocation. Empty only if there is no item.
     last: Vec<T>,
 }
 

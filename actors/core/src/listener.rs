@@ -43,7 +43,6 @@ pub use progress::{FeedProgress, TAKEN_AT_ONCE};
 
 use cursor::{Cursor, Purpose};
 use filter::Filtering;
-
 use pending::Pending;
 use waiting::{Events, Line, Waiting};
 

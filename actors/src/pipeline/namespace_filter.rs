@@ -1,7 +1,7 @@
 //! The [`Holdings`] of a cluster-wide source, shared by the actor that exchanges sources and the source's reflector. No
-//! user's code runs under the lock.
+//! other lock is taken under its lock.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use informer_core::namespaces::Names;
 use informer_core::namespaces::holdings::Holdings;
@@ -25,11 +25,16 @@ impl NamespaceFilter {
 
     /// Asks for these.
     pub(crate) fn ask(&self, asked: Names) {
-        self.holdings().handle_asked(asked);
+        self.change(|holdings| holdings.handle_asked(asked));
         self.changed.raise();
     }
 
-    pub(crate) fn holdings(&self) -> MutexGuard<'_, Holdings> {
-        locked(&self.holdings)
+    /// As they are now. Copies three pointers.
+    pub(crate) fn holdings(&self) -> Holdings {
+        locked(&self.holdings).clone()
+    }
+
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Holdings) -> T) -> T {
+        change(&mut locked(&self.holdings))
     }
 }

@@ -60,7 +60,7 @@ impl Filtering {
     /// To be answered when the list is published.
     pub(super) fn deliver(&mut self) -> Option<OneshotSender<()>> {
         let (machine, filter) = self.machine()?;
-        filter.holdings().handle_delivery(machine.kept());
+        filter.change(|holdings| holdings.handle_delivery(machine.kept()));
         machine.handle_delivery();
         let (sender, published) = answer();
         self.settling = Some(async { published.await.map(|()| true) }.boxed_local());
@@ -74,7 +74,7 @@ impl Filtering {
         match machine.look(&asked) {
             Look::Waits => {}
             Look::Agrees => {
-                if filter.holdings().handle_settled(machine.kept()) {
+                if filter.change(|holdings| holdings.handle_settled(machine.kept())) {
                     of.shared.board.sources_moved().raise();
                 }
             }
@@ -98,7 +98,7 @@ impl Filtering {
             return Ok(());
         };
         if machine.handle_settled(wait.await?) {
-            filter.holdings().handle_settled(machine.kept());
+            filter.change(|holdings| holdings.handle_settled(machine.kept()));
         }
         self.settling = None;
         Ok(())

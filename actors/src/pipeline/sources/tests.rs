@@ -168,7 +168,7 @@ fn operator_b_a_cluster_wide_source_follows_the_namespaces_that_it_keeps_and_say
         (sources.would_hold(&key), sources.selected(&key, &BTreeMap::new()))
     };
     assert_eq!(told("web"), (false, Selected::Again), "no list that kept it is published");
-    filter.holdings().handle_settled(&names(&["web"]));
+    filter.change(|holdings| holdings.handle_settled(&names(&["web"])));
     assert_eq!(told("web"), (true, Selected::Again));
     assert_eq!(told("shop"), (false, Selected::Again));
     assert_eq!(told("other"), (false, Selected::NotFollowed));
