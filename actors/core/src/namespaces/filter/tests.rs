@@ -25,7 +25,7 @@ fn set(bits: u8) -> Set {
 /// What the source has delivered and the store has not published.
 #[derive(Debug)]
 enum Delivered {
-    List { kept: Set, has: Set },
+    List { number: usize, kept: Set, has: Set },
     Change { of: Arc<str>, is_there: bool },
 }
 
@@ -43,12 +43,17 @@ struct World {
     wants_list: bool,
     list: Option<Set>,
     search: Option<Vec<Arc<str>>>,
+    /// How many lists were delivered, and which of them the session awaits.
+    lists: usize,
+    awaited: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
 enum Step {
     Ask(Set),
     Change(Arc<str>),
+    /// The watch has lost its place, whatever waits to be published.
+    Relist,
     BeginList,
     EndList,
     Publish,
@@ -70,6 +75,8 @@ impl World {
             wants_list: true,
             list: None,
             search: None,
+            lists: 0,
+            awaited: None,
         }
     }
 
@@ -89,9 +96,10 @@ impl World {
                     self.complete.remove(&of);
                 }
             }
+            Step::Relist => self.wants_list |= self.watches(),
             Step::BeginList if self.wants_list => {
                 self.filter.handle_list(Names::clone(self.holdings.asked()));
-                (self.wants_list, self.search) = (false, None);
+                (self.wants_list, self.search, self.awaited) = (false, None, None);
                 self.list = Some(self.server.clone());
             }
             Step::EndList => {
@@ -102,13 +110,17 @@ impl World {
                 has.retain(|of| kept.contains(of));
                 self.holdings.handle_delivery(self.filter.kept());
                 self.filter.handle_delivery();
-                self.queue.push_back(Delivered::List { kept, has });
+                self.lists += 1;
+                self.awaited = Some(self.lists);
+                self.queue.push_back(Delivered::List { number: self.lists, kept, has });
             }
             Step::Publish => match self.queue.pop_front() {
-                Some(Delivered::List { kept, has }) => {
+                Some(Delivered::List { number, kept, has }) => {
                     (self.store, self.complete) = (has, kept);
-                    // A later list may have begun.
-                    if self.filter.handle_settled(true) {
+                    // Nobody waits for a list after which another one has begun.
+                    if self.awaited.take_if(|awaited| *awaited == number).is_some()
+                        && self.filter.handle_settled(true)
+                    {
                         self.holdings.handle_settled(self.filter.kept());
                     }
                 }
@@ -136,7 +148,7 @@ impl World {
             // Its reflector has died: what was on its way is published first.
             Step::Restart if self.queue.is_empty() => {
                 self.filter = FilterMachine::new(Names::clone(self.holdings.asked()));
-                (self.wants_list, self.list, self.search) = (true, None, None);
+                (self.wants_list, self.list, self.search, self.awaited) = (true, None, None, None);
             }
             Step::BeginList | Step::Search | Step::Look | Step::Restart => {}
         }
@@ -189,6 +201,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Publish),
         2 => Just(Step::Search),
         3 => Just(Step::Look),
+        1 => Just(Step::Relist),
         1 => Just(Step::Restart),
     ]
 }
