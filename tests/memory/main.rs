@@ -93,6 +93,9 @@ async fn an_idle_subscription_is_small(runtime: &Runtime) {
     });
     let stream = stream.await;
     assert!(stream < 2 << 10, "an idle stream holds {stream} bytes");
+    println!(
+        "an idle subscription holds {closure} bytes, of a blocking closure {blocking}, as a stream {stream}"
+    );
 }
 
 /// INF-38: the replay of a late joiner is a cursor, not a queue.
