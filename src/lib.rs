@@ -1,8 +1,8 @@
 //! Kubernetes informers as supervised actix actors.
 //!
 //! An informer keeps a local copy of one kind of object, delivers every change to its subscribers, and goes
-//! on until it is stopped. Its parts are actors that a supervisor restarts when they fail. The `client`
-//! feature adds Kubernetes as a source of objects.
+//! on until it is stopped. Reflector, DeltaFifo, Indexer, Processor and Listeners are actors, which a Supervisor
+//! restarts when they fail. The `client` feature adds Kubernetes as a source of objects.
 //!
 //! A [`client::Client`] describes a resource ([`client::ResourceSource`]: namespaces, selectors, what is
 //! kept, settings), the description returns the builder of an informer, and the builder is started. A source

@@ -7,6 +7,7 @@
 //!    such requests is bounded.
 //! 3. Callers that need the same answer share one request. A caller that stops waiting, or is not polled,
 //!    delays and fails no other.
+//! 4. A group that cannot be discovered is named beside what was found.
 //!
 //! ```
 //! use actix_informer::prelude::*;

@@ -5,7 +5,7 @@
 //!
 //! What a program does not read is not read from the connection, and what a pod does not read is not taken
 //! from the program. A stream ends cleanly only if the server ended it. One that was cut off ends with an
-//! error.
+//! error. Dropping every part of a stream closes its connection.
 
 mod attached;
 #[cfg_attr(not(feature = "unstable"), allow(dead_code, unreachable_pub))]

@@ -5,7 +5,8 @@
 //!    caller began it, also if the process was stopped or the machine suspended before its first byte. The
 //!    clock counts suspensions on Linux, Android and Apple's systems; elsewhere it may stand still in a
 //!    suspension.
-//! 3. The election's requests have their own connections and do not wait for the client's limits. Over
+//! 3. Labels and fields of the Lease that are not the election's stay.
+//! 4. The election's requests have their own connections and do not wait for the client's limits. Over
 //!    `Client::from_kube` they share its connections and layers: give the election a separate client there.
 //!
 //! Another process may lead between two terms of one process. Work must not go on from the first into the
