@@ -2,8 +2,8 @@
 //!
 //! A [`World`] is one simulation from one seed on one thread: an in-memory API server, a network between it
 //! and any number of processes, and a paused clock. Nothing comes from outside of it: no real time, no
-//! socket, no thread. One seed gives one trace. Tests of informers alone use [`Server`], [`Recorder`] and
-//! [`kill_at`].
+//! socket, no thread. All random numbers come from the seed. One seed gives one trace. Tests of informers
+//! alone use [`Server`], [`Recorder`] and [`kill_at`].
 //!
 //! Feature `testing`; a [`World`] needs the feature `test-kit`. [`crate::guide::testing`] shows how to use
 //! it.

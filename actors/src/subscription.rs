@@ -236,7 +236,8 @@ impl<S: Body> Subscription<S> {
     /// Waits until the subscriber has handled its last initial event: the first list of every source of its
     /// informer, or what a newer state made of it. Until then a new source counts too, and a removed one does
     /// not; so the subscription is never synced before its informer. Latched: a source that is added later
-    /// changes nothing; [`Informer::source_synced`] waits for it.
+    /// changes nothing; [`Informer::source_synced`] waits for it. An event on which a closure panicked counts
+    /// as handled.
     ///
     /// # Errors
     /// [`WaitError::Ended`] when the subscription ends first, or [`WaitError::Stopped`] if the reason is that

@@ -1,5 +1,5 @@
-//! Probes as a part of an operator. Healthy: all parts are started again when they end, and no thread of the
-//! runtime is stuck. Ready: the operator misses nothing. After a drain the address is free.
+//! Probes as a part of an operator. Healthy: no part was given up, no part reports itself as unhealthy, and
+//! the runtime is healthy. Ready: the operator misses nothing. After a drain the address is free.
 
 use std::sync::Arc;
 

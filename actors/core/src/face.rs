@@ -1,6 +1,6 @@
 //! Names of this crate as `actix-informer` exports them, for examples that a user can paste. Such an example
 //! begins with the hidden line `use informer_core::face as actix_informer;`. `tests/documentation` compiles
-//! it without that line.
+//! it without that line. Only examples may use this module.
 
 pub mod informer {
     pub use crate::index::{Index, UnknownIndex};

@@ -11,8 +11,8 @@
 //!    handled.
 //!
 //! ```text
-//!  publish ──▶ pending.rs (merged by key) or line.rs (Every) ─┐
-//!  first list, relist, reattach, resync ──▶ cursor.rs ────────┴─ by arrival ─▶ ready ─▶ take ─▶ acknowledge
+//!  publish ──▶ pending.rs (by key) or waiting.rs (Every) ──┐
+//!  first list, relist, reattach, resync ──▶ cursor.rs ─────┴─ by arrival ─▶ ready ─▶ take ─▶ acknowledge
 //! ```
 
 use std::collections::VecDeque;

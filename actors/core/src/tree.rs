@@ -308,7 +308,8 @@ impl Sources {
     pub(crate) const ALL: Self = Self(u64::MAX);
 
     pub(crate) fn of(source: &SourceId) -> Self {
-        // FNV-1a, mixed again because names that end alike must differ.
+        // FNV-1a, mixed again because names that end alike must differ. The bit depends on the name alone: it
+        // is the same in every map.
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = source.as_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
         Self(1 << ((hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))

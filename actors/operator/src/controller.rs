@@ -2,7 +2,8 @@
 //!
 //! Workers take keys from a queue and call the function, which reads the cache and gets no event. A key is
 //! reconciled with a state at least as new as what happened to it, never twice at once, and not before the
-//! caches have seen what its last reconcile wrote, within a bound.
+//! caches have seen what its last reconcile wrote, within a bound. A panic, an error or a reconcile that
+//! hangs affects only its own key. Keys wait, not objects; all else that is kept is bounded.
 //!
 //! ```text
 //!  primary informer ──▶ Listener ──key──────────┐

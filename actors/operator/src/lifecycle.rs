@@ -1,8 +1,8 @@
 //! An operator: its probes, caches, controllers and election start in order, stop in reverse, and fail alone.
 //!
 //! A part is anything that implements [`Part`]; one supervised actor starts and stops them. A part that
-//! fails, panics or hangs is started again or waits alone. When the lease is lost, only the leader's work is
-//! dropped. Nothing installs a signal handler.
+//! fails, panics or hangs is started again or waits alone; the status shows it with the reason. When the
+//! lease is lost, only the leader's work is dropped. Nothing installs a signal handler.
 //!
 //! ```text
 //!  start:  probes ─▶ caches ─▶ (each is ready) ─▶ work, election, events ─▶ (the lease is acquired) ─▶ the leader's work

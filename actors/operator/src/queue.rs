@@ -2,7 +2,8 @@
 //!
 //! Handles and items change the content directly; one supervised actor hands keys to the waiting workers. A
 //! key that was added is handed out, also if the actor dies in between, and never to two workers at once.
-//! Only `next` and `drain` wait, and every wait ends when the queue does.
+//! Only `next` and `drain` wait, and every wait ends when the queue does. Memory is bounded by the number of
+//! keys and of waiting callers.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -95,7 +95,8 @@ impl<S> Published<S> {
         true
     }
 
-    /// `None` if nobody waits: a later wait sees the snapshot itself.
+    /// `None` if nobody waits: a later wait sees the snapshot itself. Call it after [`Self::publish`]:
+    /// otherwise a wait that begins in between is missed.
     pub(crate) fn news(
         &self,
         snapshot: &Snapshot<S>,

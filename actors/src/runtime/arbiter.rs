@@ -173,6 +173,7 @@ impl ArbiterHandle {
         let thread = locked(&self.0.thread).take();
         let own = std::thread::current().id();
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != own) {
+            // The thread has dropped its runtime before `ended`, so this join blocks only for microseconds.
             drop(thread.join());
         }
     }

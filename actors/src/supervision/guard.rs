@@ -139,6 +139,7 @@ async fn decide(
                     return verdict;
                 }
                 Err(_) if !supervisor.connected() => return RestartVerdict::Done,
+                // The Supervisor died before its answer: its guard restarts it, and it is asked again.
                 Err(_) => tokio::task::yield_now().await,
             }
         }

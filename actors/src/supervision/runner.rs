@@ -78,6 +78,8 @@ impl<R: Run> Runner<R> {
         let due = R::look(self, ctx);
         let clock = self.run.locked().clock().clone();
         let wait = |due| async move {
+            // A time that is due already waits for a turn of others: otherwise the actor could look again
+            // without a pause.
             tokio::task::yield_now().await;
             sleep_until(&clock, due).await;
         };

@@ -3,7 +3,7 @@
 //!
 //! 1. A body above the limit is given up, and a Content-Length above it reserves no memory.
 //! 2. A body of known length is written once. Otherwise it is collected in pieces of at most 1 MiB, which
-//!    never grow.
+//!    never grow. Each piece is freed as soon as it is joined.
 //! 3. At most `CHUNKS` chunks wait for the reader. Then no more are read from the connection, and the server
 //!    waits.
 //! 4. Dropping the reader ends the body at once, also while the server is silent.

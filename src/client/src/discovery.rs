@@ -128,9 +128,9 @@ impl Discovery {
     /// what is there. `directory` is what kubectl calls `--cache-dir` (`~/.kube/cache` there). Programs may
     /// share it with kubectl and with each other.
     ///
-    /// Files that are too old, cut or broken are not used. Only their owner can read the files. A file that
-    /// cannot be written is logged and counted ([`DiscoveryStatus::disk_failures`]); nothing fails because of
-    /// it.
+    /// Files that are too old, cut or broken are not used. Files are written so that only their owner can
+    /// read them. A file that cannot be written is logged and counted ([`DiscoveryStatus::disk_failures`]);
+    /// nothing fails because of it.
     ///
     /// ```no_run
     /// # async fn demo(client: actix_informer::client::Client) -> Result<(), actix_informer::Error> {

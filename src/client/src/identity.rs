@@ -34,11 +34,11 @@ use oidc::{Issuers, Oidc};
 
 /// How old a read file may be.
 const FRESH: Duration = Duration::from_secs(60);
-/// How long the caller that begins a renewal waits for it.
+/// How long the caller that begins a renewal waits for it while the old credentials are valid.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How long reading files may take: a network disk may hang.
 const FILES: Duration = Duration::from_secs(30);
-/// The wait after a failed renewal.
+/// The wait after a failed renewal while the old credentials are valid.
 const RETRY: Duration = Duration::from_secs(10);
 /// The shortest time between renewals after refusals: otherwise each refused request would start a plugin.
 const BETWEEN_REFUSALS: Duration = Duration::from_secs(1);
@@ -217,7 +217,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The renewal runs only while a caller polls it.
+    /// The renewal runs only while a caller, or the task that `take` spawns, polls it.
     fn renew(this: &Arc<Self>, state: &mut State, reason: Reason) -> Renewal {
         let renewal = Self::renewal(Arc::downgrade(this), reason).boxed().shared();
         state.renewal = Some(renewal.clone());

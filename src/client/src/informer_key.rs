@@ -1,7 +1,7 @@
 //! What an informer follows, as a comparable value: requests with equal keys can share one informer.
 //!
 //! Keys are equal only if their informers would hold the same objects with the same bodies. Selectors are
-//! compared parsed and sorted; namespaces and pruned fields are compared in order. A key keeps no client
+//! compared parsed and sorted; namespaces and pruned fields are compared as sets. A key keeps no client
 //! alive.
 
 use std::any::TypeId;

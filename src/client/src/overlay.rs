@@ -1,6 +1,7 @@
 //! The answers to a program's writes, laid over the cache of an informer until the watch has them.
 //!
-//! 1. An answer passes the same prune, transform and representation as an event of the watch.
+//! 1. An answer passes the same prune, transform and representation as an event of the watch. A panic of a
+//!    transform is an error of that answer.
 //! 2. An answer that the informer does not select, by its labels or its name, hides the object. One about a
 //!    key that the informer does not follow is refused.
 //! 3. Under its lock only the machine runs: no code of the caller, no index function and no drop of an

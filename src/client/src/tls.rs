@@ -2,7 +2,8 @@
 //!
 //! Without configured authorities the system's are trusted; an empty bundle trusts no server. With a client
 //! certificate, sessions are not resumed: a resumed session would not present a renewed certificate. No
-//! crypto provider is installed for the process.
+//! crypto provider is installed for the process. Only HTTP/1.1 is offered, because `transport/awc.rs` uses no
+//! other version.
 
 mod algorithms;
 mod authorities;

@@ -152,7 +152,8 @@ impl<S> Store<S> {
             return;
         }
         let successors = std::mem::take(&mut self.successors);
-        // Only the versions of sources that hand over among themselves are of the same server.
+        // Only the versions of sources that hand over among themselves can be compared: others may be of
+        // another server.
         let among = successors.iter().filter(|among| among.has(source)).flat_map(|among| among.of(key));
         for other in among.filter(|other| other.source != *source) {
             if self.is_behind(&other.source, version) {
@@ -262,8 +263,8 @@ impl<S> Store<S> {
     }
 
     /// Whether the stored state, brought by `by`, is of the present history when `source` lists after a
-    /// rewind: a source that has noticed the rewind holds it, or has told it. What is newer than told is of
-    /// the former history.
+    /// rewind: a source that has noticed the rewind holds it, or has told it. Otherwise what is newer than
+    /// told is of the former history.
     pub(super) fn is_present(
         &self,
         source: &SourceId,

@@ -85,6 +85,7 @@ impl<S> Backlog<S> {
             return;
         }
         let brief = Brief { arrival: self.arrivals, cause: *cause, deleted: change.clone() };
+        // The addition and this deletion were counted as coalesced, and are delivered now.
         self.counters.coalesced = self.counters.coalesced.saturating_sub(2);
         self.merging(2, |pending| pending.keep_ahead(change.key(), brief));
     }

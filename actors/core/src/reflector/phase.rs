@@ -1,5 +1,6 @@
 //! The phases and flags of the reflector's machine; `list.rs`, `watch_list.rs`, `watch.rs` and `retry.rs`
-//! change them. `without_limit` is true only while `list_at_latest` is.
+//! change them. `without_limit` is true only while `list_at_latest` is. `rewinding` and `after_rewind` may
+//! both be set: by a second rewind before the list after the first.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -60,7 +60,7 @@ impl<S> ListWatchMachine<S> {
             }
             ErrorClass::SelectorRejected => {
                 self.counters.rejected_selectors += 1;
-                // The server knows watch-lists: it refused the selector.
+                // The selector may be why the watch-list was refused: a later relist tries one again.
                 (self.hints.watch_list_refused, self.hints.skip_watch_list) = (false, true);
                 SourceState::SelectorRejected { attempts, error, until }
             }

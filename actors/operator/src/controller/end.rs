@@ -1,5 +1,5 @@
 //! The end of a controller. Each worker, request, wait for a write and stream holds a [`Task`]; the last drop
-//! is the end, also when a tokio runtime ends. With an actor a request counts until the answer.
+//! is the end, also when a tokio runtime ends. The wait for the answer of an actor holds a [`Task`], too.
 
 use std::sync::Arc;
 

@@ -113,7 +113,7 @@ where
     }
 }
 
-/// A drop cancels the reconcile.
+/// A drop before the result counts as a cancelled reconcile, and gives the key back.
 struct Run<S: Body> {
     shared: Arc<Shared<S>>,
     /// `None` when it is back.

@@ -3,7 +3,8 @@
 //! 1. A term is shown only before its end by a clock that counts suspensions, read at each call.
 //! 2. After a shutdown begins, and after the actor has ended or was told to, no term is shown, whatever the
 //!    actor writes, also if its thread is blocked.
-//! 3. Tokens are cancelled and waiters woken without the lock.
+//! 3. Tokens are cancelled and waiters woken without the lock. If a panic under the lock leaves the state
+//!    half changed, no term is shown.
 //! 4. [`Term::begin_work`] is refused after the end: who sees a term end sees all its work.
 
 use std::sync::Arc;

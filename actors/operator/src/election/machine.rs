@@ -262,8 +262,9 @@ pub fn is_healthy(settings: &Settings, shown: Option<Leading>, tolerance: Durati
     shown.is_none_or(|term| now.saturating_sub(term.until) <= longest)
 }
 
-// The end of a candidate. A release that fails is tried again until the lease has run out; a lease that had
-// run out before the end is not given back, since most others do not wait for it.
+// The end of a candidate. Only a lease that this candidate holds, by the last answer or read, is written, and
+// only after the term has ended. A release that fails is tried again until the lease has run out. A lease
+// that had run out before the end is not given back, since most others do not wait for it.
 //
 // A registration is deleted first, so that nobody chooses this candidate again. If that fails, the lease goes
 // first and the deletion is tried again, for at most a lease's duration. The server deletes a registration

@@ -9,8 +9,8 @@ use futures_util::future::LocalBoxFuture;
 
 use super::cell::{Cell, Ongoing};
 
-/// One time of leading, from its beginning to its end. Cloning is cheap. It keeps no lease and no thread
-/// alive.
+/// One time of leading, from its beginning to its end. A term that has ended stays ended: if this process
+/// leads again, that is another term. Cloning is cheap. It keeps no lease and no thread alive.
 #[derive(Clone)]
 pub struct Term {
     pub(super) cell: Arc<Cell>,

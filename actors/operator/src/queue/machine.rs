@@ -1,11 +1,12 @@
 //! A queue of keys to be worked on: each key waits once, and is handed out to one worker at a time.
 //!
-//! [`QueueMachine::check`] tests these invariants:
+//! [`QueueMachine::check`] tests the structure behind these invariants:
 //! 1. An added key is handed out, later than the add; several adds before that count as one.
 //! 2. A key that is being processed is not handed out. If it is added during that time, it is handed out once
 //!    more after it has come back.
 //! 3. A key has at most one delayed add (`delays.rs`), which a plain add does not remove.
-//! 4. Foreign code (the orders and the limiter) runs before anything changes, so its panic changes nothing.
+//! 4. Keys leave a lane of a priority in the order in which they came into it (`lines.rs`).
+//! 5. Foreign code (the orders and the limiter) runs before anything changes, so its panic changes nothing.
 //!
 //! Cost: O(log n) for each call, and at most [`MOST_DUE`] delayed adds. Memory: a key, a slot of 48 bytes, at
 //! most 8 for the index, and two notes; 33 more for a delayed add, and still more for one after a failure

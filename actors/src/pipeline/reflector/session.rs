@@ -1,8 +1,8 @@
 //! A Reflector's session: it carries out the machine's effects, and reports the results to the machine.
 //!
-//! 1. The `select!` is biased: data comes before the machine's timer, so that data that has arrived is
-//!    handled before a deadline. The GET for an undecodable object and its timer, at most one per second,
-//!    come before data: a watch that is always ready would delay them for ever.
+//! 1. Each `select!` is biased. The stop comes first. Data comes before the machine's timer, so that data
+//!    that has arrived is handled before a deadline. The GET for an undecodable object and its timer, at most
+//!    one per second, come before data: a watch that is always ready would delay them for ever.
 //! 2. A delivery is awaited before anything else is read: this is the back-pressure onto the socket.
 //! 3. At most one GET for an undecodable object is open. A delivered list cancels it.
 //! 4. The session owns a permit of the list budget while the machine needs it: for a list with all its pages,

@@ -134,8 +134,8 @@ where
 
 impl<K: Clone> Pages<K> {
     /// Requests this many pages ahead of the one that is read, one after the other. The default is 0;
-    /// client-go's number is 5. At most this many pages are held besides the one that is read. They are
-    /// requested while the stream is polled.
+    /// client-go's number is 5. At most this many pages are held besides the one that is read;
+    /// [`Self::items`] may hold one more. They are requested while the stream is polled.
     ///
     /// ```no_run
     /// # use actix_informer::prelude::*;

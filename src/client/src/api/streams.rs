@@ -53,9 +53,9 @@ impl Api<Pod> {
     /// Reads the log of a container line by line until it ends; with `follow`, also what is written from now
     /// on, until the container ends. Resolves when the server has accepted the request.
     ///
-    /// A line longer than [`MAX_LINE`](crate::streams::MAX_LINE) comes in parts. Nothing is read from the
-    /// connection while the stream is not read. The stream ends when the log does; when the connection
-    /// breaks, its last item is the error.
+    /// A line longer than [`MAX_LINE`](crate::streams::MAX_LINE) comes in parts. While the stream is not
+    /// read, only a few chunks are read from the connection, and the server waits. The stream ends when the
+    /// log does; when the connection breaks, its last item is the error.
     ///
     /// ```
     /// # use actix_informer::prelude::*;

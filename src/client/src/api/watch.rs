@@ -4,6 +4,7 @@
 //!    or bookmark, and an event at or below that version is left out and counted.
 //! 2. Every failure is an item, and the stream continues after it. It ends only if its version has expired
 //!    and the reader names no other, or if the client's thread has ended.
+//! 3. While the reader does not read, only a few chunks are read from the connection (`../body.rs`).
 
 use std::collections::VecDeque;
 use std::pin::Pin;

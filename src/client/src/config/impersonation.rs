@@ -65,6 +65,7 @@ impl Impersonation {
     }
 }
 
+/// A percent sign is escaped, too, so that the server can undo the escaping.
 fn escaped(key: &str) -> String {
     key.bytes().fold(String::new(), |mut text, byte| {
         match byte {

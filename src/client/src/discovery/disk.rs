@@ -5,8 +5,8 @@
 //!
 //! 1. A file that is missing, too old, too large or invalid makes the whole cache a miss. kubectl writes no
 //!    file for a version without resources, so its cache of such a server is a miss.
-//! 2. A file appears under its name only when it is complete, and only its owner can read it. Names that
-//!    could lead to another place are not followed.
+//! 2. A file that is written here appears under its name only when it is complete, and only its owner can
+//!    read it. Names that could lead to another place are not written, and not followed.
 //! 3. An incomplete discovery is not written: what is missing would be missing for every reader.
 
 use std::fs;

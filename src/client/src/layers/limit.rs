@@ -93,6 +93,7 @@ impl Limits {
         if waited >= LONG {
             self.log.waits(waited, "the client's limit of requests under way");
         }
+        // The semaphore is never closed.
         Ok(Place(permit.ok()))
     }
 }

@@ -3,7 +3,8 @@
 //! 1. A written object is shown until its source has reached its version, or the cache has a state of its key
 //!    that is at least as new. Nothing is resurrected: deletions by others and new lives have such versions.
 //! 2. A deleted life is hidden until the key is absent or has a newer life.
-//! 3. Versions are compared only within one key, and with the sources that may follow it.
+//! 3. Versions are compared only within one key, and with the sources that may follow it: all are of one
+//!    resource of one cluster.
 //! 4. At the limit, a further entry is refused: an earlier write never vanishes for a later one.
 //! 5. An entry also ends after its time, or when its source is rewound or removed.
 
@@ -201,7 +202,8 @@ impl<S> Overlay<S> {
         self.ended.extend(ended.map(|(_, entry)| entry.into_state()));
     }
 
-    /// The caller drops these, since a drop may run code of the object's type.
+    /// The caller drops these, since a drop may run code of the object's type. The next call drops what the
+    /// caller does not take.
     pub(crate) fn take_ended(&mut self) -> Vec<State<S>> {
         std::mem::take(&mut self.ended)
     }

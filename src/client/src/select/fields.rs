@@ -153,7 +153,7 @@ impl<S> Field<S> {
         term.holds(&(self.read)(body).unwrap_or_default())
     }
 
-    /// `None` if the index has no entry for the value.
+    /// `None` for the empty value of a path: such an index has no entry for objects without the field.
     fn index_for(&self, value: &str) -> Option<&Index<S, FieldText>> {
         Some(&self.index).filter(|_| !(self.is_path && value.is_empty()))
     }

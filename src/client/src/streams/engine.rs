@@ -68,6 +68,7 @@ pub(super) struct Buffers {
     unsendable: Option<StreamError>,
     /// Only the newest ping must be answered.
     ping: Option<Bytes>,
+    /// The stream whose input is taken first in the next round: inputs take turns.
     first: usize,
     piece: Box<[u8]>,
     liveness: Liveness,

@@ -96,8 +96,8 @@ impl Near {
 }
 
 /// The output of a command, or one of its two outputs. A read ends cleanly when the stream has ended, and
-/// with the [`StreamError`] as the cause when the stream was cut off. Unread bytes stay on the connection,
-/// and the command waits.
+/// with the [`StreamError`] as the cause when the stream was cut off. When the pipe is full, unread
+/// bytes stay on the connection, and the command waits.
 pub struct Output(pub(super) Near);
 
 /// The input of a command. A write waits while the command does not read. Shutting the input down, or

@@ -1,7 +1,7 @@
 //! Sends requests with awc, as HTTP/1.1. Only this module and its children use awc, which needs a `LocalSet`.
 //!
 //! 1. Watches and streams share one awc client, all other requests another. Neither has a deadline: the
-//!    layers set it.
+//!    layers set it. Neither limits the number of connections: in awc, `limit(0)` means no limit.
 //! 2. A new TLS configuration makes new awc clients. Open watches end and start again there. Streams
 //!    continue, because their end would say that they are complete.
 //! 3. URLs always have the scheme http, because the connector makes TLS below HTTP. With "https", awc would

@@ -48,6 +48,7 @@ pub(crate) struct KubeTransport {
     shown: Arc<Shown>,
 }
 
+/// What the requests of the client, with a check or without, have shown.
 #[derive(Default)]
 struct Shown {
     /// The client reports when a request has its connection.

@@ -114,20 +114,7 @@ impl World {
                 self.awaited = Some(self.lists);
                 self.queue.push_back(Delivered::List { number: self.lists, kept, has });
             }
-            Step::Publish => match self.queue.pop_front() {
-                Some(Delivered::List { number, kept, has }) => {
-                    (self.store, self.complete) = (has, kept);
-                    // Nobody waits for a list after which another one has begun.
-                    if self.awaited.take_if(|awaited| *awaited == number).is_some()
-                        && self.filter.handle_settled(true)
-                    {
-                        self.holdings.handle_settled(self.filter.kept());
-                    }
-                }
-                Some(Delivered::Change { of, is_there: true }) => drop(self.store.insert(of)),
-                Some(Delivered::Change { of, is_there: false }) => drop(self.store.remove(&of)),
-                None => {}
-            },
+            Step::Publish => self.publish(),
             Step::Search if self.queue.is_empty() => {
                 let Some(others) = self.search.take() else { return };
                 let is_clean = others.iter().all(|of| !self.store.contains(of));
@@ -153,6 +140,23 @@ impl World {
             Step::BeginList | Step::Search | Step::Look | Step::Restart => {}
         }
         self.check();
+    }
+
+    fn publish(&mut self) {
+        match self.queue.pop_front() {
+            Some(Delivered::List { number, kept, has }) => {
+                (self.store, self.complete) = (has, kept);
+                // Nobody waits for a list after which another one has begun.
+                if self.awaited.take_if(|awaited| *awaited == number).is_some()
+                    && self.filter.handle_settled(true)
+                {
+                    self.holdings.handle_settled(self.filter.kept());
+                }
+            }
+            Some(Delivered::Change { of, is_there: true }) => drop(self.store.insert(of)),
+            Some(Delivered::Change { of, is_there: false }) => drop(self.store.remove(&of)),
+            None => {}
+        }
     }
 
     fn check(&self) {

@@ -11,7 +11,7 @@
 //!    reconcile runs, its event waits: the answer may come later.
 //! 6. No last state is dropped here, but returned: its drop is user code.
 //! 7. An object counts as deleted only if the cache shows another uid under its name, or nothing and it
-//!    cannot have left the selectors.
+//!    cannot have left the selectors or the followed namespaces.
 //! 8. A reconcile begins before its cache is read, which then shows all that came before.
 
 use std::sync::Arc;

@@ -148,6 +148,7 @@ impl ElectionMachine {
 
     pub(super) fn next_request(&mut self, moment: Moment) -> Option<Effect> {
         match std::mem::replace(&mut self.step, Step::Idle) {
+            // The term has ended since the registration was read.
             Step::AskCandidate(_) if self.term.is_none() && self.has_work => {
                 self.step = Step::Reading;
                 Some(Effect::Read)

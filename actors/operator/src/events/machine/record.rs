@@ -64,7 +64,7 @@ pub(super) struct Told {
 pub(super) enum State {
     Idle,
     Waiting,
-    /// The count that is being sent; then another request must follow.
+    /// The request in flight has this `count`. Another request follows if `again` is set.
     InFlight {
         count: u32,
         again: bool,
@@ -83,6 +83,7 @@ pub(super) struct Record {
     pub(super) last: Duration,
     /// `last` on the clock of the runtime.
     pub(super) seen: Duration,
+    /// Never less than the count on the server, or in the request in flight.
     pub(super) count: u32,
     /// None: it is not on the server.
     pub(super) told: Option<Told>,

@@ -59,7 +59,7 @@ pub fn default_limiter<K: Ord + Clone + Send + 'static>() -> impl RateLimiter<K>
     Jittered(ExponentialPerKey::new(Duration::from_millis(5), Duration::from_secs(1_000)))
 }
 
-/// Shortens each wait by up to a half, at random.
+/// Shortens each wait by up to a half, at random: a longer wait would exceed the bound of `L`.
 struct Jittered<L>(L);
 
 impl<K, L: RateLimiter<K>> RateLimiter<K> for Jittered<L> {
@@ -240,10 +240,11 @@ pub struct TooLong {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Bucket {
-    /// In nanoseconds: the product of the longest interval and the most tokens fits.
+    /// All three are in nanoseconds: the product of the longest interval and the most tokens fits.
     interval: u128,
     /// Fills an empty bucket except for one token.
     slack: u128,
+    /// When the bucket is full again.
     full_at: u128,
 }
 

@@ -1,9 +1,9 @@
 //! The keys that wait: a class for each priority, lanes in a class, a line in each lane.
 //!
-//! The lanes of a class take turns: a lane that has handed out a key goes behind the others, and so does a
-//! new lane. The most urgent class is served, unless another one was passed over [`MOST_PASSED_OVER`] times
-//! in a row. So the first key of a class waits for at most [`MOST_WAIT`] turns, and key p of a lane for
-//! `MOST_WAIT × p × lanes`.
+//! Keys leave a lane in the order in which they came into it. The lanes of a class take turns: a lane that
+//! has handed out a key goes behind the others, and so does a new lane. The most urgent class is served,
+//! unless another one was passed over [`MOST_PASSED_OVER`] times in a row. So the first key of a class waits
+//! for at most [`MOST_WAIT`] turns, and key p of a lane for `MOST_WAIT × p × lanes`.
 //!
 //! Waits are counted in keys, not in time: by age alone, a first list of a million keys would go before every
 //! newer change as soon as it is old enough.

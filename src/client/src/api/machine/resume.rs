@@ -1,9 +1,9 @@
 //! How a watch outside of informers continues after its connection has ended.
 //!
 //! 1. No version of an initial object is kept: the objects do not come in the order of their versions.
-//! 2. After a failure there is always a wait. A watch that ended in order is opened again at once only if it
-//!    brought something new or lasted long enough: a server that ends each watch at once must not cause a
-//!    tight loop.
+//! 2. After a failure there is a wait, or the reader must list. A watch that ended in order is opened again
+//!    at once only if it brought something new or lasted long enough: a server that ends each watch at once
+//!    must not cause a tight loop.
 
 use std::time::Duration;
 

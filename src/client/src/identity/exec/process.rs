@@ -153,6 +153,7 @@ fn failed(status: ExitStatus, stderr: &[u8]) -> PluginError {
     let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let from = lines.len().saturating_sub(3);
     let printable = lines[from..].join("; ").replace(char::is_control, " ");
+    // The reason stands at the end.
     let skipped = printable.chars().count().saturating_sub(QUOTED);
     let stderr = printable.chars().skip(skipped).collect();
     PluginError::Failed { status: status.to_string(), stderr }

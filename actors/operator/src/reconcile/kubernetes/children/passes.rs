@@ -2,7 +2,7 @@
 //! so two passes with different wishes would delete each other's children in turns for ever. Therefore all
 //! passes of a reconcile keep what one of them has wanted, even if it was dropped; a new wish after a prune
 //! is refused. For each owner the last reconcile of each controller is remembered, for as many owners as a
-//! controller may have workers.
+//! controller may have workers. If a running reconcile is forgotten, its second pass does not know its first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
