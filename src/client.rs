@@ -6,7 +6,8 @@
 //! [`api`] reads and writes.
 
 pub use informer_client::{
-    Api, BodyStream, Client, Config, Discovery, DiscoveryError, Error, InformerKey, NamedResource, OidcError,
-    PluginError, PluginPolicy, ProxyError, Refused, RequestOptions, ResourceSource, Status, TransportError,
-    Warning, api, discovery, streams,
+    Api, BodyStream, CallFigures, Client, ClientFigures, Config, CredentialFigures, Discovery,
+    DiscoveryError, Error, InformerKey, MethodFigures, NamedResource, OidcError, PluginError, PluginPolicy,
+    ProxyError, Refused, RequestFigures, RequestOptions, ResourceSource, SIZE_BOUNDS, Sizes, Status,
+    TransportError, Warning, api, discovery, streams,
 };

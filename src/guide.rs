@@ -20,6 +20,10 @@ pub mod from_kube_rs {}
 #[doc = include_str!("guide/operator.md")]
 pub mod operator {}
 
+#[cfg(all(feature = "metrics", feature = "probes"))]
+#[doc = include_str!("guide/seeing.md")]
+pub mod seeing {}
+
 #[cfg(feature = "test-kit")]
 #[doc = include_str!("guide/testing.md")]
 pub mod testing {}

@@ -40,6 +40,7 @@
 //! | start and stop all of an operator | [`operator`] |
 //! | see how it is doing | [`status`] |
 //! | answer a kubelet's probes | `probes`, with the feature of that name |
+//! | be measured by Prometheus | `metrics`, with the feature of that name |
 //! | unit-test code that reads or is notified | [`fake`] |
 //! | test an operator | `testing`, with the feature of that name |
 //!
@@ -65,6 +66,8 @@ pub mod guide;
 pub mod informer;
 #[cfg(feature = "kube")]
 mod kube_events;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod object;
 pub mod operator;
 pub mod prelude;

@@ -1,4 +1,5 @@
-//! Serves the probes of a kubelet over HTTP: `/livez` (also `/healthz`) and `/readyz`.
+//! Serves the probes of a kubelet over HTTP: `/livez` (also `/healthz`) and `/readyz`; and `/metrics`, with the
+//! feature of that name.
 //!
 //! A [`Probed`] (a [`Runtime`](crate::runtime::Runtime), an operator, or a program's own state) says whether
 //! a restart of the process would help, and whether it can do its work.
@@ -87,12 +88,17 @@ pub struct ProbesError {
 /// drop(probes); // they are served until here
 /// # Ok(()) }
 /// ```
-#[derive(Debug)]
 pub struct ProbeSocket {
     /// None after the end of an operator of which it was a part.
     listener: Mutex<Option<TcpListener>>,
     address: SocketAddr,
+    metrics: Option<Written>,
 }
+
+/// Writes the metrics in the form that the header `Accept` asks for. Returns its content type and the text.
+type Written = Arc<dyn Fn(Option<&str>) -> Result<(&'static str, String), std::fmt::Error> + Send + Sync>;
+
+informer_core::debug_as!(ProbeSocket, self, address = self.address);
 
 impl ProbeSocket {
     /// Binds the address; with port 0 the system chooses one. Nobody is answered before [`Self::serve`].
@@ -104,7 +110,18 @@ impl ProbeSocket {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener: Mutex::new(Some(listener)), address })
+        Ok(Self { listener: Mutex::new(Some(listener)), address, metrics: None })
+    }
+
+    /// Also serves the metrics of this registry, at `/metrics`: in the OpenMetrics text format if the scraper
+    /// asks for it, or else in the older one of Prometheus. Everybody who can connect can read them: choose
+    /// the address so. The metrics name kinds, queues, controllers and the API server; no object.
+    ///
+    /// [`Metrics`](crate::metrics::Metrics) has an example.
+    #[cfg(feature = "metrics")]
+    pub fn metrics(self, registry: prometheus_client::registry::Registry) -> Self {
+        let metrics: Written = Arc::new(move |accept| crate::metrics::text_of(&registry, accept));
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// The address with its port.
@@ -116,7 +133,8 @@ impl ProbeSocket {
         let failed = |source| ProbesError { address: self.address, source };
         let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         let listener = listener.as_ref().ok_or_else(closed).and_then(TcpListener::try_clone);
-        Ok(Self { listener: Mutex::new(Some(listener.map_err(failed)?)), address: self.address })
+        let (listener, metrics) = (Mutex::new(Some(listener.map_err(failed)?)), self.metrics.clone());
+        Ok(Self { listener, address: self.address, metrics })
     }
 
     /// The address is free when every other handle is closed, too.
@@ -129,7 +147,7 @@ impl ProbeSocket {
     /// # Errors
     /// When the system cannot start a thread.
     pub fn serve(self, probed: impl Probed) -> Result<Probes, ProbesError> {
-        let Self { listener, address } = self;
+        let Self { listener, address, metrics } = self;
         let failed = |source| ProbesError { address, source };
         let listener = listener.into_inner().unwrap_or_else(PoisonError::into_inner);
         let listener = listener.ok_or_else(closed).map_err(failed)?;
@@ -142,7 +160,7 @@ impl ProbeSocket {
                 tokio::select! {
                     biased;
                     _ = stopped => {}
-                    () = answer_all(listener, Rc::new(probed)) => {}
+                    () = answer_all(listener, Rc::new((probed, metrics))) => {}
                 }
             });
         };
@@ -182,14 +200,21 @@ fn closed() -> std::io::Error {
     std::io::Error::other("the socket was closed")
 }
 
-async fn answer_all(listener: TcpListener, probed: Rc<impl Probed>) {
+async fn answer_all(listener: TcpListener, served: Rc<(impl Probed, Option<Written>)>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
             return tracing::error!(target: "actix_informer::probes", %error, "the probes cannot be served");
         }
     };
-    let one = move |request: Request| ready(Ok::<_, Infallible>(reasons::answer(&*probed, &request)));
+    let one = move |request: Request| {
+        let (probed, metrics) = &*served;
+        let metrics = metrics.as_ref().filter(|_| request.path() == "/metrics");
+        ready(Ok::<_, Infallible>(match metrics {
+            Some(write) => reasons::metrics(write, &request),
+            None => reasons::answer(probed, &request),
+        }))
+    };
     let http = HttpService::build()
         .client_request_timeout(HEAD_DEADLINE)
         .client_disconnect_timeout(HEAD_DEADLINE)

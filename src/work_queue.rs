@@ -7,6 +7,6 @@ pub use informer_core::reflector::Moment;
 pub use informer_operator::queue::machine::{KeyBackoff, KeyBackoffPolicy, LaneOrder, TooLong};
 pub use informer_operator::queue::{
     Added, Bucket, Enqueue, ExponentialPerKey, FastSlow, Handing, MOST_PERIODS, MOST_WORKERS, MaxOf, MaxWait,
-    Measured, NotDrained, Priority, QueueFigures, QueueKey, QueueReport, RateLimiter, WAIT_AFTER_PANIC,
-    WorkItem, WorkQueue, WorkQueueBuilder,
+    NotDrained, Priority, QueueFigures, QueueKey, QueueReport, RateLimiter, WAIT_AFTER_PANIC, WorkItem,
+    WorkQueue, WorkQueueBuilder,
 };

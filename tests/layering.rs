@@ -67,6 +67,12 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Without unit tests, some of which record from more than one thread.
+fn without_tests(mut sources: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    sources.retain(|file, _| !file.ends_with("/tests.rs") && !file.contains("/tests/"));
+    sources
+}
+
 fn assert_absent(folder: &str, except: &[&str], words: &[&str]) {
     assert_absent_in(sources(folder), except, words);
 }
@@ -109,7 +115,7 @@ const OF_ACTORS: [&str; 10] = [
 ];
 /// What no actor may use.
 const OF_CLIENTS: [&str; 6] = ["awc", "kube", "k8s_openapi", "http::", "std::fs", "serde"];
-/// What only the values that are named with their reasons may use.
+/// What only the runtime's folder may use: others hold a `Guarded`, and send messages.
 const LOCKS: [&str; 4] = ["Mutex", "RwLock", "mpsc", "oneshot"];
 
 #[test]
@@ -123,31 +129,10 @@ fn the_actors_crate_uses_no_http_no_files_and_no_kubernetes() {
 }
 
 #[test]
-fn actors_communicate_by_messages_and_share_no_lock() {
-    let runtime = sources("actors/src/runtime").into_keys();
-    let folders: Vec<String> = sources("actors/src/testing").into_keys().chain(runtime).collect();
-    let mut except: Vec<&str> = folders.iter().map(String::as_str).collect();
-    except.extend([
-        "src/runtime.rs",
-        // Outlives its actor.
-        "listener/feed.rs",
-        "pipeline/board.rs",
-        "pipeline/listener_roster.rs",
-        "pipeline/namespace_filter.rs",
-        "pipeline/namespace_set.rs",
-        "pipeline/published.rs",
-        "pipeline/subscription_state.rs",
-        "pipeline/shared.rs",
-        "pipeline/source_cells.rs",
-        "pipeline/sources.rs",
-        // Wakes the waits of handles, which are no actors.
-        "pipeline/waits.rs",
-        "supervision/children.rs",
-        // Tests that record from more than one thread.
-        "/tests.rs",
-        "/tests/ending.rs",
-    ]);
-    assert_absent("actors/src", &except, &LOCKS);
+fn locks_and_channels_stand_in_the_runtime_folder_alone() {
+    let mut others = without_tests(sources("actors/src"));
+    others.retain(|file, _| !file.starts_with("actors/src/runtime/"));
+    assert_absent_in(others, &[], &LOCKS);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::informer::{Informer, NamespaceSources, StartError, describe};
 use crate::list_watch::{Connect, ListWatch};
 use crate::pipeline::messages::Body;
 use crate::pipeline::source_spec::SourceSpec;
+use crate::pipeline::totals::ResourceName;
 use crate::pipeline::wiring::InformerSpec;
 use crate::runtime::Runtime;
 
@@ -36,6 +37,7 @@ impl<S: Body> Informer<S> {
     pub fn builder(runtime: &Runtime, name: impl Into<Arc<str>>) -> InformerBuilder<S> {
         let spec = InformerSpec {
             name: name.into(),
+            resource: None,
             sources: Vec::new(),
             namespaces: Vec::new(),
             indices: Vec::new(),
@@ -134,6 +136,13 @@ impl<S: Body> InformerBuilder<S> {
     /// refused. Default: 512 parts, 4 MiB, batches of 250.
     pub fn bounds(mut self, bounds: Bounds) -> Self {
         self.spec.bounds = bounds;
+        self
+    }
+
+    /// The resource that it follows, for its status and metrics.
+    #[doc(hidden)]
+    pub fn of_resource(mut self, resource: ResourceName) -> Self {
+        self.spec.resource = Some(Arc::new(resource));
         self
     }
 

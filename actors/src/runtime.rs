@@ -10,7 +10,7 @@ pub(crate) mod clock;
 mod errors;
 pub(crate) mod faults;
 mod freeing;
-mod inside;
+pub(crate) mod inside;
 pub(crate) mod labels;
 mod list_budget;
 pub(crate) mod locked;
@@ -22,8 +22,8 @@ pub(crate) mod registry;
 pub(crate) mod signal;
 mod watchdog;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
@@ -44,6 +44,7 @@ pub(crate) use registry::{Named, Registrant, Registration, Registry};
 pub(crate) use watchdog::{Watchdog, Watched};
 
 use crate::runtime::faults::Faults;
+use crate::runtime::locked::Guarded;
 
 /// Per cluster, unless the builder sets another number.
 const DEFAULT_LIST_BUDGET: usize = 4;
@@ -57,7 +58,7 @@ pub(crate) struct Inner {
     pipelines: Vec<ArbiterHandle>,
     callbacks: ArbiterHandle,
     /// Threads that belong to one actor each.
-    others: Mutex<Vec<ArbiterHandle>>,
+    others: Guarded<Vec<ArbiterHandle>>,
     name: String,
     next: AtomicUsize,
     pub(crate) pool: DecodePool,
@@ -228,7 +229,7 @@ impl Runtime {
 
 impl Inner {
     fn arbiters(&self) -> Vec<ArbiterHandle> {
-        let others = locked::locked(&self.others).clone();
+        let others = self.others.with(|others| others.clone());
         self.pipelines.iter().cloned().chain([self.callbacks.clone()]).chain(others).collect()
     }
 
@@ -310,7 +311,7 @@ impl RuntimeBuilder {
             watchdog: Watchdog::thread(&self.name, clock.clone(), (&pipelines, &callbacks))?,
             pipelines,
             callbacks,
-            others: Mutex::default(),
+            others: Guarded::default(),
             next: AtomicUsize::new(0),
             pool: DecodePool::threads(&self.name, self.decoders, &freeing)?,
             blocking: CallbackPool::threads(&self.name),

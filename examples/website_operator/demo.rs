@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use actix_informer::client::api::{Api, conditions};
+use actix_informer::metrics::Metrics;
 use actix_informer::prelude::*;
 use actix_informer::probes::ProbeSocket;
 use actix_informer::reconcile::is_condition_true;
@@ -25,7 +26,7 @@ pub(crate) async fn run() -> anyhow::Result<()> {
     server.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))?;
     println!("this is a demo on an in-memory API server; with --kubeconfig FILE it works in a cluster");
     let (client, runtime) = (Client::new(Config::new(server.url())?)?, Runtime::threads().start()?);
-    let probes = ProbeSocket::bind(([127, 0, 0, 1], 0).into())?;
+    let probes = ProbeSocket::bind(([127, 0, 0, 1], 0).into())?.metrics(Metrics::of(&runtime).registry());
     let WebsiteOperator { builder, events } = WebsiteOperator::new(&client, &runtime, None)?;
     let operator = builder.probes(probes).start()?;
     println!("at the start is missing: {}", operator.unready().join("; "));

@@ -9,11 +9,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use actix_http::body::BoxBody;
-use actix_http::{Method, Request, Response, StatusCode};
+use actix_http::{HttpMessage as _, Method, Request, Response, StatusCode};
 use informer_core::words::Brief;
 use informer_operator::report::Reporting;
 
-use super::Probed;
+use super::{Probed, Written};
 use crate::printable::printable;
 use crate::runtime::{Runtime, StuckKind};
 use crate::status::InformerStatus;
@@ -102,9 +102,34 @@ fn unsynced(kind: &str, status: &InformerStatus) -> Option<String> {
     (!status.synced).then(|| format!("{kind} is not synced, {}{error}", status.state()))
 }
 
+fn is_read(request: &Request) -> bool {
+    request.method() == Method::GET || request.method() == Method::HEAD
+}
+
+fn get_only() -> Response<BoxBody> {
+    plain_text(StatusCode::METHOD_NOT_ALLOWED, "GET only".to_owned())
+}
+
+pub(super) fn metrics(write: &Written, request: &Request) -> Response<BoxBody> {
+    if !is_read(request) {
+        return get_only();
+    }
+    let accept = request.headers().get("accept").and_then(|accept| accept.to_str().ok());
+    match write(accept) {
+        Ok((kind, text)) => Response::build(StatusCode::OK)
+            .insert_header(("content-type", kind))
+            .body(text)
+            .map_into_boxed_body(),
+        Err(error) => {
+            tracing::error!(target: "actix_informer::probes", %error, "a collector of the registry cannot write its metrics");
+            plain_text(StatusCode::INTERNAL_SERVER_ERROR, "a collector cannot write its metrics".to_owned())
+        }
+    }
+}
+
 pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBody> {
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        return plain_text(StatusCode::METHOD_NOT_ALLOWED, "GET only".to_owned());
+    if !is_read(request) {
+        return get_only();
     }
     let (reasons, word) = match request.path() {
         "/livez" | "/healthz" => (probed.unhealthy(), "unhealthy"),

@@ -51,6 +51,23 @@ fn what_is_probed_decides_the_code_and_reasons_are_given_only_when_they_are_aske
     assert_eq!(get(&broken, "/readyz?verbose"), "503 pods\\nwait\n", "a reason is one line");
 }
 
+#[cfg(feature = "metrics")]
+#[test]
+fn the_metrics_of_a_registry_are_served_in_the_form_that_is_asked_for() {
+    use prometheus_client::metrics::counter::Counter;
+    use prometheus_client::registry::Registry;
+
+    let mut registry = Registry::default();
+    registry.register("visits", "How often", Counter::<u64>::default());
+    let socket = ProbeSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+    let probes = socket.metrics(registry).serve(Fixed::default()).expect("a thread can be started");
+    assert_eq!(get(&probes, "/livez"), "200 ok\n");
+    let text = "200 # HELP visits_total How often.\n# TYPE visits_total counter\nvisits_total 0\n";
+    assert_eq!(get(&probes, "/metrics"), text);
+    let asked = "/metrics HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\nA: b";
+    assert!(get(&probes, asked).ends_with("visits_total 0\n# EOF\n"), "{}", get(&probes, asked));
+}
+
 #[test]
 fn a_taken_address_is_an_error_that_names_it() {
     let first = ProbeSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");

@@ -33,6 +33,7 @@ mod leader;
 mod left;
 mod live;
 mod many_namespaces;
+mod measured;
 mod namespaces;
 mod network;
 mod outages;
@@ -136,6 +137,7 @@ group_at_once! { parts_of_reconcilers:
 }
 
 group! { operators:
+    measured::met_01_a_real_prometheus_scrapes_the_website_operator_and_dashboards_have_their_figures,
     website::opr_20_the_website_operator_does_its_work_with_the_rights_of_its_manifests,
     website_small::opr_21_a_child_that_is_deleted_the_moment_it_was_made_is_made_again_300_times,
     website_killed::opr_22_an_operator_that_is_killed_at_random_moments_loses_nothing_and_makes_nothing_twice,

@@ -94,7 +94,7 @@ impl Sites {
     }
 
     /// Waits until the condition `Ready` has this reason.
-    async fn reaches(&self, name: &str, reason: &str) -> Condition {
+    pub(crate) async fn reaches(&self, name: &str, reason: &str) -> Condition {
         let ready = |site: &Website| {
             let conditions = site.status.iter().flat_map(|status| &status.conditions);
             conditions.into_iter().find(|one| one.type_ == READY && one.reason == reason).cloned()

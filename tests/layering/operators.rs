@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{CLIENT, LOCKS, OF_ACTORS, OF_CLIENTS, OPERATOR, assert_absent_in, imports, sources};
+use super::{
+    CLIENT, LOCKS, OF_ACTORS, OF_CLIENTS, OPERATOR, assert_absent_in, imports, sources, without_tests,
+};
 
 /// The sources of this crate that are named so, or stand in a folder of that name.
 fn part(folder: &str, name: &str) -> BTreeMap<String, String> {
@@ -47,14 +49,7 @@ fn actors_of_operators_use_no_http_no_files_and_no_kubernetes() {
 }
 
 #[test]
-fn actors_of_operators_share_no_lock_but_the_one_of_their_content() {
-    let except = [
-        // The writes of a request, which outlives its reconcile, and subscriptions: beside the book.
-        "controller/cells.rs",
-        // Tests that record from more than one thread.
-        "/tests.rs",
-        "/tests/ending.rs",
-    ];
-    assert_absent_in(without_kubernetes(), &except, &LOCKS);
+fn actors_of_operators_name_no_locks_and_no_channels() {
+    assert_absent_in(without_tests(without_kubernetes()), &[], &LOCKS);
     assert_absent_in(sources(OPERATOR), &[], &["arc_swap", "ArcSwap"]);
 }

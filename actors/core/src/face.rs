@@ -17,3 +17,7 @@ pub mod object {
 pub mod subscription {
     pub use crate::listener::ChangeFilter;
 }
+
+pub mod status {
+    pub use crate::timing::{TIMING_BOUNDS, Timing};
+}

@@ -33,6 +33,7 @@ pub mod request;
 pub mod restart;
 pub mod resync;
 pub mod snapshot;
+pub mod timing;
 mod tree;
 pub mod until;
 pub mod words;

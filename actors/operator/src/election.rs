@@ -16,6 +16,7 @@ pub use crate::election::machine::{
     CandidateRecord, Effect as Request, ElectionFigures, LeaseRecord, Read, Settings, SettingsError, WhyNot,
 };
 pub use cell::ElectionStatus;
+pub(crate) use start::RegisteredElection;
 pub use term::{LeaseAnswer, LeaseLock, LockError, MakeLock, Term, TermWork, Validity};
 
 use actor::{Begin, ElectionActor, ShutDown};

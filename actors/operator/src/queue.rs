@@ -15,8 +15,8 @@ use informer_core::meta::ObjectKey;
 use informer_core::reflector::Moment;
 
 pub use crate::queue::machine::{
-    Added, Bucket, ExponentialPerKey, FastSlow, MOST_PERIODS, MaxOf, MaxWait, Measured, Merge, Priority,
-    QueueFigures, RateLimiter,
+    Added, Bucket, ExponentialPerKey, FastSlow, MOST_PERIODS, MaxOf, MaxWait, Merge, Priority, QueueFigures,
+    RateLimiter,
 };
 pub use feed::Enqueue;
 pub use item::WorkItem;

@@ -9,12 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::controller::{ControllerStatus, RegisteredController};
+use crate::election::{ElectionStatus, RegisteredElection};
 use crate::events::{RecorderReport, RegisteredRecorder};
 use crate::lifecycle::{OperatorStatus, RegisteredOperator};
 use crate::queue::{QueueReport, RegisteredQueue};
 use informer_actors::inner::informer_reports;
 use informer_actors::runtime::{ArbiterHealth, Runtime};
 use informer_actors::status::InformerReport;
+#[cfg(feature = "kubernetes")]
+use informer_client::{ClientFigures, inner::Traffic};
 
 /// How a runtime and everything on it is doing.
 #[derive(Debug, Clone)]
@@ -36,6 +39,12 @@ pub struct RuntimeReport {
     pub operators: Vec<OperatorStatus>,
     /// Its event recorders.
     pub recorders: Vec<RecorderReport>,
+    /// Its leader elections.
+    pub elections: Vec<ElectionStatus>,
+    /// The clients of its informers, recorders and elections, and those that it carries: clones of one client
+    /// are one. A client is listed until nothing uses it any more.
+    #[cfg(feature = "kubernetes")]
+    pub clients: Vec<ClientFigures>,
 }
 
 /// The report of a runtime. In the prelude.
@@ -64,6 +73,11 @@ impl Reporting for Runtime {
             recorders: of_kind::<RegisteredRecorder>(&registrants)
                 .map(|recorder| recorder.report())
                 .collect(),
+            elections: of_kind::<RegisteredElection>(&registrants)
+                .map(|election| election.report())
+                .collect(),
+            #[cfg(feature = "kubernetes")]
+            clients: of_kind::<Traffic>(&self.observed()).map(|client| client.figures()).collect(),
         }
     }
 }

@@ -7,24 +7,29 @@
 //!    only by what may end it (`settled`), so that it costs nothing while a list arrives.
 //! 4. The status does not change after the informer has stopped.
 
+mod store;
 mod sync;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informer_core::delta_fifo::{Depth, QueueOrder};
 use informer_core::meta::SourceId;
 use informer_core::reflector::{SourceCounters, SourceState};
-use informer_core::snapshot::Snapshot;
+use informer_core::timing::Timing;
 
 use crate::pipeline::figures::QueueCell;
 use crate::pipeline::source_cells::SourceCells;
-use crate::pipeline::status::{DataCounters, InformerStatus, NamespacesStatus, SourceStatus};
+use crate::pipeline::status::{
+    DataCounters, InformerStatus, NamespacesStatus, ResourceName, SourceStatus, SourceTotals,
+};
 use crate::runtime::Stuck;
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 use crate::runtime::signal::Signal;
+use store::StoreCell;
+pub(crate) use store::StoreFigures;
 pub(crate) use sync::SyncState;
 
 #[derive(Debug, Clone)]
@@ -33,28 +38,27 @@ pub(crate) struct StatusBoard(Arc<Cells>);
 #[derive(Debug)]
 struct Cells {
     name: Arc<str>,
+    resource: Option<Arc<ResourceName>>,
     queue_order: QueueOrder,
-    store: Mutex<StoreCell>,
-    data: Mutex<DataCounters>,
-    health: Mutex<Health>,
+    store: Guarded<StoreCell>,
+    data: Guarded<DataCounters>,
+    health: Guarded<Health>,
     sources: SourceCells,
+    past: Guarded<Past>,
     queue: QueueCell,
     stopped: AtomicBool,
     questions: AtomicUsize,
     changed: Signal,
     settled: Signal,
     sources_moved: Signal,
-    namespaces: Mutex<BTreeMap<usize, NamespacesStatus>>,
+    namespaces: Guarded<BTreeMap<usize, NamespacesStatus>>,
 }
 
-#[derive(Debug, Default)]
-struct StoreCell {
-    /// `None` while the informer is only declared.
-    began: Option<Duration>,
-    objects: usize,
-    undecodable: usize,
-    synced: bool,
-    sync_took: Option<Duration>,
+/// Changed when a list ends or a source is removed.
+#[derive(Debug, Clone, Default)]
+struct Past {
+    lists: Timing,
+    removed: SourceTotals,
 }
 
 #[derive(Debug, Default)]
@@ -65,56 +69,59 @@ struct Health {
     handler_panics: u64,
 }
 
-pub(crate) struct StoreFigures<'a, S> {
-    pub(crate) objects: usize,
-    pub(crate) undecodable: usize,
-    pub(crate) versions: &'a Snapshot<S>,
-    /// Those whose versions have changed since the last publish.
-    pub(crate) touched: &'a [SourceId],
-    pub(crate) synced: bool,
-    pub(crate) now: Duration,
-}
-
 impl StatusBoard {
-    pub(crate) fn new(name: Arc<str>, queue_order: QueueOrder, sources: &[SourceId]) -> Self {
+    pub(crate) fn new(
+        (name, resource): (Arc<str>, Option<Arc<ResourceName>>),
+        queue_order: QueueOrder,
+        sources: &[SourceId],
+    ) -> Self {
         Self(Arc::new(Cells {
             name,
+            resource,
             queue_order,
-            store: Mutex::default(),
-            data: Mutex::default(),
-            health: Mutex::default(),
+            store: Guarded::default(),
+            data: Guarded::default(),
+            health: Guarded::default(),
             sources: SourceCells::new(sources),
+            past: Guarded::default(),
             queue: QueueCell::new(),
             stopped: AtomicBool::new(false),
             questions: AtomicUsize::new(0),
             changed: Signal::default(),
             settled: Signal::default(),
             sources_moved: Signal::default(),
-            namespaces: Mutex::default(),
+            namespaces: Guarded::default(),
         }))
     }
 
     pub(crate) fn read(&self) -> InformerStatus {
         let cells = &self.0;
         let (stopped, queue) = (self.is_stopped(), cells.queue.read());
-        // Held until the versions are copied: a publish changes both in one step.
-        let store = locked(&cells.store);
-        let sources = cells.sources.read();
-        let (objects, undecodable, synced, sync_took) =
-            (store.objects, store.undecodable, store.synced, store.sync_took);
-        drop(store);
-        let data = locked(&cells.data).clone();
-        let namespaces = locked(&cells.namespaces).values().cloned().collect();
-        let health = locked(&cells.health);
-        InformerStatus {
+        // Held until the versions are copied: a publish changes both in one step. A source that is removed
+        // meanwhile counts once.
+        let (sources, store, Past { lists, removed }) = cells
+            .store
+            .with(|store| cells.past.with(|past| (cells.sources.read(), store.clone(), past.clone())));
+        let mut totals = removed;
+        sources.iter().for_each(|source| totals.add(source));
+        let StoreCell { objects, undecodable, synced, sync_took, sync_bytes, bytes, processing, .. } = store;
+        let data = cells.data.with(|data| data.clone());
+        let namespaces = cells.namespaces.with(|shown| shown.values().cloned().collect());
+        cells.health.with(|health| InformerStatus {
             name: Arc::clone(&cells.name),
+            resource: cells.resource.clone(),
             queue_order: cells.queue_order,
             sources,
+            totals,
+            lists,
             queue,
+            processing,
             objects,
+            bytes,
             undecodable,
             synced,
             sync_took,
+            sync_bytes,
             restarts: health.restarts,
             data,
             namespaces,
@@ -122,20 +129,23 @@ impl StatusBoard {
             failed: health.failed.clone(),
             error_handler_panics: health.handler_panics,
             stopped,
-        }
+        })
     }
 
     /// False if the informer was started before, or has stopped.
     pub(crate) fn begin(&self, now: Duration) -> bool {
-        let mut store = locked(&self.0.store);
-        if store.began.is_some() || self.is_stopped() {
-            return false;
+        let begins = self.0.store.with(|store| {
+            if store.began.is_some() || self.is_stopped() {
+                return false;
+            }
+            store.began = Some(now);
+            self.0.sources.for_each(|status| status.state = SourceState::Starting);
+            true
+        });
+        if begins {
+            self.wake();
         }
-        store.began = Some(now);
-        self.0.sources.for_each(|status| status.state = SourceState::Starting);
-        drop(store);
-        self.wake();
-        true
+        begins
     }
 
     /// Raised by each change. To wait: read its count, then the status, then wait.
@@ -149,10 +159,10 @@ impl StatusBoard {
     }
 
     pub(crate) fn show_synced(&self) {
-        let mut store = locked(&self.0.store);
-        store.synced = true;
-        store.sync_took.get_or_insert(Duration::ZERO);
-        drop(store);
+        self.0.store.with(|store| {
+            store.synced = true;
+            store.sync_took.get_or_insert(Duration::ZERO);
+        });
         self.wake();
     }
 
@@ -163,14 +173,14 @@ impl StatusBoard {
 
     pub(crate) fn count_data(&self, count: impl FnOnce(&mut DataCounters)) {
         if !self.is_stopped() {
-            count(&mut locked(&self.0.data));
+            self.0.data.with(count);
             self.0.changed.raise();
         }
     }
 
     pub(crate) fn count_handler_panic(&self) {
         if !self.is_stopped() {
-            locked(&self.0.health).handler_panics += 1;
+            self.0.health.with(|health| health.handler_panics += 1);
             self.0.changed.raise();
         }
     }
@@ -179,7 +189,7 @@ impl StatusBoard {
         if self.is_stopped() {
             return;
         }
-        locked(&self.0.health).restarts += 1;
+        self.0.health.with(|health| health.restarts += 1);
         if let Some(source) = source {
             self.change_source(source, |status| {
                 status.restarts += 1;
@@ -201,7 +211,7 @@ impl StatusBoard {
                 false
             });
         }
-        locked(&self.0.health).failed = Some(failure);
+        self.0.health.with(|health| health.failed = Some(failure));
         self.wake();
     }
 
@@ -215,10 +225,10 @@ impl StatusBoard {
     }
 
     pub(crate) fn add_source(&self, source: &SourceId) {
-        let store = locked(&self.0.store);
-        let state = if store.began.is_some() { SourceState::Starting } else { SourceState::Declared };
-        self.0.sources.add(source, state);
-        drop(store);
+        self.0.store.with(|store| {
+            let state = if store.began.is_some() { SourceState::Starting } else { SourceState::Declared };
+            self.0.sources.add(source, state);
+        });
         self.wake();
     }
 
@@ -228,7 +238,11 @@ impl StatusBoard {
         source: &SourceId,
         failure: impl Fn(&SourceStatus, &Arc<str>) -> Arc<str>,
     ) {
-        self.0.sources.remove(source);
+        self.0.past.with(|past| {
+            if let Some(cell) = self.0.sources.remove(source) {
+                cell.status.with(|status| past.removed.add(status));
+            }
+        });
         self.show_failure_left(failure);
     }
 
@@ -238,24 +252,23 @@ impl StatusBoard {
             _ => None,
         };
         let left = self.failed().and_then(|_| self.0.sources.find_map(given_up));
-        locked(&self.0.health).failed = left;
+        self.0.health.with(|health| health.failed = left);
         self.wake();
     }
 
     pub(crate) fn is_synced(&self) -> bool {
-        locked(&self.0.store).synced
+        self.0.store.with(|store| store.synced)
     }
 
     /// False if `publish` refuses. Wakes the waits only if a number of objects or `synced` has changed, or
     /// for the first list of a source.
     pub(crate) fn publish<S>(&self, figures: &StoreFigures<'_, S>, publish: impl FnOnce() -> bool) -> bool {
-        let (news, has_listed, is_settled) = {
-            let mut store = locked(&self.0.store);
+        let published = self.0.store.with(|store| {
             if !publish() {
-                return false;
+                return None;
             }
             if self.is_stopped() {
-                return true;
+                return Some((false, false, false));
             }
             let mut has_listed = false;
             for source in figures.touched {
@@ -263,8 +276,12 @@ impl StatusBoard {
             }
             let was_synced = store.synced;
             let news = store.show(figures) || has_listed;
-            (news, has_listed, has_listed || store.synced != was_synced)
-        };
+            if store.synced && !was_synced {
+                store.sync_bytes = Some(self.0.sources.all(|status| Some(status.wire_bytes)).iter().sum());
+            }
+            Some((news, has_listed, has_listed || store.synced != was_synced))
+        });
+        let Some((news, has_listed, is_settled)) = published else { return false };
         if has_listed {
             self.0.sources_moved.raise();
         }
@@ -281,14 +298,13 @@ impl StatusBoard {
         if self.is_stopped() {
             return false;
         }
-        let news = {
-            let mut health = locked(&self.0.health);
+        let news = self.0.health.with(|health| {
             let news = health.stuck.as_ref() != stuck;
             if news {
                 health.stuck = stuck.cloned();
             }
             news
-        };
+        });
         if news {
             self.0.changed.raise();
         }
@@ -296,12 +312,12 @@ impl StatusBoard {
     }
 
     pub(crate) fn of_source<T>(&self, source: &SourceId, read: impl FnOnce(&SourceStatus) -> T) -> Option<T> {
-        self.0.sources.find(source).map(|cell| read(&locked(&cell.status)))
+        self.0.sources.find(source).map(|cell| cell.status.with(|status| read(status)))
     }
 
     pub(crate) fn counters(&self, source: &SourceId) -> SourceCounters {
         let cell = self.0.sources.find(source);
-        cell.map(|cell| locked(&cell.status).counters.clone()).unwrap_or_default()
+        cell.map(|cell| cell.status.with(|status| status.counters.clone())).unwrap_or_default()
     }
 
     /// Wakes the waits only if `change` returns true.
@@ -329,11 +345,14 @@ impl StatusBoard {
 
     fn change_source(&self, source: &SourceId, change: impl FnOnce(&mut SourceStatus) -> bool) -> bool {
         let Some(cell) = self.0.sources.find(source) else { return false };
-        let mut status = locked(&cell.status);
-        let before = std::mem::discriminant(&status.state);
-        let news = change(&mut status);
-        let has_moved = std::mem::discriminant(&status.state) != before;
-        drop(status);
+        let (news, has_moved, listed) = cell.status.with(|status| {
+            let before = std::mem::discriminant(&status.state);
+            let news = change(status);
+            (news, std::mem::discriminant(&status.state) != before, status.listed.take())
+        });
+        if let Some(took) = listed {
+            self.0.past.with(|past| past.lists.record(took));
+        }
         if has_moved {
             self.0.sources_moved.raise();
         }
@@ -347,18 +366,5 @@ impl StatusBoard {
     fn wake(&self) {
         self.0.changed.raise();
         self.0.settled.raise();
-    }
-}
-
-impl StoreCell {
-    /// True if a wait could be for this change.
-    fn show<S>(&mut self, figures: &StoreFigures<'_, S>) -> bool {
-        let before = (self.objects, self.undecodable, self.synced);
-        let now = (figures.objects, figures.undecodable, self.synced || figures.synced);
-        (self.objects, self.undecodable, self.synced) = now;
-        if now.2 && !before.2 {
-            self.sync_took = Some(figures.now.saturating_sub(self.began.unwrap_or(figures.now)));
-        }
-        before != now
     }
 }

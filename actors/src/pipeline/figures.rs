@@ -1,71 +1,11 @@
-//! Figures for a dashboard: durations, the depth of the queue, and how watches end. All times are of the
-//! runtime's clock. Recording takes a constant time and allocates nothing; counters only grow.
+//! Figures for a dashboard: the depth of the queue, and how watches end. All times are of the runtime's clock.
+//! Recording takes a constant time and allocates nothing; counters only grow.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use informer_core::delta_fifo::Depth;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
-
-/// The upper bounds of the buckets of a [`Timing`]. What takes longer than the last one has its own bucket.
-pub const TIMING_BOUNDS: [Duration; 5] = [
-    Duration::from_millis(1),
-    Duration::from_millis(10),
-    Duration::from_millis(100),
-    Duration::from_secs(1),
-    Duration::from_secs(10),
-];
-
-const BUCKETS: usize = TIMING_BOUNDS.len() + 1;
-
-/// How long something took, over all times that it happened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Timing {
-    /// How often it happened.
-    pub count: u64,
-    /// How long all of them took together.
-    pub total: Duration,
-    /// How long the last one took, to the microsecond.
-    pub last: Duration,
-    /// How long the longest one took, to the microsecond and up to 71 minutes.
-    pub max: Duration,
-    /// How many took at most as long as the bound of the same place in [`TIMING_BOUNDS`] and longer than the
-    /// one before. The last bucket has those that took longer than all bounds.
-    pub buckets: [u64; 6],
-}
-
-/// Small, since each subscription has some.
-#[derive(Debug, Default)]
-pub(crate) struct TimingCell {
-    buckets: [u32; BUCKETS],
-    last: u32,
-    max: u32,
-    /// In microseconds, as the others.
-    total: u64,
-}
-
-impl TimingCell {
-    pub(crate) fn record(&mut self, took: Duration) {
-        let bucket = TIMING_BOUNDS.iter().position(|bound| took <= *bound).unwrap_or(BUCKETS - 1);
-        self.buckets[bucket] = self.buckets[bucket].saturating_add(1);
-        self.last = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
-        self.max = self.max.max(self.last);
-        self.total = self.total.saturating_add(u64::from(self.last));
-    }
-
-    pub(crate) fn read(cell: Option<&Self>) -> Timing {
-        let Some(cell) = cell else { return Timing::default() };
-        let buckets = cell.buckets.map(u64::from);
-        Timing {
-            count: buckets.iter().sum(),
-            total: Duration::from_micros(cell.total),
-            last: Duration::from_micros(cell.last.into()),
-            max: Duration::from_micros(cell.max.into()),
-            buckets,
-        }
-    }
-}
 
 /// What waits between the reflectors and the store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -191,20 +131,4 @@ impl QueueCell {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(NEVER - 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_took_as_long_as_a_bound_is_in_its_bucket_and_what_took_longer_than_all_in_the_last() {
-        let mut cell = TimingCell::default();
-        let longer = Duration::from_secs(11);
-        TIMING_BOUNDS.into_iter().chain([Duration::ZERO, longer]).for_each(|took| cell.record(took));
-        let timing = TimingCell::read(Some(&cell));
-        assert_eq!(timing.buckets, [2, 1, 1, 1, 1, 1]);
-        assert_eq!((timing.count, timing.last, timing.max), (7, longer, longer));
-        assert_eq!(timing.total, TIMING_BOUNDS.iter().sum::<Duration>() + longer);
-    }
 }

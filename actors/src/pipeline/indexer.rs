@@ -12,6 +12,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Poll};
+use std::time::Duration;
 
 use actix::{Actor, ActorFuture, Addr, AsyncContext, Context, Handler, Supervised};
 use futures_util::FutureExt;
@@ -75,6 +76,8 @@ pub(crate) struct Indexer<S: Body> {
     touched: Vec<SourceId>,
     /// Which exchange the store knows of.
     seen_exchange: u64,
+    /// When it began with the last batch.
+    began: Duration,
 }
 
 /// One field for each kind: a spawned future for each wait would allocate.
@@ -119,6 +122,7 @@ impl<S: Body> Child for Indexer<S> {
             spare: Vec::new(),
             touched: Vec::new(),
             seen_exchange: 0,
+            began: spec.shared.runtime.now(),
         }
     }
 }
@@ -178,6 +182,7 @@ impl<S: Body> Indexer<S> {
 
     fn apply(&mut self, batch: Batch<S>) {
         self.spec.shared.fail_point(Site::IndexerApply);
+        self.began = self.spec.shared.runtime.now();
         self.touched.clear();
         batch.for_each_source(|source| {
             if self.touched.last() != Some(source) {
@@ -225,7 +230,8 @@ impl<S: Body> Indexer<S> {
         self.spec.shared.report(&applied.reported);
         let sources = &self.spec.shared.sources;
         self.is_synced = self.is_synced || sources.have_all_listed(&applied.first);
-        if !self.spec.shared.publish(self.epoch, &applied, &self.touched, self.is_synced) {
+        let synced = (self.is_synced, self.began);
+        if !self.spec.shared.publish(self.epoch, &applied, &self.touched, synced) {
             return self.machine.handle_end();
         }
         sources.note_listed(&applied.snapshot, &applied.first);

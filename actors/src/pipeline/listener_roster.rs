@@ -2,7 +2,7 @@
 //! subscriptions. No lock is held over an await.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use actix::Addr;
 use informer_core::processor::ListenerId;
@@ -10,9 +10,9 @@ use informer_core::processor::ListenerId;
 use super::listener::Listener;
 use super::messages::Body;
 use super::subscription_state::{EndReason, SubscriptionState};
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 
-pub(crate) struct ListenerRoster<S: Body>(Arc<Mutex<Addresses<S>>>);
+pub(crate) struct ListenerRoster<S: Body>(Arc<Guarded<Addresses<S>>>);
 
 type Addresses<S> = BTreeMap<ListenerId, Arc<Addr<Listener<S>>>>;
 
@@ -22,22 +22,18 @@ impl<S: Body> ListenerRoster<S> {
     }
 
     pub(crate) fn join(&self, id: ListenerId, listener: Arc<Addr<Listener<S>>>) {
-        let replaced = self.addresses().insert(id, listener);
+        let replaced = self.0.with(|addresses| addresses.insert(id, listener));
         // Not under the lock: the drop of the last address drops the messages of a mailbox and their bodies.
         drop(replaced);
     }
 
     pub(crate) fn leave(&self, id: ListenerId) {
-        let removed = self.addresses().remove(&id);
+        let removed = self.0.with(|addresses| addresses.remove(&id));
         drop(removed);
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Addr<Listener<S>>>> {
-        self.addresses().values().cloned().collect()
-    }
-
-    fn addresses(&self) -> MutexGuard<'_, Addresses<S>> {
-        locked(&self.0)
+        self.0.with(|addresses| addresses.values().cloned().collect())
     }
 }
 
@@ -46,21 +42,22 @@ informer_core::clone_of!([S: Body] ListenerRoster<S>);
 // The states of subscriptions, for the informer's end and its reports.
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Subscriptions(Arc<Mutex<Vec<SubscriptionState>>>);
+pub(crate) struct Subscriptions(Arc<Guarded<Vec<SubscriptionState>>>);
 
 impl Subscriptions {
     pub(crate) fn add(&self, state: SubscriptionState) {
-        let mut subscriptions = self.subscriptions();
-        // Finished ones are removed only when the list is full: on average a constant number of checks for
-        // each.
-        if subscriptions.len() == subscriptions.capacity() {
-            subscriptions.retain(|state| !state.has_left());
-        }
-        subscriptions.push(state);
+        self.0.with(|subscriptions| {
+            // Finished ones are removed only when the list is full: on average a constant number of checks
+            // for each.
+            if subscriptions.len() == subscriptions.capacity() {
+                subscriptions.retain(|state| !state.has_left());
+            }
+            subscriptions.push(state);
+        });
     }
 
     fn live(&self) -> Vec<SubscriptionState> {
-        self.subscriptions().iter().filter(|state| !state.has_ended()).cloned().collect()
+        self.those(|state| !state.has_ended())
     }
 
     pub(crate) fn end_all(&self, reason: &EndReason) {
@@ -75,10 +72,10 @@ impl Subscriptions {
 
     /// Those that still have a Listener or a closure, even after their end.
     pub(crate) fn present(&self) -> Vec<SubscriptionState> {
-        self.subscriptions().iter().filter(|state| !state.has_left()).cloned().collect()
+        self.those(|state| !state.has_left())
     }
 
-    fn subscriptions(&self) -> MutexGuard<'_, Vec<SubscriptionState>> {
-        locked(&self.0)
+    fn those(&self, are: impl Fn(&SubscriptionState) -> bool) -> Vec<SubscriptionState> {
+        self.0.with(|subscriptions| subscriptions.iter().filter(|state| are(state)).cloned().collect())
     }
 }

@@ -1,18 +1,16 @@
 //! The [`Holdings`] of a cluster-wide source, shared by the actor that exchanges sources and the source's reflector. No
 //! other lock is taken under its lock.
 
-use std::sync::Mutex;
-
 use informer_core::namespaces::Names;
 use informer_core::namespaces::holdings::Holdings;
 
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 use crate::runtime::signal::Signal;
 
 /// It outlives its reflector.
 #[derive(Debug, Default)]
 pub(crate) struct NamespaceFilter {
-    holdings: Mutex<Holdings>,
+    holdings: Guarded<Holdings>,
     /// Raised when other namespaces are asked for.
     pub(crate) changed: Signal,
 }
@@ -20,7 +18,7 @@ pub(crate) struct NamespaceFilter {
 impl NamespaceFilter {
     /// Keeps these from its first list on.
     pub(crate) fn new(asked: Names) -> Self {
-        Self { holdings: Mutex::new(Holdings::new(asked)), changed: Signal::default() }
+        Self { holdings: Guarded::new(Holdings::new(asked)), changed: Signal::default() }
     }
 
     /// Asks for these.
@@ -31,10 +29,10 @@ impl NamespaceFilter {
 
     /// As they are now. Copies three pointers.
     pub(crate) fn holdings(&self) -> Holdings {
-        locked(&self.holdings).clone()
+        self.holdings.with(|holdings| holdings.clone())
     }
 
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Holdings) -> T) -> T {
-        change(&mut locked(&self.holdings))
+        self.holdings.with(change)
     }
 }

@@ -5,7 +5,7 @@
 //! 3. No user's code runs under the lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::meta::ClusterName;
@@ -15,7 +15,7 @@ use informer_core::words::panic_text;
 use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::source_spec::SourceSpec;
 use crate::runtime::drop_payload;
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 use crate::runtime::signal::Signal;
 
 /// Makes the source of one namespace, or says why it cannot be followed.
@@ -26,8 +26,8 @@ pub type OfCluster<S> = Arc<dyn Fn() -> Result<SourceSpec<S>, Arc<str>> + Send +
 pub(crate) struct NamespaceSet<S> {
     pub(crate) number: usize,
     pub(crate) cluster: Option<ClusterName>,
-    makers: Mutex<Makers<S>>,
-    state: Mutex<State>,
+    makers: Guarded<Makers<S>>,
+    state: Guarded<State>,
     pub(crate) changed: Signal,
 }
 
@@ -72,28 +72,28 @@ pub(crate) struct Wanted {
 
 impl<S> NamespaceSet<S> {
     pub(crate) fn new(number: usize, cluster: Option<ClusterName>, makers: Makers<S>) -> Self {
-        let (makers, state, changed) = (Mutex::new(makers), Mutex::default(), Signal::default());
+        let (makers, state, changed) = (Guarded::new(makers), Guarded::default(), Signal::default());
         Self { number, cluster, makers, state, changed }
     }
 
     /// An error also if the user's function panics.
     pub(crate) fn source_of(&self, namespace: &str) -> Result<SourceSpec<S>, Arc<str>> {
-        let each = Arc::clone(&locked(&self.makers).each);
+        let each = self.makers.with(|makers| Arc::clone(&makers.each));
         made(|| each(namespace))
     }
 
     /// `None` if the set can have none.
     pub(crate) fn source_of_all(&self) -> Option<Result<SourceSpec<S>, Arc<str>>> {
-        let all = locked(&self.makers).all.as_ref().map(|(_, make)| Arc::clone(make));
+        let all = self.makers.with(|makers| makers.all.as_ref().map(|(_, make)| Arc::clone(make)));
         all.map(|make| made(|| make()))
     }
 
     pub(crate) fn policy(&self) -> Option<ClusterWide> {
-        locked(&self.makers).all.as_ref().map(|(policy, _)| *policy)
+        self.makers.with(|makers| makers.all.as_ref().map(|(policy, _)| *policy))
     }
 
     pub(crate) fn is_selected(&self) -> bool {
-        locked(&self.makers).is_selected
+        self.makers.with(|makers| makers.is_selected)
     }
 
     /// Its cluster is removed: its makers may be replaced. Returns the number of this change.
@@ -103,23 +103,26 @@ impl<S> NamespaceSet<S> {
 
     /// Replaces the makers if the cluster was removed; returns those not used.
     pub(crate) fn renew(&self, makers: Makers<S>) -> Result<Makers<S>, Makers<S>> {
-        {
-            let mut state = self.state();
-            if !state.is_removed {
-                return Err(makers);
+        let was_removed = self.state.with(|state| {
+            let was_removed = std::mem::take(&mut state.is_removed);
+            if was_removed {
+                (state.refused, state.wanted) = (None, None);
             }
-            (state.is_removed, state.refused, state.wanted) = (false, None, None);
+            was_removed
+        });
+        if !was_removed {
+            return Err(makers);
         }
-        Ok(std::mem::replace(&mut *locked(&self.makers), makers))
+        Ok(self.makers.with(|former| std::mem::replace(former, makers)))
     }
 
     pub(crate) fn filter(&self) -> Option<Arc<NamespaceFilter>> {
-        self.state().filter.clone()
+        self.state.with(|state| state.filter.clone())
     }
 
     pub(crate) fn filtered(&self, source: SourceSpec<S>, names: &Names) -> SourceSpec<S> {
         let filter = Arc::new(NamespaceFilter::new(Names::clone(names)));
-        self.state().filter = Some(Arc::clone(&filter));
+        self.state.with(|state| state.filter = Some(Arc::clone(&filter)));
         SourceSpec { filter: Some(filter), ..source }
     }
 
@@ -130,38 +133,39 @@ impl<S> NamespaceSet<S> {
 
     /// One lock for both: who is woken by the change sees that the cluster is removed.
     fn exchange(&self, change: impl FnOnce(Option<&Names>) -> Names, removes: bool) -> u64 {
-        let mut state = self.state();
-        let names = change(state.wanted.as_ref());
-        state.is_removed = removes || (state.is_removed && names.is_empty());
-        if state.wanted.as_ref() != Some(&names) {
+        let (generation, _equal) = self.state.with(|state| {
+            let names = change(state.wanted.as_ref());
+            state.is_removed = removes || (state.is_removed && names.is_empty());
+            if state.wanted.as_ref() == Some(&names) {
+                return (state.generation, Some(names));
+            }
             state.wanted = Some(names);
             state.generation += 1;
             state.failed = None;
-        }
-        let generation = state.generation;
-        drop(state);
+            (state.generation, None)
+        });
         self.changed.raise();
         generation
     }
 
     pub(crate) fn wanted(&self) -> Option<Wanted> {
-        let state = self.state();
-        let generation = state.generation;
-        state.wanted.clone().map(|names| Wanted { names, generation })
+        self.state.with(|state| {
+            let generation = state.generation;
+            state.wanted.clone().map(|names| Wanted { names, generation })
+        })
     }
 
     /// The number of the last change; of the next one, if the wanted set is not known.
     pub(crate) fn newest_change(&self) -> u64 {
-        let state = self.state();
-        state.generation + u64::from(state.wanted.is_none())
+        self.state.with(|state| state.generation + u64::from(state.wanted.is_none()))
     }
 
     pub(crate) fn refused(&self) -> Option<RefusedNamespace> {
-        self.state().refused.clone()
+        self.state.with(|state| state.refused.clone())
     }
 
     pub(crate) fn refuse(&self, refused: Option<RefusedNamespace>) {
-        self.state().refused = refused;
+        self.state.with(|state| state.refused = refused);
     }
 
     pub(crate) fn join(&self, generation: u64) {
@@ -179,40 +183,40 @@ impl<S> NamespaceSet<S> {
     /// As [`Self::sync`], but this namespace could not be followed. Ignored if there is a newer change: it
     /// may not want the namespace.
     pub(crate) fn fail(&self, generation: u64, failed: Option<(Arc<str>, Arc<str>)>) {
-        let mut state = self.state();
-        if state.generation != generation || state.failed == failed {
-            return;
+        let is_news = self.state.with(|state| {
+            let is_news = state.generation == generation && state.failed != failed;
+            if is_news {
+                state.failed = failed;
+            }
+            is_news
+        });
+        if is_news {
+            self.changed.raise();
         }
-        state.failed = failed;
-        drop(state);
-        self.changed.raise();
     }
 
     pub(crate) fn failed(&self) -> Option<(Arc<str>, Arc<str>)> {
-        self.state().failed.clone()
+        self.state.with(|state| state.failed.clone())
     }
 
     pub(crate) fn is_synced(&self, generation: u64) -> bool {
-        self.state().synced >= generation
+        self.state.with(|state| state.synced >= generation)
     }
 
     fn advance(&self, mark: impl FnOnce(&mut State) -> &mut u64, generation: u64) {
-        let mut state = self.state();
-        let mark = mark(&mut state);
-        let is_news = *mark < generation;
-        *mark = generation.max(*mark);
-        drop(state);
+        let is_news = self.state.with(|state| {
+            let mark = mark(state);
+            let is_news = *mark < generation;
+            *mark = generation.max(*mark);
+            is_news
+        });
         if is_news {
             self.changed.raise();
         }
     }
 
     async fn reached(&self, mark: impl Fn(&State) -> u64, generation: u64) {
-        self.changed.until(|| (mark(&self.state()) >= generation).then_some(())).await;
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
+        self.changed.until(|| (self.state.with(|state| mark(state)) >= generation).then_some(())).await;
     }
 }
 
@@ -224,7 +228,7 @@ fn made<T>(make: impl FnOnce() -> Result<T, Arc<str>>) -> Result<T, Arc<str>> {
     })
 }
 
-pub(crate) struct NamespaceSets<S>(Mutex<Sets<S>>);
+pub(crate) struct NamespaceSets<S>(Guarded<Sets<S>>);
 
 struct Sets<S> {
     sets: Vec<Arc<NamespaceSet<S>>>,
@@ -235,11 +239,11 @@ struct Sets<S> {
 impl<S> NamespaceSets<S> {
     pub(crate) fn new(sets: Vec<Arc<NamespaceSet<S>>>) -> Self {
         let next = sets.len();
-        Self(Mutex::new(Sets { sets, next }))
+        Self(Guarded::new(Sets { sets, next }))
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<NamespaceSet<S>>> {
-        locked(&self.0).sets.clone()
+        self.0.with(|state| state.sets.clone())
     }
 
     /// The set of this cluster with these makers: renewed if the cluster was removed, or new, with `true`.
@@ -249,28 +253,29 @@ impl<S> NamespaceSets<S> {
         cluster: Option<ClusterName>,
         makers: Makers<S>,
     ) -> Option<(Arc<NamespaceSet<S>>, bool)> {
-        let mut state = locked(&self.0);
-        let former = match state.sets.iter().find(|set| set.cluster == cluster) {
-            Some(set) => Some((set.renew(makers), Arc::clone(set))),
-            None => {
-                let set = Arc::new(NamespaceSet::new(state.next, cluster, makers));
-                state.next += 1;
-                state.sets.push(Arc::clone(&set));
-                return Some((set, true));
+        let (renewed, set) = self.0.with(|state| {
+            if let Some(set) = state.sets.iter().find(|set| set.cluster == cluster) {
+                return (Some(set.renew(makers)), Arc::clone(set));
             }
-        };
-        drop(state);
+            let set = Arc::new(NamespaceSet::new(state.next, cluster, makers));
+            state.next += 1;
+            state.sets.push(Arc::clone(&set));
+            (None, set)
+        });
         // What the program captured is dropped after the lock.
-        former.and_then(|(renewed, set)| renewed.is_ok().then_some((set, false)))
+        match renewed {
+            Some(renewed) => renewed.is_ok().then_some((set, false)),
+            None => Some((set, true)),
+        }
     }
 
     /// False unless its cluster was removed.
     pub(crate) fn end(&self, set: &Arc<NamespaceSet<S>>) -> bool {
-        let mut state = locked(&self.0);
-        let is_removed = set.state().is_removed;
-        let place = state.sets.iter().position(|other| Arc::ptr_eq(other, set)).filter(|_| is_removed);
-        let ended = place.map(|place| state.sets.swap_remove(place));
-        drop(state);
+        let ended = self.0.with(|state| {
+            let is_removed = set.state.with(|state| state.is_removed);
+            let place = state.sets.iter().position(|other| Arc::ptr_eq(other, set)).filter(|_| is_removed);
+            place.map(|place| state.sets.swap_remove(place))
+        });
         ended.is_some()
     }
 }

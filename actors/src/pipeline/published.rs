@@ -10,8 +10,8 @@
 //! 4. A publish wakes at most [`AT_ONCE`] waits in its turn; later turns wake the others.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use arc_swap::ArcSwap;
@@ -21,11 +21,11 @@ use informer_core::index::AnyIndex;
 use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::off_arbiter::Release;
 use informer_core::snapshot::{Kept, Snapshot};
-use tokio::sync::oneshot;
 
 use crate::pipeline::messages::Body;
 use crate::pipeline::waits::{NewObjects, News, Place, Waits};
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
+use crate::runtime::signal::{WakeOnce, WokenOnce, wake_once};
 use crate::supervision::group::{Epoch, EpochCell};
 
 const AT_ONCE: usize = 250;
@@ -33,7 +33,7 @@ const AT_ONCE: usize = 250;
 pub(crate) struct Published<S> {
     newest: ArcSwap<Kept<S>>,
     epoch: AtomicU64,
-    waits: Mutex<Waits>,
+    waits: Guarded<Waits>,
 }
 
 /// Ready after the publish that it waits for. Its drop removes the wait.
@@ -41,7 +41,7 @@ pub(crate) struct Published<S> {
 pub(crate) struct Woken<S> {
     published: Arc<Published<S>>,
     place: Place,
-    reached: oneshot::Receiver<()>,
+    reached: WokenOnce,
 }
 
 impl<S> Future for Woken<S> {
@@ -55,7 +55,7 @@ impl<S> Future for Woken<S> {
 
 impl<S> Drop for Woken<S> {
     fn drop(&mut self) {
-        locked(&self.published.waits).remove(&self.place);
+        self.published.waits.with(|waits| waits.remove(&self.place));
     }
 }
 
@@ -64,7 +64,7 @@ impl<S: Body> Published<S> {
     pub(crate) fn new(indices: impl IntoIterator<Item = AnyIndex<S>>, release: Arc<dyn Release>) -> Self {
         let newest = Snapshot::empty_with_indices(indices).releasing_to(release);
         let newest = ArcSwap::new(newest.into_kept());
-        Self { newest, epoch: AtomicU64::new(0), waits: Mutex::default() }
+        Self { newest, epoch: AtomicU64::new(0), waits: Guarded::default() }
     }
 }
 
@@ -103,7 +103,7 @@ impl<S> Published<S> {
         sources: &[SourceId],
         changes: Option<&Changes<S>>,
     ) -> Option<News<S>> {
-        let (for_versions, for_changes) = locked(&self.waits).are_there();
+        let (for_versions, for_changes) = self.waits.with(|waits| waits.are_there());
         if !for_versions && !for_changes {
             return None;
         }
@@ -121,7 +121,7 @@ impl<S> Published<S> {
     /// True if more waits may be left. [`Self::publish`] does not wake: it is called under the status board's
     /// lock, and waking may run code of others.
     pub(crate) fn wake(&self, news: &mut News<S>) -> bool {
-        let woken = locked(&self.waits).take(news, AT_ONCE);
+        let woken = self.waits.with(|waits| waits.take(news, AT_ONCE));
         for waker in woken {
             // A wait that is over has dropped its receiver.
             let _woken = waker.send(());
@@ -140,9 +140,9 @@ impl<S> Published<S> {
         self.awaiting(|waits, waker| waits.for_change(key, known, waker))
     }
 
-    fn awaiting(self: &Arc<Self>, add: impl FnOnce(&mut Waits, oneshot::Sender<()>) -> Place) -> Woken<S> {
-        let (waker, reached) = oneshot::channel();
-        let place = add(&mut locked(&self.waits), waker);
+    fn awaiting(self: &Arc<Self>, add: impl FnOnce(&mut Waits, WakeOnce) -> Place) -> Woken<S> {
+        let (waker, reached) = wake_once();
+        let place = self.waits.with(|waits| add(waits, waker));
         Woken { published: Arc::clone(self), place, reached }
     }
 

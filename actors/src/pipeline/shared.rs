@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use informer_core::index::AnyIndex;
@@ -25,7 +25,7 @@ use crate::pipeline::sources::Sources;
 use crate::pipeline::unexpected_data;
 use crate::runtime::Runtime;
 use crate::runtime::faults::Site;
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 use crate::runtime::progress::Progress;
 
 pub(crate) struct PipelineShared<S: Body>(pub(crate) Arc<Common<S>>);
@@ -71,13 +71,13 @@ impl<S: Body> PipelineShared<S> {
     }
 
     /// In one step, unless a newer epoch has begun: a thread that sees the snapshot sees its figures, and the
-    /// reverse. Then wakes waits.
+    /// reverse. Then wakes waits. The store began with it at `began`.
     pub(crate) fn publish(
         &self,
         epoch: Epoch,
         applied: &Publish<S>,
         sources: &[SourceId],
-        synced: bool,
+        (synced, began): (bool, Duration),
     ) -> bool {
         let newest = &applied.snapshot;
         let figures = StoreFigures {
@@ -86,6 +86,7 @@ impl<S: Body> PipelineShared<S> {
             versions: newest,
             touched: sources,
             synced,
+            began,
             now: self.runtime.now(),
         };
         let published = self.board.publish(&figures, || self.published.publish(epoch, newest.clone()));
@@ -122,47 +123,49 @@ informer_core::clone_of!([S: Body] PipelineShared<S>);
 
 /// By epoch, the newest version that each source has put into the queue: a new Reflector continues from it.
 #[derive(Debug, Default)]
-pub(crate) struct HandedOver(Mutex<BTreeMap<SourceId, (Epoch, ResourceVersion)>>);
+pub(crate) struct HandedOver(Guarded<BTreeMap<SourceId, (Epoch, ResourceVersion)>>);
 
 impl HandedOver {
     pub(crate) fn note(&self, epoch: Epoch, source: &SourceId, version: &ResourceVersion) {
-        locked(&self.0).insert(source.clone(), (epoch, version.clone()));
+        self.0.with(|handed| handed.insert(source.clone(), (epoch, version.clone())));
     }
 
     /// Whether a source has handed over more than is published. Sources being removed do not count.
     pub(crate) fn is_ahead_of<S>(&self, published: &Snapshot<S>, sources: &Sources) -> bool {
         let is_ahead = |source: &SourceId, handed| Some(handed) > published.version(source);
-        let handed = locked(&self.0).clone();
+        let handed = self.0.with(|handed| handed.clone());
         handed.iter().any(|(source, (_, handed))| is_ahead(source, handed) && sources.contains(source))
     }
 
     /// A later source of this name starts without a version.
     pub(crate) fn forget(&self, source: &SourceId) {
-        locked(&self.0).remove(source);
+        self.0.with(|handed| handed.remove(source));
     }
 
     pub(crate) fn newest(&self, epoch: Epoch, source: &SourceId) -> Option<ResourceVersion> {
-        locked(&self.0).get(source).filter(|(noted, _)| *noted == epoch).map(|(_, version)| version.clone())
+        self.0.with(|handed| {
+            handed.get(source).filter(|(noted, _)| *noted == epoch).map(|(_, version)| version.clone())
+        })
     }
 }
 
 /// The indices that the Indexer has after each restart; with the call that added it later.
-pub(crate) struct IndexRegistry<S>(Mutex<Vec<(AnyIndex<S>, Option<IndexCall>)>>);
+pub(crate) struct IndexRegistry<S>(Guarded<Vec<(AnyIndex<S>, Option<IndexCall>)>>);
 
 impl<S> IndexRegistry<S> {
     pub(crate) fn new(indices: &[AnyIndex<S>]) -> Self {
-        Self(Mutex::new(indices.iter().map(|index| (index.clone(), None)).collect()))
+        Self(Guarded::new(indices.iter().map(|index| (index.clone(), None)).collect()))
     }
 
     pub(crate) fn all(&self) -> Vec<AnyIndex<S>> {
-        locked(&self.0).iter().map(|(index, _)| index.clone()).collect()
+        self.0.with(|indices| indices.iter().map(|(index, _)| index.clone()).collect())
     }
 
     pub(crate) fn add(&self, index: AnyIndex<S>, call: IndexCall) {
-        locked(&self.0).push((index, Some(call)));
+        self.0.with(|indices| indices.push((index, Some(call))));
     }
 
     pub(crate) fn was_added_by(&self, call: &IndexCall) -> bool {
-        locked(&self.0).iter().any(|(_, by)| by.as_ref().is_some_and(|by| by.is(call)))
+        self.0.with(|indices| indices.iter().any(|(_, by)| by.as_ref().is_some_and(|by| by.is(call))))
     }
 }

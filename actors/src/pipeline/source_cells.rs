@@ -5,16 +5,16 @@
 //!    source, so that a unit test can count whether an event costs more with more sources.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::SourceState;
 
 use crate::pipeline::status::SourceStatus;
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 
 #[derive(Debug, Default)]
-pub(crate) struct SourceCells(Mutex<Cells>);
+pub(crate) struct SourceCells(Guarded<Cells>);
 
 #[derive(Debug, Default)]
 struct Cells {
@@ -27,7 +27,7 @@ struct Cells {
 
 #[derive(Debug)]
 pub(crate) struct SourceCell {
-    pub(crate) status: Mutex<SourceStatus>,
+    pub(crate) status: Guarded<SourceStatus>,
 }
 
 impl SourceCells {
@@ -39,45 +39,46 @@ impl SourceCells {
 
     pub(crate) fn add(&self, id: &SourceId, state: SourceState) {
         let status = SourceStatus { state, ..SourceStatus::new(id.clone()) };
-        let cell = Arc::new(SourceCell { status: Mutex::new(status) });
-        let mut cells = locked(&self.0);
-        let order = cells.next;
-        cells.next += 1;
-        cells.in_order.insert(order, Arc::clone(&cell));
-        cells.by_name.insert(id.clone(), (order, cell));
+        let cell = Arc::new(SourceCell { status: Guarded::new(status) });
+        self.0.with(|cells| {
+            let order = cells.next;
+            cells.next += 1;
+            cells.in_order.insert(order, Arc::clone(&cell));
+            cells.by_name.insert(id.clone(), (order, cell));
+        });
     }
 
-    pub(crate) fn remove(&self, id: &SourceId) {
-        let mut cells = locked(&self.0);
-        if let Some((order, _)) = cells.by_name.remove(id) {
+    pub(crate) fn remove(&self, id: &SourceId) -> Option<Arc<SourceCell>> {
+        self.0.with(|cells| {
+            let (order, cell) = cells.by_name.remove(id)?;
             cells.in_order.remove(&order);
-        }
+            Some(cell)
+        })
     }
 
     pub(crate) fn find(&self, id: &SourceId) -> Option<Arc<SourceCell>> {
-        locked(&self.0).by_name.get(id).map(|(_, cell)| Arc::clone(cell))
+        self.0.with(|cells| cells.by_name.get(id).map(|(_, cell)| Arc::clone(cell)))
     }
 
     pub(crate) fn read(&self) -> Vec<SourceStatus> {
         #[cfg(any(test, feature = "testing"))]
-        {
-            locked(&self.0).copies += 1;
-        }
+        self.0.with(|cells| cells.copies += 1);
         self.all(|status| Some(status.clone()))
     }
 
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn copies(&self) -> u64 {
-        locked(&self.0).copies
+        self.0.with(|cells| cells.copies)
     }
 
     /// True if this is the source's first published version.
     pub(crate) fn show_version(&self, id: &SourceId, version: Option<&ResourceVersion>) -> bool {
         let Some(cell) = self.find(id) else { return false };
-        let mut status = locked(&cell.status);
-        let is_first = status.version.is_none() && version.is_some();
-        status.version = version.cloned();
-        is_first
+        cell.status.with(|status| {
+            let is_first = status.version.is_none() && version.is_some();
+            status.version = version.cloned();
+            is_first
+        })
     }
 
     pub(crate) fn find_map<T>(&self, mut result: impl FnMut(&SourceStatus) -> Option<T>) -> Option<T> {
@@ -98,9 +99,11 @@ impl SourceCells {
     }
 
     fn walk<T>(&self, mut look: impl FnMut(&mut SourceStatus) -> Option<T>) -> Option<T> {
-        locked(&self.0).in_order.values().find_map(|cell| {
-            walks::note();
-            look(&mut locked(&cell.status))
+        self.0.with(|cells| {
+            cells.in_order.values().find_map(|cell| {
+                walks::note();
+                cell.status.with(&mut look)
+            })
         })
     }
 }

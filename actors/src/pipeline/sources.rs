@@ -6,8 +6,8 @@
 //! 4. Nothing is called or dropped under the lock. Only calls that say so walk over all sources.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use informer_core::indexer::Scope;
 use informer_core::meta::{ClusterName, ObjectKey, SourceId};
@@ -18,7 +18,7 @@ use self::exchange::Exchanges;
 use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::source_cells::walks;
 use crate::pipeline::source_spec::{Coverage, Member, SourceSpec};
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 
 mod exchange;
 mod left;
@@ -28,7 +28,7 @@ pub use self::left::Selected;
 
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    state: Mutex<State>,
+    state: Guarded<State>,
     /// How often sources began or ended to take over from each other.
     exchanged: AtomicU64,
 }
@@ -95,186 +95,167 @@ impl Sources {
         specs: impl IntoIterator<Item = &'a SourceSpec<S>>,
         may_overlap: bool,
     ) -> Result<(), Refusal> {
-        let mut state = self.state();
-        let before = state.next;
-        for spec in specs {
-            // Those that join together must not overlap; older ones may be about to leave.
-            if let Some(why) = state.refusal(spec, if may_overlap { before } else { 0 }) {
-                let joined: Vec<SourceId> =
-                    state.in_order.range(before..).map(|(_, id)| id.clone()).collect();
-                joined.iter().for_each(|id| state.remove(id, &self.exchanged));
-                return Err(Refusal { id: spec.id.clone(), why });
+        self.state.with(|state| {
+            let before = state.next;
+            for spec in specs {
+                // Those that join together must not overlap; older ones may be about to leave.
+                if let Some(why) = state.refusal(spec, if may_overlap { before } else { 0 }) {
+                    let joined: Vec<SourceId> =
+                        state.in_order.range(before..).map(|(_, id)| id.clone()).collect();
+                    joined.iter().for_each(|id| state.remove(id, &self.exchanged));
+                    return Err(Refusal { id: spec.id.clone(), why });
+                }
+                state.add(spec, &self.exchanged);
             }
-            state.add(spec, &self.exchanged);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     pub(crate) fn refusal<'a, S: 'a>(
         &self,
         specs: impl IntoIterator<Item = &'a SourceSpec<S>>,
     ) -> Option<Refusal> {
-        let state = self.state();
-        specs.into_iter().find_map(|spec| {
-            let why = state.refusal(spec, 0)?;
-            Some(Refusal { id: spec.id.clone(), why })
+        self.state.with(|state| {
+            specs.into_iter().find_map(|spec| {
+                let why = state.refusal(spec, 0)?;
+                Some(Refusal { id: spec.id.clone(), why })
+            })
         })
     }
 
     /// From now on the source does not count. Its name stays taken until [`Self::forget`].
     pub(crate) fn begin_removal(&self, id: &SourceId) -> Result<Removal, NotRemoved> {
-        let mut state = self.state();
-        let is_only = state.staying == 1;
-        let entry = state.entries.get_mut(id).ok_or(NotRemoved::Unknown)?;
-        if let Some(over) = &entry.leaving {
-            return Ok(Removal { over: over.clone(), is_new: false });
-        }
-        if is_only && entry.member.is_none() {
-            return Err(NotRemoved::Last);
-        }
-        let over = CancellationToken::new();
-        entry.leaving = Some(over.clone());
-        state.changes += 1;
-        state.staying -= 1;
-        state.list(id);
-        Ok(Removal { over, is_new: true })
+        self.state.with(|state| state.begin_removal(id))
     }
 
     pub(crate) fn forget(&self, id: &SourceId) {
-        let mut state = self.state();
-        if state.entries.get(id).is_some_and(|entry| entry.leaving.is_some()) {
-            state.remove(id, &self.exchanged);
-        }
+        self.state.with(|state| {
+            if state.is_leaving(id) {
+                state.remove(id, &self.exchanged);
+            }
+        });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.state().entries.is_empty()
+        self.state.with(|state| state.entries.is_empty())
     }
 
     /// Whether it is there and stays.
     pub(crate) fn contains(&self, id: &SourceId) -> bool {
-        self.state().entries.get(id).is_some_and(|entry| entry.leaving.is_none())
+        self.state.with(|state| state.stays(id))
     }
 
     pub(crate) fn is_of_set(&self, id: &SourceId) -> bool {
-        self.state().entries.get(id).is_some_and(|entry| entry.member.is_some())
+        self.state.with(|state| state.entries.get(id).is_some_and(|entry| entry.member.is_some()))
     }
 
     pub(crate) fn is_leaving(&self, id: &SourceId) -> bool {
-        self.state().entries.get(id).is_some_and(|entry| entry.leaving.is_some())
+        self.state.with(|state| state.is_leaving(id))
     }
 
     /// Those that stay, in the order of joining. Walks over all.
     pub(crate) fn ids(&self) -> Vec<SourceId> {
-        let state = self.state();
-        let staying = state.walk(state.in_order.values()).filter(|(_, entry)| entry.leaving.is_none());
-        staying.map(|(id, _)| id.clone()).collect()
+        self.state.with(|state| {
+            let staying = state.walk(state.in_order.values()).filter(|(_, entry)| entry.leaving.is_none());
+            staying.map(|(id, _)| id.clone()).collect()
+        })
     }
 
     /// [`Self::ids`], if they have changed since `seen`, which begins at 0.
     pub(crate) fn ids_since(&self, seen: &mut u64) -> Option<Vec<SourceId>> {
-        let now = self.state().changes + 1;
+        let now = self.changes() + 1;
         let is_news = std::mem::replace(seen, now) != now;
         is_news.then(|| self.ids())
     }
 
     /// Name, namespace (`None`: cluster-wide), and whether it is leaving. Walks over the set.
     pub(crate) fn of_set(&self, set: usize) -> Vec<(SourceId, Option<Arc<str>>, bool)> {
-        let state = self.state();
-        let members = state.walk(state.exchanges.ids(set));
-        let found = members.filter_map(|(id, entry)| {
-            Some((id.clone(), entry.member.as_ref()?.namespace.clone(), entry.leaving.is_some()))
-        });
-        found.collect()
+        self.state.with(|state| {
+            let members = state.walk(state.exchanges.ids(set));
+            let found = members.filter_map(|(id, entry)| {
+                Some((id.clone(), entry.member.as_ref()?.namespace.clone(), entry.leaving.is_some()))
+            });
+            found.collect()
+        })
     }
 
     pub(crate) fn stays_in_set(&self, id: &SourceId, set: usize) -> bool {
-        let state = self.state();
-        let entry = state.entries.get(id).filter(|entry| entry.leaving.is_none());
-        let member = entry.and_then(|entry| entry.member.as_ref());
-        member.is_some_and(|member| member.set == set && member.namespace.is_some())
+        self.state.with(|state| {
+            let entry = state.entries.get(id).filter(|entry| entry.leaving.is_none());
+            let member = entry.and_then(|entry| entry.member.as_ref());
+            member.is_some_and(|member| member.set == set && member.namespace.is_some())
+        })
     }
 
     pub(crate) fn cluster_wide(&self, set: usize) -> Option<(SourceId, bool)> {
-        let state = self.state();
-        let id = state.exchanges.all_of(set)?.clone();
-        let is_leaving = state.entries.get(&id).is_some_and(|entry| entry.leaving.is_some());
-        Some((id, is_leaving))
+        self.state.with(|state| {
+            let id = state.exchanges.all_of(set)?;
+            Some((id.clone(), state.is_leaving(id)))
+        })
     }
 
     /// How many staying sources of a set have not listed.
     pub(crate) fn missing(&self, set: usize) -> usize {
-        self.state().exchanges.missing(set)
+        self.state.with(|state| state.exchanges.missing(set))
     }
 
     /// Includes those that are leaving.
     pub(crate) fn members(&self, set: usize) -> usize {
-        self.state().exchanges.ids(set).count()
+        self.state.with(|state| state.exchanges.ids(set).count())
     }
 
     pub(crate) fn changes(&self) -> u64 {
-        self.state().changes
+        self.state.with(|state| state.changes)
     }
 
     /// Without those of sets of namespaces. Walks over all.
     pub(crate) fn of_cluster(&self, cluster: &ClusterName) -> Vec<SourceId> {
-        let state = self.state();
-        let all = state.walk(state.in_order.values());
-        let of_it =
-            all.filter(|(_, entry)| entry.member.is_none() && entry.cluster.as_ref() == Some(cluster));
-        of_it.map(|(id, _)| id.clone()).collect()
+        self.state.with(|state| {
+            let all = state.walk(state.in_order.values());
+            let of_it =
+                all.filter(|(_, entry)| entry.member.is_none() && entry.cluster.as_ref() == Some(cluster));
+            of_it.map(|(id, _)| id.clone()).collect()
+        })
     }
 
     pub(crate) fn is_in_cluster(&self, id: &SourceId, cluster: Option<&ClusterName>) -> bool {
-        self.state().entries.get(id).is_some_and(|entry| entry.cluster.as_ref() == cluster)
+        self.state.with(|state| state.entries.get(id).is_some_and(|entry| entry.cluster.as_ref() == cluster))
     }
 
     /// Those that stay and may follow the object of this key.
     pub(crate) fn following(&self, key: &ObjectKey) -> Vec<SourceId> {
-        let state = self.state();
-        let everywhere = Scope { cluster: key.cluster_name().cloned(), namespace: None };
-        let here = key.namespace().map(|name| Scope { namespace: Some(name.into()), ..everywhere.clone() });
-        let scopes = [Some(everywhere), here].into_iter().flatten();
-        let found: BTreeMap<u64, SourceId> = scopes
-            .filter_map(|scope| state.by_scope.get(&scope))
-            .flat_map(|sources| sources.iter().map(|(order, id)| (*order, id.clone())))
-            .collect();
-        let stays = |id: &SourceId| state.entries.get(id).is_some_and(|entry| entry.leaving.is_none());
-        found.into_values().filter(stays).collect()
+        self.state.with(|state| state.following(key))
     }
 
     pub(crate) fn select(&self, key: &ObjectKey, labels: &BTreeMap<String, String>) -> bool {
         let following = self.following(key);
-        let coverages: Vec<Option<Coverage>> = {
-            let state = self.state();
+        let coverages: Vec<Option<Coverage>> = self.state.with(|state| {
             let entries = following.iter().filter_map(|id| state.entries.get(id));
             entries.map(|entry| entry.coverage.clone()).collect()
-        };
+        });
         let may_pass = |coverage: &Coverage| coverage.selects.may_pass(key, labels);
         coverages.iter().any(|coverage| coverage.as_ref().is_none_or(may_pass))
     }
 
     /// Whether every one has listed when these have, too.
     pub(crate) fn have_all_listed(&self, first: &[SourceId]) -> bool {
-        let state = self.state();
-        let listed = first.iter().filter(|id| state.unlisted.contains_key(*id)).count();
-        state.unlisted.len() == listed
+        self.state.with(|state| {
+            let listed = first.iter().filter(|id| state.unlisted.contains_key(*id)).count();
+            state.unlisted.len() == listed
+        })
     }
 
     pub(crate) fn note_listed<S>(&self, snapshot: &Snapshot<S>, first: &[SourceId]) {
-        let mut state = self.state();
-        first.iter().for_each(|id| state.list(id));
-        // A panic after the publish may have kept others from being noted.
-        while let Some((id, _)) = state.unlisted.first_key_value()
-            && snapshot.version(id).is_some()
-        {
-            let id = id.clone();
-            state.list(&id);
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.state)
+        self.state.with(|state| {
+            first.iter().for_each(|id| state.list(id));
+            // A panic after the publish may have kept others from being noted.
+            while let Some((id, _)) = state.unlisted.first_key_value()
+                && snapshot.version(id).is_some()
+            {
+                let id = id.clone();
+                state.list(&id);
+            }
+        });
     }
 }
 
@@ -285,6 +266,42 @@ impl State {
         ids: impl Iterator<Item = &'a SourceId>,
     ) -> impl Iterator<Item = (&'a SourceId, &'a Entry)> {
         ids.inspect(|_| walks::note()).filter_map(|id| Some((id, self.entries.get(id)?)))
+    }
+
+    fn stays(&self, id: &SourceId) -> bool {
+        self.entries.get(id).is_some_and(|entry| entry.leaving.is_none())
+    }
+
+    fn is_leaving(&self, id: &SourceId) -> bool {
+        self.entries.get(id).is_some_and(|entry| entry.leaving.is_some())
+    }
+
+    fn following(&self, key: &ObjectKey) -> Vec<SourceId> {
+        let everywhere = Scope { cluster: key.cluster_name().cloned(), namespace: None };
+        let here = key.namespace().map(|name| Scope { namespace: Some(name.into()), ..everywhere.clone() });
+        let scopes = [Some(everywhere), here].into_iter().flatten();
+        let found: BTreeMap<u64, SourceId> = scopes
+            .filter_map(|scope| self.by_scope.get(&scope))
+            .flat_map(|sources| sources.iter().map(|(order, id)| (*order, id.clone())))
+            .collect();
+        found.into_values().filter(|id| self.stays(id)).collect()
+    }
+
+    fn begin_removal(&mut self, id: &SourceId) -> Result<Removal, NotRemoved> {
+        let is_only = self.staying == 1;
+        let entry = self.entries.get_mut(id).ok_or(NotRemoved::Unknown)?;
+        if let Some(over) = &entry.leaving {
+            return Ok(Removal { over: over.clone(), is_new: false });
+        }
+        if is_only && entry.member.is_none() {
+            return Err(NotRemoved::Last);
+        }
+        let over = CancellationToken::new();
+        entry.leaving = Some(over.clone());
+        self.changes += 1;
+        self.staying -= 1;
+        self.list(id);
+        Ok(Removal { over, is_new: true })
     }
 
     /// Its first list is published, or no longer waited for.

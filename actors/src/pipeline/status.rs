@@ -16,10 +16,12 @@ use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 use informer_core::words::Brief;
 
 pub use crate::pipeline::ending::InformerReport;
-pub use crate::pipeline::figures::{QueueStatus, TIMING_BOUNDS, Timing, WatchEnds};
+pub use crate::pipeline::figures::{QueueStatus, WatchEnds};
 pub use crate::pipeline::status_text::NamespacesStatus;
+pub use crate::pipeline::totals::{ResourceName, SourceTotals};
 use crate::runtime::Stuck;
 pub use informer_core::indexer::DataCounters;
+pub use informer_core::timing::{TIMING_BOUNDS, Timing};
 
 /// How one source is doing.
 #[derive(Debug, Clone)]
@@ -50,6 +52,8 @@ pub struct SourceStatus {
     /// Bytes on the wire of the objects that it has sent, in lists and watches, including objects that were
     /// known already. The rest of a frame beside its object, and bookmarks, do not count.
     pub wire_bytes: u64,
+    /// Events of its watches: added, modified and deleted objects, not bookmarks.
+    pub watch_events: u64,
     /// How its watches have ended.
     pub watch_ends: WatchEnds,
     /// How long the newest delivered list or watch-list took, from its beginning to its last object.
@@ -57,6 +61,8 @@ pub struct SourceStatus {
     /// Why its first list was empty, if it has sent nothing since; for example, its namespace does not exist.
     pub hint: Option<Arc<str>>,
     pub(crate) listing_since: Option<Duration>,
+    /// How long a list took that is not in the informer's figures yet.
+    pub(crate) listed: Option<Duration>,
 }
 
 /// The results of the GETs for undecodable objects, also before restarts of the reflector. One GET is open at
@@ -78,6 +84,8 @@ impl SourceStatus {
         Self {
             source,
             wire_bytes: 0,
+            watch_events: 0,
+            listed: None,
             watch_ends: WatchEnds::default(),
             last_list_took: None,
             listing_since: None,
@@ -103,8 +111,9 @@ impl SourceStatus {
         came: &mut Came,
         now: Duration,
     ) -> bool {
-        let Came { wire_bytes, watch_ends } = std::mem::take(came);
+        let Came { wire_bytes, watch_events, watch_ends } = std::mem::take(came);
         self.wire_bytes += wire_bytes;
+        self.watch_events += watch_events;
         if wire_bytes > 0 {
             self.hint = None;
         }
@@ -132,6 +141,7 @@ impl SourceStatus {
 #[derive(Debug, Default)]
 pub(crate) struct Came {
     pub(crate) wire_bytes: u64,
+    pub(crate) watch_events: u64,
     pub(crate) watch_ends: WatchEnds,
 }
 
@@ -143,6 +153,7 @@ impl SourceStatus {
             }
             SourceState::Streaming => {
                 let took = self.listing_since.take().map(|since| now.saturating_sub(since));
+                self.listed = took.or(self.listed);
                 self.last_list_took = took.or(self.last_list_took);
             }
             _ => self.listing_since = None,
@@ -189,20 +200,32 @@ impl fmt::Display for Stale {
 pub struct InformerStatus {
     /// The informer's name.
     pub name: Arc<str>,
+    /// The resource that it follows, if the source of its objects knows it from the start.
+    pub resource: Option<Arc<ResourceName>>,
     /// In which order parts leave the queue between reflectors and store.
     pub queue_order: QueueOrder,
     /// Each source, in the order in which they were added.
     pub sources: Vec<SourceStatus>,
+    /// What all sources have done, those that were removed included.
+    pub totals: SourceTotals,
+    /// How long delivered lists and watch-lists took, from their beginning to the last object.
+    pub lists: Timing,
     /// What waits between the reflectors and the store.
     pub queue: QueueStatus,
+    /// How long the store took for what it got at once, until it was published. Callbacks are not included.
+    pub processing: Timing,
     /// Objects in the published snapshot.
     pub objects: usize,
+    /// What these objects were on the wire, in bytes. A decoded object takes more memory, a pruned one less.
+    pub bytes: usize,
     /// Objects that cannot be decoded at present.
     pub undecodable: usize,
     /// Whether every source's first list is published. Latched.
     pub synced: bool,
     /// How long that took from the start of the informer, not from its declaration.
     pub sync_took: Option<Duration>,
+    /// The bytes of objects that had come from the sources until then.
+    pub sync_bytes: Option<u64>,
     /// Restarts after panics: reflectors and groups together.
     pub restarts: u64,
     /// The incidents in the data.
@@ -306,7 +329,7 @@ mod tests {
     #[test]
     fn the_state_of_an_informer_is_that_of_its_worst_source() {
         let sources = [SourceId::new("a"), SourceId::new("b")];
-        let mut status = StatusBoard::new("pods".into(), QueueOrder::InOrder, &sources).read();
+        let mut status = StatusBoard::new(("pods".into(), None), QueueOrder::InOrder, &sources).read();
         status.sources[0].state = SourceState::Streaming;
         let error = ListWatchError::Denied("no".into());
         status.sources[1].state = SourceState::Denied { attempts: 1, error, until: Duration::ZERO };
@@ -319,7 +342,7 @@ mod tests {
     #[test]
     fn a_source_of_which_nothing_ever_came_fails_since_it_was_given_up() {
         let (source, reason) = (SourceId::new("a"), "it panics".into());
-        let board = StatusBoard::new("pods".into(), QueueOrder::InOrder, &[]);
+        let board = StatusBoard::new(("pods".into(), None), QueueOrder::InOrder, &[]);
         board.show_synced();
         board.add_source(&source);
         board.give_up("reflector/a: it panics".into(), Some((&source, &reason)), Duration::from_secs(5));

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn the_status_of_an_informer_is_one_line_that_names_its_worst_source_and_its_error_once() {
         let sources = [SourceId::new("a"), SourceId::new("b")];
-        let mut status = StatusBoard::new("pods".into(), QueueOrder::InOrder, &sources).read();
+        let mut status = StatusBoard::new(("pods".into(), None), QueueOrder::InOrder, &sources).read();
         status.sources[0].state = SourceState::Streaming;
         let error = ListWatchError::Denied("no".into());
         status.sources[1].state =

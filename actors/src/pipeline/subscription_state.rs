@@ -8,18 +8,18 @@ mod blocking_call;
 mod status;
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use informer_core::listener::Policy;
+use informer_core::timing::Timing;
 use informer_core::words::{QUOTED, one_line};
 
 use self::blocking_call::BlockingCall;
 pub(crate) use self::blocking_call::CallCheck;
 pub use self::status::{EndReason, ShutdownError, SubscriptionStatus, Unfinished};
-use crate::pipeline::figures::TimingCell;
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 use crate::runtime::signal::Signal;
 use crate::runtime::{Label, Runtime};
 use crate::supervision::parent::StopSignal;
@@ -38,7 +38,7 @@ struct Inner {
     // Boxed, to keep idle subscriptions small: most have none.
     times: Option<Box<Times>>,
     // An actor never waits here: see the header. A tokio watch channel would take three times as much memory.
-    figures: Mutex<SubscriptionFigures>,
+    figures: Guarded<SubscriptionFigures>,
     changed: Signal,
 }
 
@@ -60,8 +60,8 @@ pub(crate) struct SubscriptionFigures {
     // Boxed as the timings are.
     rare: Option<Box<Rare>>,
     // Boxed once there is something to record, to keep idle subscriptions small.
-    latency: Option<Box<TimingCell>>,
-    calls: Option<Box<TimingCell>>,
+    latency: Option<Box<Timing>>,
+    calls: Option<Box<Timing>>,
     /// When the oldest event that is with the subscriber arrived, in nanoseconds; 0 if there is none.
     window_since: u64,
     /// In nanoseconds. Before the sync: when the subscription began. After it: how long the sync took.
@@ -118,15 +118,15 @@ impl Deref for Presence {
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        self.figures().present -= 1;
+        self.0.0.figures.with(|figures| figures.present -= 1);
         self.0.0.changed.raise();
     }
 }
 
 impl SubscriptionState {
     pub(crate) fn new(label: Arc<Label>, policy: Policy, times: Times, now: Duration) -> Self {
-        let figures = Mutex::new(SubscriptionFigures { sync: nanos(now), ..SubscriptionFigures::default() });
-        let times = (times != Times::default()).then(|| Box::new(times));
+        let figures = SubscriptionFigures { sync: nanos(now), ..SubscriptionFigures::default() };
+        let (figures, times) = (Guarded::new(figures), (times != Times::default()).then(|| Box::new(times)));
         Self(Arc::new(Inner { label, policy, times, figures, changed: Signal::default() }))
     }
 
@@ -151,7 +151,10 @@ impl SubscriptionState {
     }
 
     pub(crate) fn read(&self) -> SubscriptionStatus {
-        let figures = self.figures();
+        self.0.figures.with(|figures| self.status(figures))
+    }
+
+    fn status(&self, figures: &SubscriptionFigures) -> SubscriptionStatus {
         let rare = figures.rare.as_deref();
         SubscriptionStatus {
             name: Arc::clone(self.name()),
@@ -170,8 +173,8 @@ impl SubscriptionState {
             overran: rare.map_or(0, |rare| rare.overran.into()),
             stuck_on: rare.and_then(|rare| rare.call.as_ref()?.stuck_on().cloned()),
             sync_took: figures.synced.then(|| Duration::from_nanos(figures.sync)),
-            latency: TimingCell::read(figures.latency.as_deref()),
-            calls: TimingCell::read(figures.calls.as_deref()),
+            latency: figures.latency.as_deref().copied().unwrap_or_default(),
+            calls: figures.calls.as_deref().copied().unwrap_or_default(),
             ended: figures.ended.clone(),
         }
     }
@@ -183,10 +186,9 @@ impl SubscriptionState {
         runtime: &Runtime,
         change: impl FnOnce(&mut SubscriptionFigures),
     ) {
-        let synced_now = {
-            let mut figures = self.figures();
+        let synced_now = self.0.figures.with(|figures| {
             let (was_synced, handled, oldest) = (figures.synced, figures.delivered, figures.oldest_since);
-            change(&mut figures);
+            change(figures);
             let is_handled = figures.delivered > handled;
             figures.time_window(was_synced, is_handled, oldest.unwrap_or(arrived), runtime);
             let synced_now = figures.synced && !was_synced;
@@ -194,42 +196,43 @@ impl SubscriptionState {
                 figures.sync = nanos(runtime.now()).saturating_sub(figures.sync);
             }
             synced_now
-        };
+        });
         if synced_now {
             self.0.changed.raise();
         }
     }
 
     pub(crate) fn count_call(&self, took: Duration) {
-        let mut figures = self.figures();
-        if figures.synced {
-            figures.calls.get_or_insert_default().record(took);
-        }
+        self.0.figures.with(|figures| {
+            if figures.synced {
+                figures.calls.get_or_insert_default().record(took);
+            }
+        });
     }
 
     pub(crate) fn count_panic(&self) {
-        self.figures().rare.get_or_insert_default().panics += 1;
+        self.0.figures.with(|figures| figures.rare.get_or_insert_default().panics += 1);
     }
 
     pub(crate) fn count_overrun(&self) {
-        self.figures().rare.get_or_insert_default().overran += 1;
+        self.0.figures.with(|figures| figures.rare.get_or_insert_default().overran += 1);
     }
 
     pub(crate) fn count_filter_panic(&self) -> u32 {
-        let mut figures = self.figures();
-        let rare = figures.rare.get_or_insert_default();
-        rare.filter_panics = rare.filter_panics.saturating_add(1);
-        rare.filter_panics
+        self.0.figures.with(|figures| {
+            let rare = figures.rare.get_or_insert_default();
+            rare.filter_panics = rare.filter_panics.saturating_add(1);
+            rare.filter_panics
+        })
     }
 
     /// The first reason is kept and logged.
     pub(crate) fn end_with(&self, reason: EndReason) {
-        let (is_first, guard) = {
-            let mut figures = self.figures();
+        let (is_first, guard) = self.0.figures.with(|figures| {
             let is_first = figures.ended.is_none();
             figures.ended.get_or_insert_with(|| reason.clone());
             (is_first, figures.guard.take())
-        };
+        });
         if let Some(guard) = guard {
             guard.wake();
         }
@@ -251,39 +254,36 @@ impl SubscriptionState {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.figures().ended.is_some()
+        self.0.figures.with(|figures| figures.ended.is_some())
     }
 
     pub(crate) fn enter(&self) -> Presence {
-        self.figures().present += 1;
+        self.0.figures.with(|figures| figures.present += 1);
         Presence(self.clone())
     }
 
     pub(crate) fn has_pending(&self) -> bool {
-        let figures = self.figures();
-        figures.depth > 0 || figures.in_flight > 0
+        self.0.figures.with(|figures| figures.depth > 0 || figures.in_flight > 0)
     }
 
     /// Whether events are with the subscriber, or were when its Listener ended, and its Listener or closure
     /// exists.
     pub(crate) fn is_in_a_call(&self) -> bool {
-        let figures = self.figures();
-        figures.present > 0 && figures.in_flight > 0
+        self.0.figures.with(|figures| figures.present > 0 && figures.in_flight > 0)
     }
 
     pub(crate) fn unfinished(&self) -> Unfinished {
-        let figures = self.figures();
-        Unfinished {
+        self.0.figures.with(|figures| Unfinished {
             name: Arc::clone(self.name()),
             dropped: figures.depth,
             in_flight: figures.in_flight as usize,
             still_running: figures.present > 0,
-        }
+        })
     }
 
     /// Cancels a running async call: the limit of a shutdown has passed.
     pub(crate) fn cancel_calls(&self) {
-        self.figures().cancelled = true;
+        self.0.figures.with(|figures| figures.cancelled = true);
         self.0.changed.raise();
     }
 
@@ -303,8 +303,7 @@ impl SubscriptionState {
 
     /// Whether it has ended, and its Listener and closure are dropped.
     pub(crate) fn has_left(&self) -> bool {
-        let figures = self.figures();
-        figures.ended.is_some() && figures.present == 0
+        self.0.figures.with(|figures| figures.ended.is_some() && figures.present == 0)
     }
 
     pub(crate) fn end(&self) -> impl Future<Output = EndReason> {
@@ -321,11 +320,7 @@ impl SubscriptionState {
     }
 
     async fn until<T>(&self, outcome: impl Fn(&SubscriptionFigures) -> Option<T>) -> T {
-        self.0.changed.until(|| outcome(&self.figures())).await
-    }
-
-    fn figures(&self) -> MutexGuard<'_, SubscriptionFigures> {
-        self.0.figures()
+        self.0.changed.until(|| self.0.figures.with(|figures| outcome(figures))).await
     }
 
     pub(crate) fn as_stop(&self) -> Arc<dyn StopSignal> {
@@ -335,20 +330,15 @@ impl SubscriptionState {
 
 impl StopSignal for Inner {
     fn poll_ended(&self, cx: &mut task::Context<'_>) -> Poll<()> {
-        let mut figures = self.figures();
-        if figures.ended.is_some() {
-            return Poll::Ready(());
-        }
-        if !figures.guard.as_ref().is_some_and(|guard| guard.will_wake(cx.waker())) {
-            figures.guard = Some(cx.waker().clone());
-        }
-        Poll::Pending
-    }
-}
-
-impl Inner {
-    fn figures(&self) -> MutexGuard<'_, SubscriptionFigures> {
-        locked(&self.figures)
+        self.figures.with(|figures| {
+            if figures.ended.is_some() {
+                return Poll::Ready(());
+            }
+            if !figures.guard.as_ref().is_some_and(|guard| guard.will_wake(cx.waker())) {
+                figures.guard = Some(cx.waker().clone());
+            }
+            Poll::Pending
+        })
     }
 }
 

@@ -9,17 +9,16 @@ use std::ops::Bound;
 
 use informer_core::meta::{Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
-use tokio::sync::oneshot;
 
-type Waker = oneshot::Sender<()>;
+use crate::runtime::signal::WakeOnce;
 
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     next: u64,
     /// The awaited versions, each with the number of its wait.
-    versions: BTreeMap<SourceId, BTreeMap<(ResourceVersion, u64), Waker>>,
+    versions: BTreeMap<SourceId, BTreeMap<(ResourceVersion, u64), WakeOnce>>,
     /// The waits for another version than the known one.
-    changes: BTreeMap<ObjectKey, BTreeMap<Known, Waker>>,
+    changes: BTreeMap<ObjectKey, BTreeMap<Known, WakeOnce>>,
     #[cfg(test)]
     looks: std::cell::Cell<u64>,
 }
@@ -54,7 +53,7 @@ impl Waits {
         &mut self,
         source: &SourceId,
         version: &ResourceVersion,
-        waker: Waker,
+        waker: WakeOnce,
     ) -> Place {
         let at = (version.clone(), self.number());
         self.versions.entry(source.clone()).or_default().insert(at.clone(), waker);
@@ -66,7 +65,7 @@ impl Waits {
         &mut self,
         key: &ObjectKey,
         known: Option<ResourceVersion>,
-        waker: Waker,
+        waker: WakeOnce,
     ) -> Place {
         let known = (known, self.number());
         self.changes.entry(key.clone()).or_default().insert(known.clone(), waker);
@@ -97,7 +96,7 @@ impl Waits {
     }
 
     /// Takes at most `most` waits that this news ends, and leaves the rest of the news.
-    pub(super) fn take<S>(&mut self, news: &mut News<S>, most: usize) -> Vec<Waker> {
+    pub(super) fn take<S>(&mut self, news: &mut News<S>, most: usize) -> Vec<WakeOnce> {
         let mut woken = Vec::new();
         while let Some(source) = news.sources.last() {
             if !self.take_reached(source, news.snapshot.version(source), most, &mut woken) {
@@ -141,7 +140,7 @@ impl Waits {
         source: &SourceId,
         reached: Option<&ResourceVersion>,
         most: usize,
-        woken: &mut Vec<Waker>,
+        woken: &mut Vec<WakeOnce>,
     ) -> bool {
         let Some(waits) = self.versions.get_mut(source) else { return true };
         while let Some(first) = waits.first_entry() {
@@ -163,7 +162,7 @@ impl Waits {
         key: &ObjectKey,
         version: Option<&ResourceVersion>,
         most: usize,
-        woken: &mut Vec<Waker>,
+        woken: &mut Vec<WakeOnce>,
     ) -> bool {
         let Some(waits) = self.changes.get_mut(key) else { return true };
         #[cfg(test)]
@@ -173,7 +172,7 @@ impl Waits {
             looks.set(looks.get() + 1);
             known.0.as_ref() != version
         };
-        let next = |waits: &BTreeMap<Known, Waker>| {
+        let next = |waits: &BTreeMap<Known, WakeOnce>| {
             let at_the_ends = [waits.first_key_value(), waits.last_key_value()];
             at_the_ends.into_iter().flatten().map(|(known, _)| known).find(ends).cloned()
         };

@@ -33,6 +33,7 @@ use crate::pipeline::reflector::{Reflector, ReflectorSpec};
 use crate::pipeline::shared::{Common, HandedOver, IndexRegistry, PipelineShared};
 use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::sources::Sources;
+use crate::pipeline::totals::ResourceName;
 use crate::runtime::{ArbiterHandle, Runtime, Watched};
 use crate::supervision::children::Children;
 use crate::supervision::group::Group;
@@ -42,6 +43,7 @@ use crate::supervision::parent::Parent;
 pub(crate) struct InformerSpec<S> {
     /// Not empty. If a live informer of the runtime has it, a number is added: `pods-2`.
     pub(crate) name: Arc<str>,
+    pub(crate) resource: Option<Arc<ResourceName>>,
     /// With distinct names; may be empty only with sets of namespaces.
     pub(crate) sources: Vec<SourceSpec<S>>,
     pub(crate) namespaces: Vec<Arc<NamespaceSet<S>>>,
@@ -157,7 +159,7 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -
         name: Arc::clone(&spec.name),
         runtime: runtime.clone(),
         published: Arc::new(Published::new(indices, runtime.0.freeing.release())),
-        board: StatusBoard::new(Arc::clone(&spec.name), spec.queue_order, &ids),
+        board: StatusBoard::new((Arc::clone(&spec.name), spec.resource.clone()), spec.queue_order, &ids),
         progress: Arc::default(),
         handed_over: HandedOver::default(),
         sources,

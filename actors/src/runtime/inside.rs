@@ -1,13 +1,13 @@
 //! What actors, also those of `informer-operator`, request from their runtime. Not for programs.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use informer_core::off_arbiter::Release;
 
 use super::{
-    ArbiterHandle, Named, OwnArbiter, RandomNumbers, Registration, Runtime, RuntimeError, clock, locked,
+    ArbiterHandle, Inner, Named, OwnArbiter, RandomNumbers, Registration, Runtime, RuntimeError, clock,
 };
 
 impl Runtime {
@@ -20,6 +20,25 @@ impl Runtime {
             .into_iter()
             .map(|registrant| registrant as Arc<dyn Any + Send + Sync>)
             .collect()
+    }
+
+    /// Shows something that the program keeps in reports, until nobody keeps it any more.
+    #[doc(hidden)]
+    pub fn observe<T: Any + Send + Sync>(&self, what: &Arc<T>) {
+        let what: Arc<T> = Arc::clone(what);
+        self.0.registry.observe(what);
+    }
+
+    /// What is observed, in the order of the calls.
+    #[doc(hidden)]
+    pub fn observed(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
+        self.0.registry.observed()
+    }
+
+    /// A handle that does not keep the runtime alive.
+    #[doc(hidden)]
+    pub fn weak(&self) -> WeakRuntime {
+        WeakRuntime(Arc::downgrade(&self.0))
     }
 
     /// Whether it is a simulation, in which everything shares one thread.
@@ -41,9 +60,10 @@ impl Runtime {
             return Ok(OwnArbiter { arbiter: self.pipeline_arbiter(), is_shared: true });
         }
         let arbiter = ArbiterHandle::thread(format!("{}-{name}", self.0.name), self.0.clock.clone())?;
-        let mut others = locked::locked(&self.0.others);
-        others.retain(|other| !other.is_over());
-        others.push(arbiter.clone());
+        self.0.others.with(|others| {
+            others.retain(|other| !other.is_over());
+            others.push(arbiter.clone());
+        });
         Ok(OwnArbiter { arbiter, is_shared: false })
     }
 
@@ -81,3 +101,16 @@ impl Runtime {
         self.0.registry.register(named, name)
     }
 }
+
+/// A handle of a runtime that does not keep it alive.
+#[derive(Clone)]
+pub struct WeakRuntime(Weak<Inner>);
+
+impl WeakRuntime {
+    /// `None` after the end of the runtime.
+    pub fn upgrade(&self) -> Option<Runtime> {
+        self.0.upgrade().map(Runtime)
+    }
+}
+
+informer_core::debug_as!(WeakRuntime, self);

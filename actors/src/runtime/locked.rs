@@ -18,6 +18,24 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A value behind a short lock, which is held for one closure. Only for content that no panic can leave half
+/// changed, such as one field, one counter or one queue: what a panic leaves is used further.
+#[derive(Debug, Default)]
+pub struct Guarded<T>(Mutex<T>);
+
+impl<T> Guarded<T> {
+    /// The value behind its lock.
+    pub const fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    /// Calls `call` under the lock. It must not block, call code of others, or take another lock that is held
+    /// around this one. What it returns is dropped without the lock.
+    pub fn with<R>(&self, call: impl FnOnce(&mut T) -> R) -> R {
+        call(&mut locked(&self.0))
+    }
+}
+
 /// What a [`Locked`] holds.
 pub trait Machine {
     /// Whether its parts fit together. Called only after a panic.

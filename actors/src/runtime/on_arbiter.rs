@@ -7,10 +7,10 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use super::ArbiterHandle;
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 use crate::runtime::mailbox::Closed;
 use crate::runtime::signal::Signal;
 
@@ -19,7 +19,7 @@ pub(crate) struct OnArbiter<T: Send + 'static>(Arc<Owned<T>>);
 struct Owned<T: Send + 'static> {
     arbiter: ArbiterHandle,
     // Locked only while a pointer is moved.
-    place: Mutex<Place<T>>,
+    place: Guarded<Place<T>>,
     /// Raised when the value is back or lost.
     back: Signal,
 }
@@ -33,7 +33,7 @@ enum Place<T> {
 
 impl<T: Send + 'static> OnArbiter<T> {
     pub(crate) fn new(arbiter: ArbiterHandle, value: T) -> Self {
-        Self(Arc::new(Owned { arbiter, place: Mutex::new(Place::Here(value)), back: Signal::default() }))
+        Self(Arc::new(Owned { arbiter, place: Guarded::new(Place::Here(value)), back: Signal::default() }))
     }
 
     /// The job runs whether or not the future is polled; the future ends when the value is back.
@@ -74,33 +74,28 @@ impl<T: Send + 'static> Drop for WayBack<T> {
 }
 
 impl<T: Send + 'static> Owned<T> {
-    fn place(&self) -> MutexGuard<'_, Place<T>> {
-        locked(&self.place)
-    }
-
     fn take(&self) -> Option<T> {
-        let mut place = self.place();
-        match std::mem::replace(&mut *place, Place::Away) {
+        self.place.with(|place| match std::mem::replace(place, Place::Away) {
             Place::Here(value) => Some(value),
             other => {
                 *place = other;
                 None
             }
-        }
+        })
     }
 
     fn put(&self, now: Place<T>) {
-        *self.place() = now;
+        self.place.with(|place| *place = now);
         self.back.raise();
     }
 
     async fn until_back(&self) -> Result<(), Closed> {
-        let look = || match *self.place() {
+        let look = |place: &mut Place<T>| match place {
             Place::Here(_) => Some(Ok(())),
             Place::Gone => Some(Err(Closed)),
             Place::Away => None,
         };
-        self.back.until(look).await
+        self.back.until(|| self.place.with(look)).await
     }
 }
 

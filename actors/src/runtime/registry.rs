@@ -54,6 +54,7 @@ struct State {
     names: BTreeSet<(Named, Arc<str>)>,
     registrants: BTreeMap<u64, Arc<dyn Registrant>>,
     registered: u64,
+    observed: Vec<Weak<dyn Any + Send + Sync>>,
 }
 
 /// A place in the registry; its drop removes it.
@@ -89,6 +90,21 @@ impl Registry {
     /// In the order of registration.
     pub(super) fn registrants(&self) -> Vec<Arc<dyn Registrant>> {
         self.state().registrants.values().cloned().collect()
+    }
+
+    /// Shows it in reports as long as somebody else keeps it. Costs a look at each that is observed.
+    pub(super) fn observe(&self, what: Arc<dyn Any + Send + Sync>) {
+        let mut state = self.state();
+        let is_it =
+            |known: &Weak<dyn Any + Send + Sync>| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(&what));
+        if !state.observed.iter().any(is_it) {
+            state.observed.retain(|known| known.strong_count() > 0);
+            state.observed.push(Arc::downgrade(&what));
+        }
+    }
+
+    pub(super) fn observed(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
+        self.state().observed.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 /// How often something has changed.
 #[derive(Debug, Default)]
@@ -46,4 +46,14 @@ impl Signal {
         self.count.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_waiters();
     }
+}
+
+/// Wakes one wait, once.
+pub(crate) type WakeOnce = oneshot::Sender<()>;
+/// Ready when it is woken, or nobody can wake it any more.
+pub(crate) type WokenOnce = oneshot::Receiver<()>;
+
+/// One wait that is woken once.
+pub(crate) fn wake_once() -> (WakeOnce, WokenOnce) {
+    oneshot::channel()
 }

@@ -5,8 +5,8 @@
 //! run.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{
@@ -14,6 +14,7 @@ use super::{
     RandomNumbers, Runtime, Watchdog,
 };
 use crate::runtime::faults::Faults;
+use crate::runtime::locked::Guarded;
 
 /// A simulation: one thread, a paused clock, and a [`Runtime`] for the scenario.
 ///
@@ -165,7 +166,7 @@ impl SimulationBuilder {
         Runtime(Arc::new(Inner {
             pipelines: vec![pipeline],
             callbacks,
-            others: Mutex::default(),
+            others: Guarded::default(),
             name: "simulated".to_owned(),
             next: AtomicUsize::new(0),
             pool: DecodePool::inline(),

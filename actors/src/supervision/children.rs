@@ -6,20 +6,20 @@
 //! 4. No child is started or dropped, and no owner is called, under the lock.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use actix::Addr;
 use informer_core::restart::{RestartVerdict, Role};
 use tokio_util::sync::CancellationToken;
 
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 use crate::supervision::owner::{Child, ChildEvent, Mailbox};
 use crate::supervision::parent::{ChildContext, Parent, StopOn};
 
 pub(crate) struct Children<K, A: Child> {
     parent: Arc<Parent>,
     role: Role,
-    entries: Arc<Mutex<BTreeMap<K, Entry<A>>>>,
+    entries: Arc<Guarded<BTreeMap<K, Entry<A>>>>,
 }
 
 struct Entry<A: Child> {
@@ -59,31 +59,34 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         };
         let context = self.context(&entry);
         let over = entry.over.clone();
-        {
-            let mut entries = locked(&self.entries);
+        let not_added = self.entries.with(|entries| {
             if entries.contains_key(&key) {
-                return false;
+                return Some(entry);
             }
             entries.insert(key.clone(), entry);
+            None
+        });
+        if not_added.is_some() {
+            return false;
         }
         self.start(key, context, (inbox, spec), over);
         true
     }
 
     pub(crate) fn revive(&self, key: &K) -> Result<(), NotRevived> {
-        let Mailbox(address, inbox) = Mailbox::new();
-        let (context, spec, over, former) = {
-            let mut entries = locked(&self.entries);
+        let Mailbox(mut address, inbox) = Mailbox::new();
+        let (context, spec, over) = self.entries.with(|entries| {
             let entry = entries.get_mut(key).ok_or(NotRevived::Unknown)?;
             if !entry.is_given_up {
                 return Err(NotRevived::NotGivenUp);
             }
             entry.is_given_up = false;
             entry.over = CancellationToken::new();
-            let former = std::mem::replace(&mut entry.address, address);
-            (self.context(entry), entry.spec.clone(), entry.over.clone(), former)
-        };
-        drop(former);
+            std::mem::swap(&mut entry.address, &mut address);
+            Ok((self.context(entry), entry.spec.clone(), entry.over.clone()))
+        })?;
+        // The former one.
+        drop(address);
         context.notify_owner(ChildEvent::Revived);
         self.start(key.clone(), context, (inbox, spec), over);
         Ok(())
@@ -91,31 +94,30 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
 
     /// False if the key has no child.
     pub(crate) async fn remove(&self, key: &K) -> bool {
-        let over = {
-            let entries = locked(&self.entries);
-            let Some(entry) = entries.get(key) else { return false };
+        let over = self.entries.with(|entries| {
+            let entry = entries.get(key)?;
             entry.stop.cancel();
-            entry.over.clone()
-        };
+            Some(entry.over.clone())
+        });
+        let Some(over) = over else { return false };
         over.cancelled().await;
-        let removed = {
-            let mut entries = locked(&self.entries);
+        let removed = self.entries.with(|entries| {
             // Another call may have removed it already, and the key may have a new child.
             let is_same = entries.get(key).is_some_and(|entry| entry.stop.is_cancelled());
             is_same.then(|| entries.remove(key))
-        };
+        });
         drop(removed);
         true
     }
 
     #[cfg(test)]
     pub(crate) fn address(&self, key: &K) -> Option<Addr<A>> {
-        locked(&self.entries).get(key).map(|entry| entry.address.clone())
+        self.entries.with(|entries| entries.get(key).map(|entry| entry.address.clone()))
     }
 
     #[cfg(test)]
     pub(crate) fn keys(&self) -> Vec<K> {
-        locked(&self.entries).keys().cloned().collect()
+        self.entries.with(|entries| entries.keys().cloned().collect())
     }
 
     fn context(&self, entry: &Entry<A>) -> ChildContext {
@@ -134,9 +136,11 @@ impl<K: Ord + Clone + Send + 'static, A: Child> Children<K, A> {
         let entries = Arc::clone(&self.entries);
         context.start(inbox, spec, move |verdict| {
             let is_given_up = matches!(verdict, Some(RestartVerdict::GiveUp { .. }));
-            if let Some(entry) = locked(&entries).get_mut(&key) {
-                entry.is_given_up = is_given_up;
-            }
+            entries.with(|entries| {
+                if let Some(entry) = entries.get_mut(&key) {
+                    entry.is_given_up = is_given_up;
+                }
+            });
             over.cancel();
         });
     }

@@ -14,7 +14,7 @@ mod server;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use actix::{Actor, Context, Handler};
 use informer_core::delta::{Cause, Change};
@@ -25,39 +25,37 @@ use informer_core::snapshot::Snapshot;
 use crate::pipeline::messages::{Body, Notify};
 pub use crate::runtime::clock::RandomNumbers;
 pub use crate::runtime::faults::{Faults, Site};
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 pub use server::{Backup, RequestLine, Server};
 
 /// Kills the actor that reaches `site` for the `nth` time (the first is 1), once.
 pub fn kill_at(site: Site, nth: u32) -> Faults {
-    let visits = Mutex::new(0);
+    let visits = Guarded::new(0_u32);
     Faults::new(move |here| {
         if here != site {
             return;
         }
-        let visit = {
-            let mut visits = locked(&visits);
+        let visit = visits.with(|visits| {
             *visits += 1;
             *visits
-        };
+        });
         assert!(visit != nth, "killed at {site:?}");
     })
 }
 
 /// Kills the actor at every `period`th visit to `site`, at most `times` times.
 pub fn kill_every(site: Site, period: u32, times: u32) -> Faults {
-    let state = Mutex::new((0_u32, 0_u32));
+    let state = Guarded::new((0_u32, 0_u32));
     Faults::new(move |here| {
         if here != site {
             return;
         }
-        let kill = {
-            let mut state = locked(&state);
-            state.0 += 1;
-            let kill = state.0.is_multiple_of(period) && state.1 < times;
-            state.1 += u32::from(kill);
+        let kill = state.with(|(visits, kills)| {
+            *visits += 1;
+            let kill = visits.is_multiple_of(period) && *kills < times;
+            *kills += u32::from(kill);
             kill
-        };
+        });
         assert!(!kill, "killed at {site:?}");
     })
 }
@@ -69,7 +67,7 @@ pub struct Recorder<S: Body> {
 }
 
 /// Reads what a recorder has seen, from anywhere.
-pub struct RecorderHandle<S: Body>(Arc<Mutex<Seen<S>>>);
+pub struct RecorderHandle<S: Body>(Arc<Guarded<Seen<S>>>);
 
 struct Seen<S> {
     replay: Replay<S>,
@@ -87,7 +85,7 @@ impl<S: Body> Recorder<S> {
             lines: Vec::new(),
             contradictions: Vec::new(),
         };
-        let handle = RecorderHandle(Arc::new(Mutex::new(seen)));
+        let handle = RecorderHandle(Arc::new(Guarded::new(seen)));
         (Self { handle: handle.clone() }, handle)
     }
 }
@@ -95,33 +93,34 @@ impl<S: Body> Recorder<S> {
 impl<S: Body> RecorderHandle<S> {
     /// Records one event, for subscribers of other kinds.
     pub fn record(&self, notify: &Notify<S>) {
-        let mut seen = self.seen();
-        seen.lines.push(line(notify));
-        let change = seen.change(notify);
-        if let Err(why) = seen.replay.apply(&change) {
-            let contradiction = format!("{}: {why}", line(notify));
-            seen.contradictions.push(contradiction);
-        }
+        self.0.with(|seen| {
+            seen.lines.push(line(notify));
+            let change = seen.change(notify);
+            if let Err(why) = seen.replay.apply(&change) {
+                let contradiction = format!("{}: {why}", line(notify));
+                seen.contradictions.push(contradiction);
+            }
+        });
     }
 
     /// The events so far, a line each: `Added(InitialList) default/a@3`.
     pub fn lines(&self) -> Vec<String> {
-        self.seen().lines.clone()
+        self.0.with(|seen| seen.lines.clone())
     }
 
     /// Forgets the lines, but not the state that the events add up to.
     pub fn clear_lines(&self) {
-        self.seen().lines.clear();
+        self.0.with(|seen| seen.lines.clear());
     }
 
     /// How many events were recorded.
     pub fn len(&self) -> usize {
-        self.seen().lines.len()
+        self.0.with(|seen| seen.lines.len())
     }
 
     /// The state of a key by the events so far: `None` if it does not exist.
     pub fn last(&self, key: &ObjectKey) -> Option<Object<S>> {
-        self.seen().present.get(key).cloned()
+        self.0.with(|seen| seen.present.get(key).cloned())
     }
 
     /// Whether no event was recorded.
@@ -134,15 +133,10 @@ impl<S: Body> RecorderHandle<S> {
     /// # Errors
     /// What is wrong, as a text.
     pub fn agrees_with(&self, snapshot: &Snapshot<S>) -> Result<(), String> {
-        let seen = self.seen();
-        match seen.contradictions.first() {
+        self.0.with(|seen| match seen.contradictions.first() {
             Some(first) => Err(format!("{} contradictions, first: {first}", seen.contradictions.len())),
             None => seen.replay.equals(snapshot),
-        }
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen<S>> {
-        locked(&self.0)
+        })
     }
 }
 

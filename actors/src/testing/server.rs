@@ -9,7 +9,7 @@
 //! 4. An answer takes time (`poison.rs`): unless a test changes that, the poll that sends a request has no answer yet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
@@ -26,7 +26,7 @@ use poison::Latency;
 use self::live::Changes;
 use crate::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::Body;
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 
 /// One request, as it was asked.
 pub type RequestLine = String;
@@ -35,7 +35,7 @@ pub type RequestLine = String;
 pub struct Server<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
-    state: Mutex<State<S>>,
+    state: Guarded<State<S>>,
     changes: Changes,
     source: SourceId,
 }
@@ -102,7 +102,7 @@ impl<S: Body> Server<S> {
             frozen: false,
             latency: Latency::default(),
         };
-        Self(Arc::new(Shared { state: Mutex::new(state), changes: Changes::default(), source }))
+        Self(Arc::new(Shared { state: Guarded::new(state), changes: Changes::default(), source }))
     }
 
     /// A function that connects to it, for an informer's spec.
@@ -114,20 +114,21 @@ impl<S: Body> Server<S> {
     /// Creates or updates an object and gives its new version.
     pub fn apply(&self, key: &str, body: S) -> ResourceVersion {
         let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
-        let mut state = self.state();
-        let revision = state.next();
-        let uid = state.objects.get(&key).and_then(|object| object.object_uid().cloned());
-        let uid = uid.or_else(|| {
-            state.lives += 1;
-            if state.anonymous {
-                return None;
-            }
-            Uid::new(&format!("life-{}", state.lives))
+        let revision = self.0.state.with(|state| {
+            let revision = state.next();
+            let uid = state.objects.get(&key).and_then(|object| object.object_uid().cloned());
+            let uid = uid.or_else(|| {
+                state.lives += 1;
+                if state.anonymous {
+                    return None;
+                }
+                Uid::new(&format!("life-{}", state.lives))
+            });
+            let object = Object::new(self.meta(&key, uid, revision), body);
+            state.objects.insert(key, object.clone());
+            state.history.push((revision, Happened::Applied(object)));
+            revision
         });
-        let object = Object::new(self.meta(&key, uid, revision), body);
-        state.objects.insert(key, object.clone());
-        state.history.push((revision, Happened::Applied(object)));
-        drop(state);
         self.wake_streams();
         version(revision)
     }
@@ -138,12 +139,14 @@ impl<S: Body> Server<S> {
         S: Clone,
     {
         let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
-        let mut state = self.state();
-        let gone = state.objects.remove(&key)?;
-        let revision = state.next();
-        let last = Object::new(self.meta(&key, gone.object_uid().cloned(), revision), gone.body().clone());
-        state.history.push((revision, Happened::Deleted(last)));
-        drop(state);
+        let (revision, _gone) = self.0.state.with(|state| {
+            let gone = state.objects.remove(&key)?;
+            let revision = state.next();
+            let meta = self.meta(&key, gone.object_uid().cloned(), revision);
+            let last = Object::new(meta, gone.body().clone());
+            state.history.push((revision, Happened::Deleted(last)));
+            Some((revision, gone))
+        })?;
         self.wake_streams();
         Some(version(revision))
     }
@@ -151,110 +154,103 @@ impl<S: Body> Server<S> {
     /// Deletes and creates an object under one key in one step: watches see one event with another uid.
     pub fn replace_life(&self, key: &str, body: S) -> ResourceVersion {
         let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
-        self.state().objects.remove(&key);
+        self.0.state.with(|state| state.objects.remove(&key));
         self.apply(&key.to_string(), body)
     }
 
     /// From now on objects are created without uid.
     pub fn without_uids(&self) {
-        self.state().anonymous = true;
+        self.0.state.with(|state| state.anonymous = true);
     }
 
     /// The present state, for [`Self::restore`].
     pub fn backup(&self) -> Backup<S> {
-        let state = self.state();
-        Backup { revision: state.revision, objects: state.objects.clone() }
+        self.0.state.with(|state| Backup { revision: state.revision, objects: state.objects.clone() })
     }
 
     /// Goes back to an older state: versions are issued again, and a watch from a later version stays silent.
     pub fn restore(&self, backup: &Backup<S>) {
-        let mut state = self.state();
-        state.revision = backup.revision;
-        state.objects.clone_from(&backup.objects);
-        state.dropped += state.history.len();
-        state.history.clear();
-        state.compacted = 0;
-        state.generation += 1;
-        state.end_with = None;
-        drop(state);
+        self.0.state.with(|state| {
+            state.revision = backup.revision;
+            state.objects.clone_from(&backup.objects);
+            state.dropped += state.history.len();
+            state.history.clear();
+            state.compacted = 0;
+            state.generation += 1;
+            state.end_with = None;
+        });
         self.wake_streams();
     }
 
     /// Sends a bookmark at the newest revision to every watch.
     pub fn bookmark(&self) {
-        let mut state = self.state();
-        let revision = state.revision;
-        state.history.push((revision, Happened::Bookmark));
-        drop(state);
+        self.0.state.with(|state| state.history.push((state.revision, Happened::Bookmark)));
         self.wake_streams();
     }
 
     /// Drops the history: a watch from an older version is expired, also an open one that has not read all of it.
     pub fn compact(&self) {
-        let mut state = self.state();
-        state.compacted = state.revision;
-        state.dropped += state.history.len();
-        state.history.clear();
+        self.0.state.with(|state| {
+            state.compacted = state.revision;
+            state.dropped += state.history.len();
+            state.history.clear();
+        });
     }
 
     /// Answers the next requests with these errors, one each.
     pub fn refuse(&self, errors: impl IntoIterator<Item = ListWatchError>) {
-        self.state().refusals.extend(errors);
+        self.0.state.with(|state| state.refusals.extend(errors));
     }
 
     /// Whether watches with initial events are served.
     pub fn serve_watch_list(&self, serve: bool) {
-        self.state().watch_list = serve;
+        self.0.state.with(|state| state.watch_list = serve);
     }
 
     /// Ends every open watch: cleanly, or with this error.
     pub fn end_watches(&self, error: Option<ListWatchError>) {
-        let mut state = self.state();
-        state.generation += 1;
-        state.end_with = error;
-        drop(state);
+        self.0.state.with(|state| {
+            state.generation += 1;
+            state.end_with = error;
+        });
         self.wake_streams();
     }
 
     /// Holds every list and watch-list before its end, or lets them end.
     pub fn hold_lists(&self, hold: bool) {
-        self.state().hold_lists = hold;
+        self.0.state.with(|state| state.hold_lists = hold);
         self.wake_streams();
     }
 
     /// Open watches bring nothing, or all events again.
     pub fn freeze_watches(&self, freeze: bool) {
-        self.state().frozen = freeze;
+        self.0.state.with(|state| state.frozen = freeze);
         self.wake_streams();
     }
 
     /// How many objects each part of a list holds.
     pub fn objects_per_part(&self, count: usize) {
-        self.state().page = count.max(1);
+        self.0.state.with(|state| state.page = count.max(1));
     }
 
     /// Requests so far, a line each: `LIST version="0" limit=500`, `WATCH version=10`.
     pub fn requests(&self) -> Vec<RequestLine> {
-        self.state().requests.clone()
+        self.0.state.with(|state| state.requests.clone())
     }
 
     /// The newest revision.
     pub fn version(&self) -> ResourceVersion {
-        version(self.state().revision)
+        version(self.0.state.with(|state| state.revision))
     }
 
     /// The stored objects, as key and version.
     pub fn content(&self) -> Vec<(ObjectKey, ResourceVersion)> {
-        let state = self.state();
-        state.objects.values().map(|object| (object.key().clone(), object.version().clone())).collect()
+        let named = |object: &Object<S>| (object.key().clone(), object.version().clone());
+        self.0.state.with(|state| state.objects.values().map(named).collect())
     }
 
     fn meta(&self, key: &ObjectKey, uid: Option<Uid>, revision: u64) -> Meta {
         Meta::new(key.clone(), version(revision), self.0.source.clone()).uid(uid).wire_bytes(100)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State<S>> {
-        locked(&self.0.state)
     }
 
     fn wake_streams(&self) {
@@ -262,7 +258,7 @@ impl<S: Body> Server<S> {
     }
 
     async fn until_released(&self) {
-        self.0.changes.wait_while(|| self.state().hold_lists).await;
+        self.0.changes.wait_while(|| self.0.state.with(|state| state.hold_lists)).await;
     }
 }
 
@@ -281,6 +277,14 @@ impl<S> State<S> {
         self.requests.push(line);
         self.refusals.pop_front().map_or(Ok(()), Err)
     }
+
+    /// The parts of a list, and its end.
+    fn listed(&self, name: Option<&str>) -> (Vec<Result<ListPart<S>, ListWatchError>>, ListPart<S>) {
+        let named = |object: &&Object<S>| name.is_none_or(|name| object.key().name() == name);
+        let objects: Vec<&Object<S>> = self.objects.values().filter(named).collect();
+        let end = ListPart::End { version: version(self.revision), token: None };
+        (self.list_parts(&objects), end)
+    }
 }
 
 impl<S: Body> ListWatch<S> for Server<S> {
@@ -288,16 +292,14 @@ impl<S: Body> ListWatch<S> for Server<S> {
         let limit = request.limit.map(|limit| format!(" limit={limit}")).unwrap_or_default();
         let name = request.name.as_ref().map(|_| " name").unwrap_or_default();
         let line = format!("LIST version={:?}{limit}{name}", request.version.to_string());
-        let mut state = self.state();
-        let latency = state.latency;
-        if let Err(error) = state.admit(line) {
-            return latency.pace(stream::iter([Err(error)]).boxed_local());
-        }
-        let named =
-            |object: &&Object<S>| request.name.as_deref().is_none_or(|name| object.key().name() == name);
-        let objects: Vec<&Object<S>> = state.objects.values().filter(named).collect();
-        let parts = state.list_parts(&objects);
-        let end = ListPart::End { version: version(state.revision), token: None };
+        let (latency, listed) = self.0.state.with(|state| {
+            let admitted = state.admit(line);
+            (state.latency, admitted.map(|()| state.listed(request.name.as_deref())))
+        });
+        let (parts, end) = match listed {
+            Ok(listed) => listed,
+            Err(error) => return latency.pace(stream::iter([Err(error)]).boxed_local()),
+        };
         let server = self.clone();
         let last = async move {
             server.until_released().await;
@@ -307,14 +309,15 @@ impl<S: Body> ListWatch<S> for Server<S> {
     }
 
     fn watch(&self, request: WatchRequest, _known: KnownObjects<S>) -> WatchStream<S> {
-        let latency = self.state().latency;
+        let latency = self.0.state.with(|state| state.latency);
         latency.pace(self.open_watch(&request))
     }
 
     fn get(&self, key: ObjectKey) -> LocalBoxFuture<'static, Result<Option<Object<S>>, ListWatchError>> {
-        let mut state = self.state();
-        let latency = state.latency;
-        let answer = state.admit(format!("GET {key}")).and_then(|()| state.found(&key));
+        let (latency, answer) = self.0.state.with(|state| {
+            let answer = state.admit(format!("GET {key}")).and_then(|()| state.found(&key));
+            (state.latency, answer)
+        });
         let server = self.clone();
         async move {
             latency.until_head().await;

@@ -137,7 +137,7 @@ pub(crate) fn figures(runtime: &Runtime, events: &Recorder) -> String {
     let (report, mut text) = (runtime.report(), String::new());
     for controller in &report.controllers {
         let queue = &controller.queue;
-        let (waited, worked) = (queue.waited.longest, queue.worked.longest);
+        let (waited, worked) = (queue.waited.max, queue.worked.max);
         writeln!(text, "{controller}").expect("a text takes all");
         writeln!(
             text,

@@ -16,7 +16,7 @@ use super::config::Config;
 use super::connection_settings::ConnectionSettings;
 use super::error::{Error, TransportError};
 use super::identity::oidc::Issuers;
-use super::layers::{Guards, LayerSettings, Layers, SendGuard};
+use super::layers::{Guards, LayerSettings, Layers, SendGuard, Traffic};
 use super::transport::Transport;
 use super::transport::awc::AwcTransport;
 #[cfg(feature = "testing")]
@@ -52,7 +52,9 @@ impl Backend {
     /// `issuers` sends the requests of an OpenID Connect login. Blocking: reads certificates.
     pub(crate) fn new(config: &Config, issuers: Issuers) -> Result<Arc<Self>, Error> {
         let (connections, config) = ConnectionSettings::new(config, issuers)?;
-        let (name, settings) = (connections.endpoint.name(), Arc::new(LayerSettings::new(&config)?));
+        let name = connections.endpoint.name();
+        let traffic = Traffic::new(&name, Arc::downgrade(&connections.identities));
+        let settings = Arc::new(LayerSettings::new(&config, traffic)?);
         let (carrier, guards) = (Carrier::Awc(Arc::new(connections)), Guards::default());
         Ok(Arc::new(Self { carrier, settings, name, guards }))
     }
@@ -91,7 +93,8 @@ impl Backend {
     #[cfg(any(feature = "kube", feature = "testing"))]
     fn without_configuration(carrier: Carrier, name: &str) -> Arc<Self> {
         let config = Config::new("http://localhost").expect("a URL");
-        let settings = Arc::new(LayerSettings::new(&config).expect("the defaults are valid"));
+        let settings = LayerSettings::new(&config, Traffic::new(name, Weak::new()));
+        let settings = Arc::new(settings.expect("the defaults are valid"));
         Arc::new(Self { carrier, settings, name: name.to_owned(), guards: Guards::default() })
     }
 
@@ -106,6 +109,11 @@ impl Backend {
             #[cfg(feature = "testing")]
             Carrier::InProcess(_) => None,
         }
+    }
+
+    /// What is counted of the requests of all clones of its client.
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.settings.traffic
     }
 
     /// For Debug and logs.

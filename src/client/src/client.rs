@@ -23,7 +23,7 @@ use super::backend::Backend;
 use super::config::Config;
 use super::discovery::memory::Memory;
 use super::error::{Error, TransportError};
-use super::layers::{CallersSpan, SendGuard};
+use super::layers::{CallersSpan, ClientFigures, SendGuard};
 use super::request::RequestKind;
 use super::resource::ResourceSource;
 use super::scope::Scope;
@@ -147,6 +147,7 @@ impl Client {
         B: Stream<Item = std::io::Result<Bytes>> + 'static,
     {
         let backend = Backend::in_process(service(serve));
+        runtime.observe(backend.traffic());
         let worker = Arc::new(Worker::on(runtime, Arc::clone(&backend)));
         let drawn = Some(Arc::new(Mutex::new(runtime.random_numbers())));
         Self { drawn, ..Self::of(backend, "default".into(), worker) }
@@ -190,6 +191,7 @@ impl Client {
     /// ```
     #[must_use = "the client that it is called on stays as it is"]
     pub fn carried_by(&self, runtime: &Runtime) -> Self {
+        runtime.observe(self.backend.traffic());
         let worker = Arc::new(Worker::on(runtime, Arc::clone(&self.backend)));
         Self { worker, ..self.clone() }
     }
@@ -200,6 +202,21 @@ impl Client {
         let backend = self.backend.guarded(Arc::new(guard));
         let worker = Arc::new(self.worker.by(Arc::clone(&backend)));
         Self { backend, worker, ..self.clone() }
+    }
+
+    /// What was counted of the requests of this client and all its clones. Takes a lock for some
+    /// microseconds. A [`Runtime`]'s report and metrics have it, too, for the clients that it uses.
+    ///
+    /// ```
+    /// use actix_informer::prelude::*;
+    ///
+    /// let client = Client::new(Config::new("http://127.0.0.1:8080")?)?;
+    /// let refused: u64 = client.figures().requests.iter().filter(|row| row.code == Some(403)).map(|row| row.count).sum();
+    /// assert_eq!(refused, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn figures(&self) -> ClientFigures {
+        self.backend.traffic().figures()
     }
 
     #[doc(hidden)]

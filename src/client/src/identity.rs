@@ -25,10 +25,12 @@ use super::retry_after::wall_time;
 use super::warning::OnceInAWhile;
 
 pub(crate) mod exec;
+mod figures;
 pub(crate) mod material;
 pub(crate) mod oidc;
 
 use exec::{Plugin, PluginCredentials};
+pub use figures::{CallFigures, CredentialFigures};
 use material::{Material, Read, Tls};
 use oidc::{Issuers, Oidc};
 
@@ -66,6 +68,7 @@ struct Inner {
 }
 
 struct State {
+    figures: CredentialFigures,
     current: Option<Current>,
     renewal: Option<Renewal>,
     failed: Option<(Arc<Error>, Instant)>,
@@ -99,7 +102,8 @@ enum Step {
 impl Identities {
     /// Blocking: reads files. Plugins and token files wait for the first request.
     pub(crate) fn new(material: Material) -> Result<Self, Error> {
-        let state = State { current: None, renewal: None, failed: None, refused: None };
+        let figures = CredentialFigures::default();
+        let state = State { figures, current: None, renewal: None, failed: None, refused: None };
         let read = material.check()?;
         let inner = Arc::new(Inner { material, state: Mutex::new(state), failures: OnceInAWhile::default() });
         if let Some(read) = read {
@@ -117,6 +121,16 @@ impl Identities {
     pub(crate) async fn after_refusal_of(&self, version: u64) -> Option<Arc<Identity>> {
         let renewed = self.take(self.step_after_refusal_of(version)?).await.ok()?;
         (renewed.version != version).then_some(renewed)
+    }
+
+    pub(crate) fn figures(&self) -> CredentialFigures {
+        let now = Instant::now();
+        let state = self.inner.state();
+        let ends = state.current.as_ref().and_then(|current| current.ends);
+        CredentialFigures {
+            expire_in: ends.map(|ends| ends.saturating_duration_since(now)),
+            ..state.figures.clone()
+        }
     }
 
     /// For people: their kind, with the file or program.
@@ -236,8 +250,21 @@ impl Inner {
         let kept = known.as_ref().filter(|_| reason == Reason::Due).filter(may_stay).map(|known| &known.read);
         let read = material.read_elsewhere(kept, reason == Reason::Refused).await;
         let this = this.upgrade().ok_or_else(stopped)?;
+        this.count(&read, kept);
         read.and_then(|read| this.accept(read, known.as_deref()))
             .or_else(|error| this.keep_what_is_valid(error))
+    }
+
+    /// A renewal that keeps the credentials of the provider has not called it.
+    fn count(&self, read: &Result<Read, Error>, kept: Option<&Read>) {
+        let mut state = self.state();
+        if self.material.asks_provider(kept) {
+            state.figures.calls.count(read.as_ref());
+        }
+        match read {
+            Ok(_) => state.figures.renewals += 1,
+            Err(_) => state.figures.failures += 1,
+        }
     }
 
     fn accept(&self, read: Read, known: Option<&Identity>) -> Result<Arc<Identity>, Error> {

@@ -14,6 +14,7 @@
 //!    paused before sends nothing after its lease has ended.
 //! 5. A refused request has reached nobody. One whose first byte may have been written is never refused.
 
+use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,15 +36,19 @@ use authorize::Headers;
 use deadline::{Deadlines, is_slow};
 use limit::Limits;
 pub(crate) use measure::CallersSpan;
+use traffic::{Asked, code_of};
+pub use traffic::{ClientFigures, MethodFigures, RequestFigures, SIZE_BOUNDS, Sizes, Traffic};
 
 mod authorize;
 mod deadline;
 mod limit;
 mod measure;
 mod retry;
+mod traffic;
 
 /// Shared by all threads of a client.
 pub(crate) struct LayerSettings {
+    pub(crate) traffic: Arc<Traffic>,
     headers: Arc<Headers>,
     limits: Limits,
     warnings: Arc<Warnings>,
@@ -53,9 +58,10 @@ pub(crate) struct LayerSettings {
 }
 
 impl LayerSettings {
-    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+    pub(crate) fn new(config: &Config, traffic: Traffic) -> Result<Self, Error> {
         let requests = &config.requests;
         Ok(Self {
+            traffic: Arc::new(traffic),
             headers: Arc::new(Headers::new(config)?),
             limits: Limits::new(requests.in_flight, requests.rate),
             warnings: Arc::new(Warnings::new(requests.on_warning.clone())),
@@ -67,8 +73,9 @@ impl LayerSettings {
 
     pub(crate) fn without_limits(&self) -> Self {
         let (headers, warnings) = (Arc::clone(&self.headers), Arc::clone(&self.warnings));
+        let (traffic, limits) = (Arc::clone(&self.traffic), Limits::new(usize::MAX, None));
         let Self { max_retries, timeout, answer, .. } = *self;
-        Self { headers, limits: Limits::new(usize::MAX, None), warnings, max_retries, timeout, answer }
+        Self { traffic, headers, limits, warnings, max_retries, timeout, answer }
     }
 }
 
@@ -134,7 +141,16 @@ impl Inner {
         let ends = timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
         self.settings.headers.add_to(request.headers_mut());
         let span = measure::span(&request, kind);
-        let attempt = async |request| self.send_once(request, kind, ends).await;
+        let asked = Asked::of(&request, kind);
+        let refused = Cell::new(None);
+        let attempt = async |request| {
+            if let Some(code) = refused.take() {
+                self.settings.traffic.sent_again(&asked, code);
+            }
+            let answer = self.send_once(request, kind, ends, &asked).await;
+            refused.set(Some(code_of(&answer)));
+            answer
+        };
         // Pinned in place: a future that is passed by value is stored twice and copied.
         let sending = pin!(retry::send(request, kind, retries, ends.map(|(at, _)| at), attempt));
         let sending = pin!(deadline::whole(ends, sending));
@@ -146,13 +162,20 @@ impl Inner {
         request: Request<Bytes>,
         kind: RequestKind,
         ends: Option<(Instant, Duration)>,
+        asked: &Asked,
     ) -> Result<Response<Body>, TransportError> {
+        let traffic = &self.settings.traffic;
+        let began = Instant::now();
         let place = self.settings.limits.enter(kind, ends.map(|(at, _)| at)).await?;
+        traffic.waited(asked, began.elapsed());
         let path = request.uri().clone();
         let attempt = async |request: Request<Bytes>| {
             let deadlines = Deadlines::new(kind, is_slow(&request), ends, &self.settings.answer);
+            let (began, bytes) = (Instant::now(), request.body().len());
             let sending = pin!(self.transport.send(request, kind));
-            deadline::send(&*self.transport, kind, deadlines, sending).await
+            let answer = deadline::send(&*self.transport, kind, deadlines, sending).await;
+            traffic.answered(asked, bytes, code_of(&answer), began.elapsed());
+            answer
         };
         // Outside the answer's deadline: a plugin may ask a person.
         let answer = match &self.identities {
@@ -160,7 +183,7 @@ impl Inner {
             None => attempt(request).await?,
         };
         self.settings.warnings.report(path.path(), answer.headers());
-        Ok(place.until_read(answer))
+        Ok(place.until_read(answer, (traffic, asked)))
     }
 }
 
@@ -283,7 +306,8 @@ mod tests {
         let (connections, config) =
             ConnectionSettings::new(&config.plugin_limit(Duration::from_secs(120)), Client::to_issuer)
                 .unwrap();
-        let settings = Arc::new(LayerSettings::new(&config).unwrap());
+        let traffic = Traffic::new("a", Arc::downgrade(&connections.identities));
+        let settings = Arc::new(LayerSettings::new(&config, traffic).unwrap());
         let layers = Layers::new(settings, Some(connections.identities), Rc::new(Repeating));
         let sending = layers.send(Request::new(Bytes::new()), RequestKind::Unary);
         let opening = async {

@@ -63,6 +63,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// As [`Self::informer`]; and [`Error::Unsupported`] when it describes several namespaces, which are
     /// several sources.
     pub fn source(self, runtime: &Runtime) -> Result<SourceSpec<R::Body>, Error> {
+        runtime.observe(self.backend().traffic());
         self.spec(runtime.decode_pool())
     }
 
@@ -162,6 +163,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
         builder: InformerBuilder<R::Body>,
         runtime: &Runtime,
     ) -> Result<InformerBuilder<R::Body>, Error> {
+        let resource = self.resource_parts();
+        let builder = resource.into_iter().fold(builder, InformerBuilder::of_resource);
         Ok(match self.sources(runtime)? {
             Sources::One(source) => builder.source_with(*source),
             Sources::Namespaces(sources) => builder.namespaces(sources),
@@ -170,6 +173,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
     #[doc(hidden)]
     pub fn sources(self, runtime: &Runtime) -> Result<Sources<R::Body>, Error> {
+        runtime.observe(self.backend().traffic());
         let cluster = self.cluster_name().cloned();
         let each = self.each(runtime);
         let sources = match self.several() {

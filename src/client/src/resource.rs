@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use informer_actors::list_watch::{Connect, SourceSpec};
 use informer_actors::runtime::DecodePool;
+use informer_actors::status::ResourceName;
 use informer_core::meta::{ClusterName, SourceId};
 use informer_core::namespaces::ClusterWide;
 use informer_core::reflector::ReflectorConfig;
@@ -251,6 +252,14 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// name.
     pub fn informer_name(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.key_of(self.kept_as.clone().unwrap_or_default()).to_string())
+    }
+
+    /// `None` if it is looked up when the informer starts.
+    pub(crate) fn resource_parts(&self) -> Option<ResourceName> {
+        self.named.is_none().then(|| {
+            let ApiResource { group, version, plural, .. } = self.scope.resource.clone();
+            ResourceName { group, version, resource: plural }
+        })
     }
 
     pub(crate) fn requested_content(&self) -> RequestedContent {

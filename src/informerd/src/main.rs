@@ -54,7 +54,7 @@ struct Arguments {
     /// When the text output and the logs are coloured
     #[arg(long, value_enum)]
     colour: Option<When>,
-    /// The port of /healthz and /readyz; 0 takes a free one
+    /// The port of /healthz, /readyz and /metrics; 0 takes a free one
     #[arg(long, value_name = "PORT")]
     probe_port: Option<u16>,
     /// Print every cached object before the summary

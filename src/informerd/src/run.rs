@@ -21,6 +21,7 @@ use super::output::{Ended, Output};
 use super::probes::ProbeState;
 use super::target::Target;
 use actix_informer::client::{self, Client};
+use actix_informer::metrics::Metrics;
 use actix_informer::printable::printable;
 use actix_informer::probes::{ProbeSocket, Probes};
 use actix_informer::runtime::Runtime;
@@ -108,6 +109,7 @@ impl Service {
             (client_config.endpoint().to_owned(), client_config.warnings().to_vec());
         let client = Client::new(client_config)?;
         let runtime = Runtime::threads().start()?;
+        let socket = socket.map(|socket| socket.metrics(Metrics::of(&runtime).registry()));
         let (informers, mut notes) = discover(&client, &self.config.informers, self.config.run.limit).await?;
         let kinds = kinds(&informers);
         let printer = self.printer(&kinds)?;
@@ -160,7 +162,7 @@ impl Service {
         lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(informers.iter().map(announcement_of));
         if let Some(address) = probes {
-            lines.push(format!("probes at http://{address}/healthz and http://{address}/readyz"));
+            lines.push(format!("probes at http://{address}/healthz and http://{address}/readyz, metrics at http://{address}/metrics"));
         }
         lines.push("press Ctrl-C to stop".to_owned());
         let text: String = lines.iter().map(|line| format!("informerd: {}\n", printable(line))).collect();

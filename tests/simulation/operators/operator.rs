@@ -91,7 +91,7 @@ async fn operate(host: Host, plan: Plan, outside: Outside) -> Result<(), Box<dyn
     outside.end(Life {
         instance,
         longest_reconcile: outside.longest_reconcile(host.name()),
-        longest_hold: controller.status().queue.worked.longest,
+        longest_hold: controller.status().queue.worked.max,
         events: events.map(|events| events.figures()),
     });
     Ok(())

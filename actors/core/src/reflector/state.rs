@@ -181,6 +181,28 @@ pub struct SourceCounters {
     pub stale: u64,
 }
 
+impl SourceCounters {
+    /// Adds what others have counted.
+    pub fn add(&mut self, other: &Self) {
+        self.lists += other.lists;
+        self.watches += other.watches;
+        self.watch_lists += other.watch_lists;
+        self.relists += other.relists;
+        self.relists_by.add(&other.relists_by);
+        self.failures += other.failures;
+        self.denied += other.denied;
+        self.gone += other.gone;
+        self.rejected_selectors += other.rejected_selectors;
+        self.overloaded += other.overloaded;
+        self.expired += other.expired;
+        self.short_watches += other.short_watches;
+        self.rewinds += other.rewinds;
+        self.renewals += other.renewals;
+        self.unreadable += other.unreadable;
+        self.stale += other.stale;
+    }
+}
+
 /// Relists by their reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RelistCounters {
@@ -200,6 +222,34 @@ pub struct RelistCounters {
     pub rewind: u64,
     /// Other namespaces were to be kept of a cluster-wide source.
     pub asked: u64,
+}
+
+impl RelistCounters {
+    /// Every reason with its count, those that never happened included.
+    pub fn by_reason(&self) -> [(&'static str, u64); 8] {
+        [
+            ("resumed", self.resumed),
+            ("expired", self.expired),
+            ("failed", self.failed),
+            ("refused", self.refused),
+            ("unreadable", self.unreadable),
+            ("stale", self.stale),
+            ("rewind", self.rewind),
+            ("asked", self.asked),
+        ]
+    }
+
+    /// Adds what others have counted.
+    pub fn add(&mut self, other: &Self) {
+        self.resumed += other.resumed;
+        self.expired += other.expired;
+        self.failed += other.failed;
+        self.refused += other.refused;
+        self.unreadable += other.unreadable;
+        self.stale += other.stale;
+        self.rewind += other.rewind;
+        self.asked += other.asked;
+    }
 }
 
 #[cfg(test)]

@@ -202,8 +202,11 @@ impl<S: Body> Shared<S> {
             not_synced: not_synced.collect(),
             not_followed: stopped.chain(feeds.ended()).collect(),
             workers: self.counters.workers.load(Ordering::Relaxed),
+            active: self.counters.active.load(Ordering::Relaxed),
             time_limit: self.limits.time_limit,
             counts: self.counters.read(),
+            took: self.counters.took.with(|took| *took),
+            writes_wait: self.counters.writes_wait.with(|wait| *wait),
             last_failure,
             longest_running,
             kept,
@@ -254,10 +257,12 @@ pub(super) fn unseen<S: Body>(shared: &Shared<S>, mut writes: Writes) -> Writes 
 pub(super) async fn settle<S: Body>(shared: &Arc<Shared<S>>, key: &ObjectKey, mut writes: Writes) {
     shared.counters.writes_waited.add(writes.len() as u64);
     let limit = shared.limits.write_wait;
-    let waiting = within(limit, seen(shared, &writes));
+    let (waiting, began) = (within(limit, seen(shared, &writes)), shared.runtime.now());
     if shared.stop.run_until_cancelled(waiting).await.is_none() {
         return;
     }
+    let waited = shared.runtime.now().saturating_sub(began);
+    shared.counters.writes_wait.with(|wait| wait.record(waited));
     writes.drop_seen(|informer, key, awaited| shared.watched[informer].is_seen(key, awaited));
     for ((informer, object), awaited) in writes {
         shared.counters.writes_not_seen.add(1);

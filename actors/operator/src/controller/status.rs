@@ -8,9 +8,11 @@ use std::time::Duration;
 use crate::controller::machine::{Failure, KeptFigures};
 use crate::queue::machine::QueueFigures;
 use informer_core::meta::ObjectKey;
+use informer_core::timing::Timing;
 use informer_core::words::Brief;
 
 use informer_actors::informer::InformerSync;
+use informer_actors::inner::Guarded;
 
 /// How a controller is doing.
 #[derive(Debug, Clone)]
@@ -28,10 +30,18 @@ pub struct ControllerStatus {
     pub not_followed: Vec<String>,
     /// The number of workers. If it is lower than requested after the start, what ran the others has ended.
     pub workers: usize,
+    /// Reconciles that run now. A key that waits for its own writes occupies no worker.
+    pub active: usize,
     /// How long one reconcile may take, if there is a limit.
     pub time_limit: Option<Duration>,
     /// The counters.
     pub counts: Counts,
+    /// How long the reconciles took, from the call of the function to its end: without the wait in the queue
+    /// and without the wait for own writes. A reconcile that hangs is not in it yet.
+    pub took: Timing,
+    /// How long keys waited after their reconcile, until the caches had shown what it wrote or the limit had
+    /// passed. Keys that had not to wait are not counted.
+    pub writes_wait: Timing,
     /// The last failure.
     pub last_failure: Option<Failure>,
     /// The key that has been reconciled for the longest time, and for how long.
@@ -169,6 +179,9 @@ pub(super) struct Counters {
     pub(super) streams_ended: Counter,
     pub(super) listeners_restarted: Counter,
     pub(super) workers: AtomicUsize,
+    pub(super) active: AtomicUsize,
+    pub(super) took: Guarded<Timing>,
+    pub(super) writes_wait: Guarded<Timing>,
 }
 
 #[derive(Debug, Default)]

@@ -150,6 +150,7 @@ impl<S: Body> Run<S> {
         }
         let causes = begun.causes.clone();
         let id = shared.counters.reconciles.add(1) + 1;
+        shared.counters.active.fetch_add(1, Ordering::Relaxed);
         let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
         let controller = &*shared.name;
         let span = tracing::info_span!(target: "actix_informer::controller", "reconcile", controller, id, %key, cause = %causes);
@@ -277,7 +278,10 @@ impl<S: Body> Run<S> {
 
     /// Gives the key back when its writes are seen.
     fn finish(self, ended: Ended) {
-        let _ = self.took.set(self.shared.runtime.now().saturating_sub(self.began));
+        let took = self.shared.runtime.now().saturating_sub(self.began);
+        let _ = self.took.set(took);
+        self.shared.counters.took.with(|all| all.record(took));
+        self.shared.counters.active.fetch_sub(1, Ordering::Relaxed);
         let writes = self.writes.take();
         self.shared.answered(&self.key, &writes);
         let unseen = if writes.is_empty() { Writes::default() } else { unseen(&self.shared, writes) };
@@ -317,6 +321,9 @@ impl<S: Body> Run<S> {
 
 impl<S: Body> Drop for Run<S> {
     fn drop(&mut self) {
+        if self.took.get().is_none() {
+            self.shared.counters.active.fetch_sub(1, Ordering::Relaxed);
+        }
         self.give_back(Ended::Cancelled);
     }
 }

@@ -294,6 +294,7 @@ impl LeaderElectionBuilder {
         names.check(&settings.identity).map_err(LeaderElectionError::Name)?;
         let (lease, names) = (format!("{}/{}", names.namespace, names.name), Arc::new(names));
         let (backend, identity) = (client.backend().without_limits(), Arc::clone(&settings.identity));
+        runtime.observe(backend.traffic());
         let lock: MakeLock = Arc::new(move || {
             Box::new(ServerLock::new(backend.transport(), Arc::clone(&names), Arc::clone(&identity)))
         });

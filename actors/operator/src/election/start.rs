@@ -9,7 +9,7 @@ use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
 use super::actor::{ElectionActor, ElectionSpec};
-use super::cell::Cell;
+use super::cell::{Cell, ElectionStatus};
 use super::{Election, MakeLock, StartError};
 use informer_actors::inner::{
     ALONE, ChildEvent, Ended, Group, Mailbox, Named, Owner, Parent, Registrant, Registration,
@@ -18,7 +18,8 @@ use informer_actors::runtime::Runtime;
 
 struct ElectionOwner(Arc<Cell>);
 
-struct Ending {
+/// An election in the report of its runtime, and its stop when the runtime ends first.
+pub(crate) struct RegisteredElection {
     cell: Arc<Cell>,
     over: CancellationToken,
     registration: Registration,
@@ -60,18 +61,25 @@ pub(super) fn declare(
 }
 
 /// None after the shutdown of the runtime: the election stops.
-fn registered(runtime: &Runtime, cell: &Arc<Cell>) -> Option<Arc<Ending>> {
+fn registered(runtime: &Runtime, cell: &Arc<Cell>) -> Option<Arc<RegisteredElection>> {
     let Some(registration) = runtime.register(Named::Election, &cell.lease) else {
         cell.stop.cancel();
         return None;
     };
-    let ending = Arc::new(Ending { cell: Arc::clone(cell), over: CancellationToken::new(), registration });
+    let ending =
+        Arc::new(RegisteredElection { cell: Arc::clone(cell), over: CancellationToken::new(), registration });
     let registrant: Arc<dyn Registrant> = ending.clone();
     ending.registration.list(registrant);
     Some(ending)
 }
 
-impl Registrant for Ending {
+impl RegisteredElection {
+    pub(crate) fn report(&self) -> ElectionStatus {
+        self.cell.status()
+    }
+}
+
+impl Registrant for RegisteredElection {
     fn stop(&self) {
         self.cell.stop.cancel();
     }

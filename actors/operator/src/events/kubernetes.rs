@@ -238,6 +238,7 @@ impl RecorderBuilder {
         if instance.is_empty() || instance.len() > 128 {
             return Err(RecorderError::Instance(instance));
         }
+        runtime.observe(client.backend().traffic());
         let sink = Sink::new(client, (&controller, &instance), config.repeats);
         let inner = events::EventRecorder::start(&runtime, controller, config, sink);
         let inner = match spam_key {

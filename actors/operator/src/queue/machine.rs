@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub use backoff::{KeyBackoff, KeyBackoffPolicy};
 pub use delays::{MOST_DUE, MOST_PERIODS};
-pub use figures::{Measured, QueueFigures};
+pub use figures::QueueFigures;
 pub use limiter::{
     Bucket, ExponentialPerKey, FastSlow, MaxOf, MaxWait, RateLimiter, TooLong, default_limiter,
 };

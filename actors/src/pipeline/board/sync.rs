@@ -9,7 +9,6 @@ use informer_core::reflector::SourceState;
 use super::StatusBoard;
 use crate::pipeline::status::{NamespacesStatus, SourceStatus};
 use crate::runtime::Stuck;
-use crate::runtime::locked::locked;
 use crate::runtime::signal::Signal;
 
 /// The most hints returned: many namespaces may not exist.
@@ -83,7 +82,7 @@ impl StatusBoard {
     }
 
     pub(crate) fn failed(&self) -> Option<Arc<str>> {
-        locked(&self.0.health).failed.clone()
+        self.0.health.with(|health| health.failed.clone())
     }
 
     #[cfg(any(test, feature = "testing"))]
@@ -92,7 +91,7 @@ impl StatusBoard {
     }
 
     pub(crate) fn stuck(&self) -> Option<Stuck> {
-        locked(&self.0.health).stuck.clone()
+        self.0.health.with(|health| health.stuck.clone())
     }
 }
 
@@ -100,17 +99,21 @@ impl StatusBoard {
 
 impl StatusBoard {
     pub(crate) fn show_namespaces(&self, set: usize, status: NamespacesStatus) {
-        let mut shown = locked(&self.0.namespaces);
-        if self.is_stopped() || shown.get(&set) == Some(&status) {
-            return;
+        let is_news = self.0.namespaces.with(|shown| {
+            let is_news = !self.is_stopped() && shown.get(&set) != Some(&status);
+            if is_news {
+                shown.insert(set, status);
+            }
+            is_news
+        });
+        if is_news {
+            self.0.changed.raise();
         }
-        shown.insert(set, status);
-        self.0.changed.raise();
     }
 
     pub(crate) fn end_namespaces(&self, set: usize) {
         if !self.is_stopped() {
-            locked(&self.0.namespaces).remove(&set);
+            self.0.namespaces.with(|shown| shown.remove(&set));
             self.0.changed.raise();
         }
     }

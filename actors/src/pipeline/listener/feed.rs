@@ -4,15 +4,13 @@
 //!    delivers from that state on: nothing is missed.
 //! 2. The lock is held for one step of [`FeedProgress`]; objects are freed outside it.
 
-use std::sync::Mutex;
-
 use informer_core::delta::Change;
 use informer_core::listener::FeedProgress;
 use informer_core::meta::ObjectKey;
 use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::messages::Body;
-use crate::runtime::locked::locked;
+use crate::runtime::locked::Guarded;
 
 type TakeFn<S> = Box<dyn Fn(&Change<S>) + Send + Sync>;
 
@@ -20,40 +18,40 @@ type TakeFn<S> = Box<dyn Fn(&Change<S>) + Send + Sync>;
 /// one was.
 pub struct Feed<S: Body> {
     take: TakeFn<S>,
-    progress: Mutex<FeedProgress<S>>,
+    progress: Guarded<FeedProgress<S>>,
 }
 
 impl<S: Body> Feed<S> {
     /// The function does not block, and runs code of others only guarded.
     pub fn new(take: impl Fn(&Change<S>) + Send + Sync + 'static) -> Self {
-        Self { take: Box::new(take), progress: Mutex::default() }
+        Self { take: Box::new(take), progress: Guarded::default() }
     }
 
     pub(super) fn take(&self, change: &Change<S>) {
-        let freed = locked(&self.progress).take(change);
+        let freed = self.progress.with(|progress| progress.take(change));
         drop(freed);
         (self.take)(change);
     }
 
     /// All changes up to it were taken; `None` before the first list.
     pub(super) fn settled(&self) -> Option<Snapshot<S>> {
-        locked(&self.progress).settled().cloned()
+        self.progress.with(|progress| progress.settled().cloned())
     }
 
     /// All changes up to this state were taken. Returns what was known before, to be freed.
     pub(super) fn settle(&self, state: &Snapshot<S>) -> Option<FeedProgress<S>> {
-        locked(&self.progress).settle(state)
+        self.progress.with(|progress| progress.settle(state))
     }
 
     /// No Listener goes on from here. Returns what was known, to be freed.
     pub fn forget(&self) -> FeedProgress<S> {
-        std::mem::take(&mut *locked(&self.progress))
+        self.progress.with(std::mem::take)
     }
 
     /// Takes what has become of unsettled objects behind this key. Returns the last key if there may be more:
     /// call it again, later.
     pub(super) fn begin(&self, now: &Snapshot<S>, behind: Option<&ObjectKey>) -> Option<ObjectKey> {
-        let (changes, last) = locked(&self.progress).changes_to(now, behind);
+        let (changes, last) = self.progress.with(|progress| progress.changes_to(now, behind));
         changes.iter().for_each(|change| self.take(change));
         last
     }

@@ -10,7 +10,6 @@ use informer_core::off_arbiter::{PendingFree, Release};
 
 use super::{AT_ONCE, Epoch, Published, Woken};
 use crate::pipeline::waits::{NewObjects, News};
-use crate::runtime::locked::locked;
 
 struct Here;
 
@@ -56,7 +55,7 @@ impl Play {
     }
 
     fn waits(&self) -> usize {
-        locked(&self.published.waits).len()
+        self.published.waits.with(|waits| waits.len())
     }
 }
 
@@ -168,5 +167,6 @@ fn a_list_looks_at_no_wait_of_an_object_that_it_did_not_change() {
     while published.wake(&mut news) {}
     assert!(others.iter_mut().all(is_woken), "they know another version");
     assert!(!waits.iter_mut().any(is_woken));
-    assert!(locked(&published.waits).looks() < 10, "{} looks", locked(&published.waits).looks());
+    let looks = published.waits.with(|waits| waits.looks());
+    assert!(looks < 10, "{looks} looks");
 }

@@ -47,8 +47,10 @@ impl<S> Happened<S> {
     pub(super) fn count(&self, came: &mut Came) {
         match self {
             Self::Watched(_, Some(Ok(parts))) => {
-                let objects = parts.iter().filter(|part| part.key().is_some());
-                came.wire_bytes += objects.map(WatchPart::wire_bytes).sum::<usize>() as u64;
+                for part in parts.iter().filter(|part| part.key().is_some()) {
+                    came.watch_events += 1;
+                    came.wire_bytes += part.wire_bytes() as u64;
+                }
             }
             Self::Watched(_, Some(Err(error))) => came.watch_ends.count(Some(error)),
             Self::Watched(_, None) => came.watch_ends.count(None),

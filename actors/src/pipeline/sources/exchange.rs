@@ -145,10 +145,9 @@ pub(crate) struct HandingOver<'a> {
 
 impl Drop for HandingOver<'_> {
     fn drop(&mut self) {
-        let mut state = self.sources.state();
-        let State { exchanges, entries, .. } = &mut *state;
-        exchanges.end(self.number, |id| entries.contains_key(id));
-        drop(state);
+        self.sources.state.with(|State { exchanges, entries, .. }| {
+            exchanges.end(self.number, |id| entries.contains_key(id));
+        });
         self.sources.exchanged.fetch_add(1, Ordering::AcqRel);
     }
 }
@@ -262,28 +261,11 @@ impl Exchanges {
 impl Sources {
     /// Call it before those that come request anything.
     pub(crate) fn hand_over<S>(&self, remove: &[SourceId], add: &[SourceSpec<S>]) -> HandingOver<'_> {
-        let mut state = self.state();
-        // `join` refuses a taken name later.
-        let coming = add.iter().filter(|one| !state.entries.contains_key(&one.id));
-        let coming: BTreeMap<SourceId, Scope> = coming.map(|one| (one.id.clone(), one.scope())).collect();
-        let mut successors = Successors::none();
-        coming.iter().for_each(|(id, scope)| successors.add(scope.clone(), id.clone()));
-        let (mut both, mut delivered) = (successors.clone(), BTreeMap::new());
-        for id in remove {
-            let Some(scope) = state.entries.get(id).map(|entry| entry.scope.clone()) else { continue };
-            if let Some(newest) = state.exchanges.delivered.get(id) {
-                let of_cluster = delivered.entry(scope.cluster.clone()).or_insert_with(|| newest.clone());
-                if *of_cluster < *newest {
-                    of_cluster.clone_from(newest);
-                }
-            }
-            both.add(scope, id.clone());
-            state.exchanges.delivered.get(id).iter().for_each(|newest| both.deliver(id, newest));
-        }
-        let number = state.next;
-        state.next += 1;
-        state.exchanges.hand_overs.insert(number, HandOver { add: coming, both, delivered });
-        self.exchanged.fetch_add(1, Ordering::AcqRel);
+        let (number, successors) = self.state.with(|state| {
+            let begun = state.begin_hand_over(remove, add);
+            self.exchanged.fetch_add(1, Ordering::AcqRel);
+            begun
+        });
         HandingOver { sources: self, number, successors }
     }
 
@@ -294,39 +276,40 @@ impl Sources {
             return None;
         }
         *seen = exchanged;
-        Some(self.state().exchanges.current())
+        Some(self.state.with(|state| state.exchanges.current()))
     }
 
     /// If the source takes over from others, its list must not be below the returned version, the newest that
     /// they delivered.
     pub(crate) fn begin_list(&self, id: &SourceId, asked: AskedFor) -> Option<ResourceVersion> {
-        let mut state = self.state();
-        let state = &mut *state;
-        let entry = state.entries.get(id)?;
-        let (mut takes_over, mut newest) = (false, None);
-        if let Some(member) = &entry.member
-            && let Some(members) = state.exchanges.sets.get_mut(&member.set)
-        {
-            // An exchange that begins before the list is published must know who had moved on by now.
-            asked.note(&mut members.successors, &entry.scope, id);
-            if members.is_exchanging() {
+        self.state.with(|state| {
+            let entry = state.entries.get(id)?;
+            let (mut takes_over, mut newest) = (false, None);
+            if let Some(member) = &entry.member
+                && let Some(members) = state.exchanges.sets.get_mut(&member.set)
+            {
+                // An exchange that begins before the list is published must know who had moved on by now.
+                asked.note(&mut members.successors, &entry.scope, id);
+                if members.is_exchanging() {
+                    takes_over = true;
+                    let outdated = members.take_outdated();
+                    outdated.iter().for_each(|other| _ = state.exchanges.delivered.remove(other));
+                    newest = members.newest();
+                }
+            }
+            for one in state.exchanges.hand_overs.values_mut().filter(|one| one.both.has(id)) {
+                asked.note(&mut one.both, &entry.scope, id);
                 takes_over = true;
-                members.take_outdated().iter().for_each(|other| _ = state.exchanges.delivered.remove(other));
-                newest = members.newest();
+                if !one.add.contains_key(id) {
+                    continue;
+                }
+                newest = newest.max(one.delivered.get(&entry.scope.cluster).cloned());
             }
-        }
-        for one in state.exchanges.hand_overs.values_mut().filter(|one| one.both.has(id)) {
-            asked.note(&mut one.both, &entry.scope, id);
-            takes_over = true;
-            if !one.add.contains_key(id) {
-                continue;
+            if takes_over && (asked.is_first || asked.after_rewind.is_some()) {
+                self.exchanged.fetch_add(1, Ordering::AcqRel);
             }
-            newest = newest.max(one.delivered.get(&entry.scope.cluster).cloned());
-        }
-        if takes_over && (asked.is_first || asked.after_rewind.is_some()) {
-            self.exchanged.fetch_add(1, Ordering::AcqRel);
-        }
-        newest
+            newest
+        })
     }
 
     pub(crate) fn note_delivered(&self, id: &SourceId, version: &ResourceVersion) {
@@ -339,18 +322,46 @@ impl Sources {
     }
 
     fn note(&self, id: &SourceId, version: &ResourceVersion, rewind: Option<u64>) {
-        let mut state = self.state();
-        let state = &mut *state;
-        if let Some(entry) = state.entries.get(id) {
-            state.exchanges.deliver(entry.member.as_ref(), (id, &entry.scope), version, rewind);
-            if rewind.is_some() {
-                self.exchanged.fetch_add(1, Ordering::AcqRel);
+        self.state.with(|state| {
+            if let Some(entry) = state.entries.get(id) {
+                state.exchanges.deliver(entry.member.as_ref(), (id, &entry.scope), version, rewind);
+                if rewind.is_some() {
+                    self.exchanged.fetch_add(1, Ordering::AcqRel);
+                }
             }
-        }
+        });
     }
 
     /// The sources that take over from one that leaves this set.
     pub(crate) fn successors_in_set(&self, set: usize) -> Successors {
-        self.state().exchanges.sets.get(&set).map(|members| members.successors.clone()).unwrap_or_default()
+        let successors = |members: &Members| members.successors.clone();
+        self.state.with(|state| state.exchanges.sets.get(&set).map(successors).unwrap_or_default())
+    }
+}
+
+impl State {
+    /// Returns the number of the hand-over, and those that come.
+    fn begin_hand_over<S>(&mut self, remove: &[SourceId], add: &[SourceSpec<S>]) -> (u64, Successors) {
+        // `join` refuses a taken name later.
+        let coming = add.iter().filter(|one| !self.entries.contains_key(&one.id));
+        let coming: BTreeMap<SourceId, Scope> = coming.map(|one| (one.id.clone(), one.scope())).collect();
+        let mut successors = Successors::none();
+        coming.iter().for_each(|(id, scope)| successors.add(scope.clone(), id.clone()));
+        let (mut both, mut delivered) = (successors.clone(), BTreeMap::new());
+        for id in remove {
+            let Some(scope) = self.entries.get(id).map(|entry| entry.scope.clone()) else { continue };
+            if let Some(newest) = self.exchanges.delivered.get(id) {
+                let of_cluster = delivered.entry(scope.cluster.clone()).or_insert_with(|| newest.clone());
+                if *of_cluster < *newest {
+                    of_cluster.clone_from(newest);
+                }
+            }
+            both.add(scope, id.clone());
+            self.exchanges.delivered.get(id).iter().for_each(|newest| both.deliver(id, newest));
+        }
+        let number = self.next;
+        self.next += 1;
+        self.exchanges.hand_overs.insert(number, HandOver { add: coming, both, delivered });
+        (number, successors)
     }
 }

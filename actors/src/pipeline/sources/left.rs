@@ -68,13 +68,14 @@ impl Sources {
 
     fn of_key(&self, key: &ObjectKey) -> Vec<Following> {
         let ids = self.following(key);
-        let state = self.state();
-        let entries = ids.iter().filter_map(|id| Some((state.unlisted.get(id), state.entries.get(id)?)));
-        let following = entries.map(|(unlisted, entry)| Following {
-            coverage: entry.coverage.clone(),
-            filter: entry.filter.clone(),
-            has_listed: unlisted.is_none(),
-        });
-        following.collect()
+        self.state.with(|state| {
+            let entries = ids.iter().filter_map(|id| Some((state.unlisted.get(id), state.entries.get(id)?)));
+            let following = entries.map(|(unlisted, entry)| Following {
+                coverage: entry.coverage.clone(),
+                filter: entry.filter.clone(),
+                has_listed: unlisted.is_none(),
+            });
+            following.collect()
+        })
     }
 }

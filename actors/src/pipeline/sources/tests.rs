@@ -103,7 +103,7 @@ fn sources_that_surely_have_objects_in_common_are_refused_unless_one_takes_over(
 /// A source that covers this, and has listed.
 fn listed(sources: &Sources, spec: &SourceSpec<String>) {
     join(sources, spec).expect("a free name");
-    sources.state().list(&spec.id);
+    sources.state.with(|state| state.list(&spec.id));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn operator_b_only_a_source_that_no_object_can_leave_says_that_one_is_gone_and_o
         let one = coverage.iter().fold(spec("one"), |spec, coverage| spec.covering(coverage.clone()));
         join(&sources, &one).expect("a free name");
         assert!(!sources.would_hold(&key), "it has not listed: {coverage:?}");
-        sources.state().list(&one.id);
+        sources.state.with(|state| state.list(&one.id));
         assert_eq!(sources.would_hold(&key), would_hold, "{coverage:?}");
         join(&sources, &spec("other")).expect("a free name");
         sources.begin_removal(&one.id).expect("another one stays");
@@ -209,9 +209,9 @@ fn who_takes_over_lists_from_the_newest_version_that_its_exchange_has_delivered_
     assert_eq!(sources.begin_list(&c, FIRST), version(9), "b may have yet to bring what a has delivered");
     deliver(&b, 3, true);
     assert_eq!(sources.begin_list(&c, AskedFor::default()), version(3), "the server went back");
-    sources.state().remove(&b, &sources.exchanged);
+    sources.state.with(|state| state.remove(&b, &sources.exchanged));
     assert!(
-        !sources.state().exchanges.delivered.contains_key(&b),
+        !sources.state.with(|state| state.exchanges.delivered.contains_key(&b)),
         "its name may come back as another server"
     );
 }
@@ -242,7 +242,7 @@ fn who_takes_over_in_a_set_lists_from_what_each_of_it_has_delivered_until_the_st
     sources.note_rewind(&all, &known(4), seen);
     assert_eq!(sources.begin_list(&a, AskedFor::default()), version(4), "the store knows that b is outdated");
     sources.note_delivered(&all, &known(6));
-    sources.state().remove(&all, &sources.exchanged);
+    sources.state.with(|state| state.remove(&all, &sources.exchanged));
     sources.join([&member(&all)], true).expect("again");
     assert_eq!(sources.begin_list(&all, FIRST), version(6), "what has left has delivered it");
     sources.exchanged_since(&mut seen).expect("it has begun again");
@@ -254,8 +254,8 @@ fn who_takes_over_in_a_set_lists_from_what_each_of_it_has_delivered_until_the_st
         version(5),
         "what it had delivered before is outdated"
     );
-    sources.state().remove(&a, &sources.exchanged);
-    sources.state().remove(&b, &sources.exchanged);
+    sources.state.with(|state| state.remove(&a, &sources.exchanged));
+    sources.state.with(|state| state.remove(&b, &sources.exchanged));
     sources.join([&member(&a)], true).expect("again");
     assert_eq!(sources.begin_list(&a, FIRST), version(5), "also when it has left");
 }
@@ -341,11 +341,12 @@ fn a_hand_over_that_fails_leaves_nothing_under_the_names_of_those_that_did_not_c
     let refused = sources.hand_over(std::slice::from_ref(&a), &[spec("b"), spec("c")]);
     sources.join([&spec("b"), &spec("c")], true).expect_err("the name is taken");
     drop(refused);
-    let delivered = sources.state().exchanges.delivered.clone();
+    let delivered = sources.state.with(|state| state.exchanges.delivered.clone());
     assert_eq!(delivered, BTreeMap::from([(a.clone(), known(9)), (b, known(2))]));
     let handing_over = sources.hand_over(&[a], &[spec("c")]);
     sources.join([&spec("c")], true).expect("it takes over");
-    sources.state().remove(&c, &sources.exchanged);
+    sources.state.with(|state| state.remove(&c, &sources.exchanged));
     drop(handing_over);
-    assert!(!sources.state().exchanges.delivered.contains_key(&c), "it has left before the end");
+    let has_delivered = sources.state.with(|state| state.exchanges.delivered.contains_key(&c));
+    assert!(!has_delivered, "it has left before the end");
 }

@@ -30,34 +30,36 @@ pub(crate) enum CallCheck {
 impl SubscriptionState {
     pub(crate) fn begin_call(&self, key: &ObjectKey, now: Duration) {
         let call = BlockingCall { key: key.clone(), began: now, is_overdue: false };
-        self.figures().rare.get_or_insert_default().call = Some(call);
+        self.0.figures.with(|figures| figures.rare.get_or_insert_default().call = Some(call));
     }
 
     /// Returns the key if the call took too long and was not reported before.
     pub(crate) fn end_call(&self, limit: Duration, now: Duration) -> Option<ObjectKey> {
-        let mut figures = self.figures();
-        let rare = figures.rare.as_mut()?;
-        let call = rare.call.take()?;
-        let is_news = !call.is_overdue && now.saturating_sub(call.began) > limit;
-        rare.overran += u32::from(is_news);
-        drop(figures);
+        let (call, is_news) = self.0.figures.with(|figures| {
+            let rare = figures.rare.as_mut()?;
+            let call = rare.call.take()?;
+            let is_news = !call.is_overdue && now.saturating_sub(call.began) > limit;
+            rare.overran += u32::from(is_news);
+            Some((call, is_news))
+        })?;
         is_news.then_some(call.key)
     }
 
     pub(crate) fn check_call(&self, limit: Duration, now: Duration) -> CallCheck {
-        let mut figures = self.figures();
-        let rare = figures.rare.get_or_insert_default();
-        let Some(call) = rare.call.as_mut().filter(|call| !call.is_overdue) else {
-            return CallCheck::DueAt(now.saturating_add(limit));
-        };
-        let until = call.began.saturating_add(limit);
-        if now < until {
-            return CallCheck::DueAt(until);
-        }
-        call.is_overdue = true;
-        let key = call.key.clone();
-        rare.overran += 1;
-        CallCheck::Overdue(key)
+        self.0.figures.with(|figures| {
+            let rare = figures.rare.get_or_insert_default();
+            let Some(call) = rare.call.as_mut().filter(|call| !call.is_overdue) else {
+                return CallCheck::DueAt(now.saturating_add(limit));
+            };
+            let until = call.began.saturating_add(limit);
+            if now < until {
+                return CallCheck::DueAt(until);
+            }
+            call.is_overdue = true;
+            let key = call.key.clone();
+            rare.overran += 1;
+            CallCheck::Overdue(key)
+        })
     }
 }
 

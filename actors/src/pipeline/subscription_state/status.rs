@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use informer_core::listener::Policy;
 use informer_core::meta::ObjectKey;
+use informer_core::timing::Timing;
 
 use super::SubscriptionState;
-use crate::pipeline::figures::Timing;
 use crate::runtime::signal::Signal;
 
 /// How a subscription is doing.
@@ -62,12 +62,11 @@ pub struct SubscriptionStatus {
 impl SubscriptionState {
     /// `Ok` if it is synced; the reason if it has ended before.
     pub(crate) fn sync_outcome(&self) -> Option<Result<(), EndReason>> {
-        let figures = self.figures();
-        match &figures.ended {
+        self.0.figures.with(|figures| match &figures.ended {
             _ if figures.synced => Some(Ok(())),
             Some(reason) => Some(Err(reason.clone())),
             None => None,
-        }
+        })
     }
 
     /// Ready after the next change from this call on.

@@ -24,6 +24,7 @@ const OVER: Epoch = Epoch(7);
 fn spec(server: &Server<String>) -> InformerSpec<String> {
     let source = SourceSpec::new(SourceId::default(), server.connect(), ReflectorConfig::new("texts"));
     InformerSpec {
+        resource: None,
         name: "texts".into(),
         sources: vec![source],
         namespaces: Vec::new(),

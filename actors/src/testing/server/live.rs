@@ -13,15 +13,18 @@ use informer_core::meta::Object;
 use informer_core::request::{AskedVersion, WatchRequest};
 use tokio::sync::Notify;
 
-use super::{Server, version};
+use super::{Server, State, version};
 use crate::list_watch::WatchStream;
 use crate::pipeline::messages::Body;
 
 impl<S: Body> Server<S> {
     /// Answers the request for a watch. The parts before its live part are decided now.
     pub(super) fn open_watch(&self, request: &WatchRequest) -> WatchStream<S> {
+        self.0.state.with(|state| self.opened(state, request))
+    }
+
+    fn opened(&self, state: &mut State<S>, request: &WatchRequest) -> WatchStream<S> {
         let kind = if request.initial_events { "WATCH-LIST" } else { "WATCH" };
-        let mut state = self.state();
         if let Err(error) = state.admit(format!("{kind} version={:?}", request.version.to_string())) {
             return stream::iter([Err(error)]).boxed_local();
         }
@@ -87,21 +90,22 @@ impl<S: Body> Live<S> {
     }
 
     fn next(&mut self) -> Next<S> {
-        let state = self.server.state();
-        if state.generation != self.generation {
-            return Next::End(state.end_with.clone());
-        }
-        let end = state.dropped + state.history.len();
-        if state.frozen || self.position == end {
-            return Next::Wait;
-        }
-        let Some(unsent) = self.position.checked_sub(state.dropped) else {
-            return Next::End(Some(ListWatchError::Expired("the watch was compacted away".into())));
-        };
-        let events = state.history[unsent..].iter().filter(|(revision, _)| *revision > self.from);
-        let parts: Vec<_> = events.map(|(revision, event)| state.part(*revision, event)).collect();
-        self.position = end;
-        if parts.is_empty() { Next::Wait } else { Next::Parts(parts) }
+        self.server.0.state.with(|state| {
+            if state.generation != self.generation {
+                return Next::End(state.end_with.clone());
+            }
+            let end = state.dropped + state.history.len();
+            if state.frozen || self.position == end {
+                return Next::Wait;
+            }
+            let Some(unsent) = self.position.checked_sub(state.dropped) else {
+                return Next::End(Some(ListWatchError::Expired("the watch was compacted away".into())));
+            };
+            let events = state.history[unsent..].iter().filter(|(revision, _)| *revision > self.from);
+            let parts: Vec<_> = events.map(|(revision, event)| state.part(*revision, event)).collect();
+            self.position = end;
+            if parts.is_empty() { Next::Wait } else { Next::Parts(parts) }
+        })
     }
 }
 

@@ -22,24 +22,24 @@ const WHY: &str = "poisoned";
 impl<S: Body> Server<S> {
     /// From now on no version of this object decodes.
     pub fn poison(&self, key: &str) {
-        let key = key.parse().expect("a test names objects as namespace/name");
-        self.state().poisoned.insert(key);
+        let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
+        self.0.state.with(|state| state.poisoned.insert(key));
     }
 
     /// The object decodes again, also in older versions.
     pub fn heal(&self, key: &str) {
         let key: ObjectKey = key.parse().expect("a test names objects as namespace/name");
-        self.state().poisoned.remove(&key);
+        self.0.state.with(|state| state.poisoned.remove(&key));
     }
 
     /// Holds the answers to GETs, or lets them arrive. An answer has the content of the time of its GET.
     pub fn hold_gets(&self, hold: bool) {
-        self.state().hold_gets = hold;
+        self.0.state.with(|state| state.hold_gets = hold);
         self.wake_streams();
     }
 
     pub(super) async fn until_gets_released(&self) {
-        self.0.changes.wait_while(|| self.state().hold_gets).await;
+        self.0.changes.wait_while(|| self.0.state.with(|state| state.hold_gets)).await;
     }
 }
 
@@ -114,13 +114,13 @@ impl<S: Body> Server<S> {
     /// From now on the head of each answer (of a list: its first part) comes so long after the request. 5 ms by
     /// default: no network answers in the same poll as the request, and such an answer would hide faults.
     pub fn answer_after(&self, delay: Duration) {
-        self.state().latency.until_head = delay;
+        self.0.state.with(|state| state.latency.until_head = delay);
     }
 
     /// From now on each part of a list or watch after the head comes so long after the one before: the next objects,
     /// the end of a list, an event. Zero by default. Open streams keep the pace that they began with.
     pub fn pause_between_parts(&self, pause: Duration) {
-        self.state().latency.between_parts = pause;
+        self.0.state.with(|state| state.latency.between_parts = pause);
     }
 }
 

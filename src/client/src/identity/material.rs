@@ -174,6 +174,12 @@ impl Material {
         self.login.is_none() && (is_login || !has_certificate)
     }
 
+    /// Whether [`Self::read_elsewhere`] asks the provider.
+    pub(crate) fn asks_provider(&self, kept: Option<&Read>) -> bool {
+        let has = kept.is_some_and(|kept| kept.plugin.is_some());
+        self.provider.is_some() && self.needs_provider() && !has
+    }
+
     /// Asks the provider unless `kept` has its credentials.
     pub(crate) async fn read_elsewhere(&self, kept: Option<&Read>, is_refused: bool) -> Result<Read, Error> {
         let mut read = self.read_settled(kept).await?;

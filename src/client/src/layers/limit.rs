@@ -8,7 +8,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use http::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -16,6 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::super::error::TransportError;
 use super::super::request::RequestKind;
 use super::super::transport::Body;
+use super::traffic::{Asked, Counted, Traffic};
 
 /// Shorter waits are not logged: they are what a limit is for.
 const LONG: Duration = Duration::from_secs(1);
@@ -100,16 +100,11 @@ impl Limits {
 
 impl Place {
     /// Keeps the place until the body has ended or is dropped.
-    pub(super) fn until_read(self, answer: Response<Body>) -> Response<Body> {
-        let Self(Some(permit)) = self else { return answer };
-        answer.map(|body| {
-            let mut held = Some(permit);
-            let ended = futures_util::stream::poll_fn(move |_| {
-                drop(held.take());
-                std::task::Poll::Ready(None)
-            });
-            body.chain(ended).boxed_local()
-        })
+    pub(super) fn until_read(self, answer: Response<Body>, of: (&Arc<Traffic>, &Asked)) -> Response<Body> {
+        match self.0 {
+            Some(permit) => Counted::wrap(answer, permit, of),
+            None => answer,
+        }
     }
 }
 
@@ -151,6 +146,9 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Weak;
+
+    use futures_util::StreamExt as _;
     use futures_util::future::join_all;
     use futures_util::poll;
 
@@ -215,10 +213,14 @@ mod tests {
         assert!(poll!(&mut second).is_pending());
         limits.enter(WATCH, None).await.expect("a watch does not wait");
         let body = futures_util::stream::iter([Ok(bytes::Bytes::from_static(b"a"))]).boxed_local();
-        let mut body = first.until_read(Response::new(body)).into_body();
+        let traffic = Arc::new(Traffic::new("a", Weak::new()));
+        let asked = Asked::of(&http::Request::new(bytes::Bytes::new()), UNARY);
+        let mut body = first.until_read(Response::new(body), (&traffic, &asked)).into_body();
         body.next().await.expect("a chunk").expect("read");
         assert!(poll!(&mut second).is_pending(), "the body has not ended");
         assert!(body.next().await.is_none());
+        let [method] = traffic.figures().methods[..] else { panic!("one method was used") };
+        assert_eq!((method.received.count, method.received.total), (1, 1), "its bytes are counted once");
         let second = second.await.expect("its turn");
         let mut dropped = Box::pin(limits.enter(UNARY, None));
         assert!(poll!(&mut dropped).is_pending());

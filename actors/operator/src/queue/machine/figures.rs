@@ -4,12 +4,9 @@
 
 use std::time::Duration;
 
-use super::{Merge, Priority, QueueMachine};
+use informer_core::timing::Timing;
 
-/// In nanoseconds; each later bucket of [`Measured`] ends at ten times the one before, up to 1,000 s. The
-/// last one is open.
-const FIRST_BUCKET: u64 = 10;
-const BUCKETS: usize = 13;
+use super::{Merge, Priority, QueueMachine};
 
 /// The figures of a queue at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -33,26 +30,13 @@ pub struct QueueFigures {
     /// process leads.
     pub discarded: u64,
     /// How long the keys that were handed out have waited.
-    pub waited: Measured,
+    pub waited: Timing,
     /// How long the keys that came back were processed.
-    pub worked: Measured,
+    pub worked: Timing,
     /// For how long the keys that have not come back have been processed, all together.
     pub unfinished: Duration,
     /// The longest of them.
     pub longest_running: Duration,
-}
-
-/// Durations that were measured: how many, their sum, the longest one, and how they are spread.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Measured {
-    /// How many.
-    pub count: u64,
-    /// All together.
-    pub sum: Duration,
-    /// The longest.
-    pub longest: Duration,
-    buckets: [u64; BUCKETS],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,28 +45,8 @@ pub(super) struct Cells {
     pub(super) retries: u64,
     pub(super) refused: u64,
     pub(super) discarded: u64,
-    pub(super) waited: Measured,
-    pub(super) worked: Measured,
-}
-
-impl Measured {
-    /// How many were at most as long as this, by bucket: its upper end (10 ns to 1,000 s, each ten times the
-    /// one before), and the number. `None` is the open end.
-    pub fn buckets(&self) -> impl Iterator<Item = (Option<Duration>, u64)> {
-        let ends = (0..).map(|at| (at < BUCKETS - 1).then(|| Duration::from_nanos(upper_end(at))));
-        ends.zip(self.buckets).scan(0, |sum, (end, count)| {
-            *sum += count;
-            Some((end, *sum))
-        })
-    }
-
-    pub(super) fn record(&mut self, duration: Duration) {
-        self.count += 1;
-        self.sum = self.sum.saturating_add(duration);
-        self.longest = self.longest.max(duration);
-        let at = (0..BUCKETS - 1).find(|at| duration.as_nanos() <= u128::from(upper_end(*at)));
-        self.buckets[at.unwrap_or(BUCKETS - 1)] += 1;
-    }
+    pub(super) waited: Timing,
+    pub(super) worked: Timing,
 }
 
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
@@ -113,9 +77,4 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
             longest_running: self.processing.first().map(|(since, _)| running(*since)).unwrap_or_default(),
         }
     }
-}
-
-fn upper_end(bucket: usize) -> u64 {
-    let power = u32::try_from(bucket).unwrap_or(u32::MAX);
-    10_u64.checked_pow(power).and_then(|times| times.checked_mul(FIRST_BUCKET)).unwrap_or(u64::MAX)
 }
