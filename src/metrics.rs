@@ -58,22 +58,7 @@ pub use prometheus_client;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Or at `/metrics` beside the probes:
-///
-/// ```
-/// # #[cfg(feature = "probes")] {
-/// use actix_informer::metrics::Metrics;
-/// use actix_informer::probes::ProbeSocket;
-/// use actix_informer::runtime::Runtime;
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runtime = Runtime::threads().start()?;
-/// let socket = ProbeSocket::bind("127.0.0.1:0".parse()?)?.metrics(Metrics::of(&runtime).registry());
-/// let probes = socket.serve(runtime.clone())?;
-/// # drop(probes);
-/// # Ok(()) }
-/// # main().unwrap(); }
-/// ```
+/// `ProbeSocket::metrics` serves them at `/metrics`.
 pub struct Metrics {
     runtime: WeakRuntime,
     clients: Mutex<Seen>,

@@ -117,7 +117,18 @@ impl ProbeSocket {
     /// asks for it, or else in the older one of Prometheus. Everybody who can connect can read them: choose
     /// the address so. The metrics name kinds, queues, controllers and the API server; no object.
     ///
-    /// [`Metrics`](crate::metrics::Metrics) has an example.
+    /// ```
+    /// use actix_informer::metrics::Metrics;
+    /// use actix_informer::prelude::*;
+    /// use actix_informer::probes::ProbeSocket;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::threads().start()?;
+    /// let socket = ProbeSocket::bind("127.0.0.1:0".parse()?)?.metrics(Metrics::of(&runtime).registry());
+    /// let probes = socket.serve(runtime.clone())?;
+    /// # drop(probes);
+    /// # Ok(()) }
+    /// ```
     #[cfg(feature = "metrics")]
     pub fn metrics(self, registry: prometheus_client::registry::Registry) -> Self {
         let metrics: Written = Arc::new(move |accept| crate::metrics::text_of(&registry, accept));

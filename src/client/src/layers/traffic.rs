@@ -246,7 +246,7 @@ informer_core::debug_as!(Traffic, self, server = self.server);
 
 impl Rows {
     fn method(&mut self, method: &'static str) -> &mut MethodFigures {
-        self.methods.entry(method).or_insert(MethodFigures {
+        self.methods.entry(method).or_insert_with(|| MethodFigures {
             method,
             head: Timing::default(),
             waits: Timing::default(),
