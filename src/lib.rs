@@ -39,6 +39,7 @@
 //! | choose threads, stop everything | [`runtime`] |
 //! | start and stop all of an operator | [`operator`] |
 //! | see how it is doing | [`status`] |
+//! | see where the time goes for one object | [`path`] |
 //! | answer a kubelet's probes | `probes`, with the feature of that name |
 //! | be measured by Prometheus | `metrics`, with the feature of that name |
 //! | unit-test code that reads or is notified | [`fake`] |
@@ -70,6 +71,8 @@ mod kube_events;
 pub mod metrics;
 pub mod object;
 pub mod operator;
+#[cfg(feature = "client")]
+pub mod path;
 pub mod prelude;
 #[cfg(feature = "probes")]
 #[doc(hidden)]

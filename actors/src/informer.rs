@@ -150,7 +150,8 @@ impl<S: Body> Informer<S> {
         spec.name = Arc::clone(registration.name());
         let pipeline = wiring::start(runtime, spec, sources);
         let tokens = (pipeline.parent.stop.clone(), pipeline.shared.stop_reading.clone());
-        let ending = Ending::new(tokens, pipeline.shared.board.clone(), registration);
+        let ending =
+            Ending::new(tokens, pipeline.shared.board.clone(), (registration, runtime.paths().clone()));
         let running = Arc::new(Running::new(pipeline, ending));
         running.watch_for_stop();
         // Its arbiter has ended, or is ending.

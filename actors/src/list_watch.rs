@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -16,6 +17,7 @@ use informer_core::meta::{ClusterName, Object, ObjectKey};
 use informer_core::namespaces::Names;
 use informer_core::request::{ListRequest, WatchRequest};
 
+use crate::pipeline::marking::Arrival;
 use crate::pipeline::published::Published;
 pub use crate::pipeline::source_spec::{Coverage, SelectorInput, SourceSpec};
 
@@ -61,23 +63,42 @@ pub type Connect<S> = Arc<dyn Fn() -> Box<dyn ListWatch<S>> + Send + Sync>;
 pub struct KnownObjects<S> {
     published: Option<Arc<Published<S>>>,
     namespaces: Option<Names>,
+    arrival: Option<Arc<Arrival>>,
 }
 
 impl<S> KnownObjects<S> {
     /// Reads `published` at each call, for a request that keeps only these namespaces.
-    pub(crate) fn new(published: Option<Arc<Published<S>>>, namespaces: Option<Names>) -> Self {
-        Self { published, namespaces }
+    pub(crate) fn new(
+        published: Option<Arc<Published<S>>>,
+        namespaces: Option<Names>,
+        arrival: &Arc<Arrival>,
+    ) -> Self {
+        Self { published, namespaces, arrival: Some(Arc::clone(arrival)) }
+    }
+
+    /// The time since the runtime's start, if somebody asks for the [`Paths`](crate::runtime::Paths) of
+    /// objects. Costs a load if nobody does.
+    pub fn now(&self) -> Option<Duration> {
+        self.arrival.as_ref()?.now()
+    }
+
+    /// A source says when the bytes of the next batch of a watch were read, and when they were cut into
+    /// events. It calls this before it returns the batch.
+    pub fn note_arrival(&self, read: Duration, scanned: Duration) {
+        if let Some(arrival) = &self.arrival {
+            arrival.note(read, scanned);
+        }
     }
 
     /// Knows nothing, so every object is read again. After a rewind, equal versions prove nothing.
     pub fn nothing() -> Self {
-        Self { published: None, namespaces: None }
+        Self { published: None, namespaces: None, arrival: None }
     }
 
     /// Knows no objects, and keeps the same namespaces.
     #[must_use]
     pub fn anew(&self) -> Self {
-        Self { published: None, namespaces: self.namespaces.clone() }
+        Self { published: None, namespaces: self.namespaces.clone(), arrival: self.arrival.clone() }
     }
 
     /// The published object of this key, if any. Reads the newest snapshot; wait-free.
@@ -105,7 +126,7 @@ impl<S> KnownObjects<S> {
     }
 }
 
-informer_core::clone_of!([S] KnownObjects<S> { published, namespaces });
+informer_core::clone_of!([S] KnownObjects<S> { published, namespaces, arrival });
 
 impl<S> fmt::Debug for KnownObjects<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

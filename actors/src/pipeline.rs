@@ -12,6 +12,7 @@ pub(crate) mod figures;
 pub(crate) mod indexer;
 pub(crate) mod listener;
 pub(crate) mod listener_roster;
+pub(crate) mod marking;
 pub(crate) mod messages;
 pub(crate) mod namespace_filter;
 pub(crate) mod namespace_set;

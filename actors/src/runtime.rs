@@ -16,6 +16,7 @@ mod list_budget;
 pub(crate) mod locked;
 pub(crate) mod mailbox;
 mod on_arbiter;
+mod paths;
 mod pool;
 pub(crate) mod progress;
 pub(crate) mod registry;
@@ -39,9 +40,12 @@ pub(crate) use informer_core::words::panic_text;
 pub(crate) use labels::{Label, Labelled};
 pub(crate) use list_budget::ListBudget;
 pub(crate) use on_arbiter::OnArbiter;
+pub use paths::{Paths, TooManyKeys};
 pub use pool::{DecodePool, JobPanicked};
 pub(crate) use registry::{Named, Registrant, Registration, Registry};
 pub(crate) use watchdog::{Watchdog, Watched};
+
+use informer_core::path::Choice;
 
 use crate::runtime::faults::Faults;
 use crate::runtime::locked::Guarded;
@@ -67,6 +71,7 @@ pub(crate) struct Inner {
     pub(crate) watchdog: Watchdog,
     pub(crate) lists: ListBudget,
     pub(crate) clock: Clock,
+    pub(crate) paths: Paths,
     pub(crate) faults: Faults,
     pub(crate) start_jitter: Duration,
     seed: u64,
@@ -109,6 +114,11 @@ impl Runtime {
             seed: None,
             faults: Faults::default(),
         }
+    }
+
+    /// The paths of objects through what runs on it.
+    pub fn paths(&self) -> &Paths {
+        &self.0.paths
     }
 
     /// Time since this runtime started. In simulation, the paused clock measures it.
@@ -317,6 +327,7 @@ impl RuntimeBuilder {
             blocking: CallbackPool::threads(&self.name),
             freeing,
             lists: ListBudget::new(self.lists),
+            paths: Paths::new(clock.clone(), Choice::NOTHING),
             clock,
             faults: self.faults,
             start_jitter: self.start_jitter,

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use super::write::{Family, Labels, Samples, Value, number, seconds, times, yes};
-use crate::object::ResourceVersion;
 use crate::runtime::ArbiterHealth;
 use crate::status::{InformerReport, InformerStatus, SourceState};
 use crate::subscription::SubscriptionStatus;
@@ -42,13 +41,6 @@ fn count(samples: &mut Samples<'_>, counted: u64) {
     samples.add(Value::Count(counted));
 }
 
-/// client-go's: the last 15 digits, which a float holds exactly.
-fn digits(version: &ResourceVersion) -> Option<f64> {
-    let text = version.to_string();
-    let last = &text[text.len().saturating_sub(15)..];
-    last.parse().ok()
-}
-
 /// With the time of the report.
 pub(super) const INFORMERS: &[Family<(Duration, InformerReport)>] = &[
     Family::gauge(
@@ -79,9 +71,9 @@ pub(super) const INFORMERS: &[Family<(Duration, InformerReport)>] = &[
         "The last 15 digits of the version of the store, if it has one source",
         |(_, informer), samples| {
             if let [source] = &informer.status.sources[..]
-                && let Some(version) = source.version.as_ref().and_then(digits)
+                && let Some(version) = &source.version
             {
-                samples.add(Value::Number(version));
+                samples.add(Value::Number(version.as_metric() as f64));
             }
         },
     ),

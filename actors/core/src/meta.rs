@@ -48,6 +48,14 @@ impl ResourceVersion {
         (number > 0).then_some(Self(Digits::Short(number)))
     }
 
+    /// Its lowest bits, for a sample of versions.
+    pub fn low_bits(&self) -> u64 {
+        match &self.0 {
+            Digits::Short(number) => *number,
+            Digits::Long(_) => self.as_metric(),
+        }
+    }
+
     /// Its last 15 digits, as a number for metrics; a float holds it exactly. It is for graphs and
     /// dashboards: of two longer versions the newer one may have the smaller figure.
     ///

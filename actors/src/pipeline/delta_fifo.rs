@@ -166,6 +166,7 @@ impl<S: Body> Handler<Delta<S>> for DeltaFifo<S> {
         if let Some(reached) = delta.parts.iter().rev().find_map(WatchPart::reached) {
             self.spec.shared.handed_over.note(self.epoch, &delta.source, reached);
         }
+        self.spec.shared.mark_queued(&delta.parts);
         self.queue.push_delta(delta.source, delta.parts);
         self.pushed()
     }

@@ -18,7 +18,7 @@ use crate::pipeline::board::StatusBoard;
 use crate::pipeline::listener_roster::Subscriptions;
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState, SubscriptionStatus};
-use crate::runtime::{Registrant, Registration};
+use crate::runtime::{Paths, Registrant, Registration};
 
 pub(crate) struct Ending {
     pub(crate) stop: CancellationToken,
@@ -26,6 +26,7 @@ pub(crate) struct Ending {
     pub(crate) board: StatusBoard,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) registration: Registration,
+    paths: Paths,
     /// Cancelled when a blocked thread keeps it after the shutdown of its runtime.
     abandoned: CancellationToken,
     /// Cancelled when all its tasks have ended.
@@ -49,7 +50,7 @@ impl Ending {
     pub(crate) fn new(
         (stop, stop_reading): (CancellationToken, CancellationToken),
         board: StatusBoard,
-        registration: Registration,
+        (registration, paths): (Registration, Paths),
     ) -> Arc<Self> {
         Arc::new(Self {
             stop,
@@ -57,6 +58,7 @@ impl Ending {
             board,
             subscriptions: Subscriptions::default(),
             registration,
+            paths,
             abandoned: CancellationToken::new(),
             over: CancellationToken::new(),
             by_runtime: AtomicBool::new(false),
@@ -123,6 +125,7 @@ impl Drop for EndNotice {
         self.0.board.stop();
         tracing::debug!(target: "actix_informer::informer", informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
+        self.0.paths.forget(self.0.registration.name());
         self.0.registration.unlist();
     }
 }

@@ -24,6 +24,7 @@ use informer_core::indexer::machine::{IndexerEffect, IndexerMachine, Step};
 use informer_core::indexer::{IndexExists, Progress, Publish, Store};
 use informer_core::meta::{Object, SourceId};
 use informer_core::off_arbiter::{Freeing, OffArbiter};
+use informer_core::path::Hop;
 use informer_core::processor::ListenerId;
 use informer_core::snapshot::Snapshot;
 
@@ -234,6 +235,7 @@ impl<S: Body> Indexer<S> {
         if !self.spec.shared.publish(self.epoch, &applied, &self.touched, synced) {
             return self.machine.handle_end();
         }
+        self.spec.shared.mark_changes(Hop::Published, applied.changes.as_ref());
         sources.note_listed(&applied.snapshot, &applied.first);
         self.note_rewind(&applied);
         let Publish { before, changes, replaced, lone, replaced_bytes, .. } = applied;

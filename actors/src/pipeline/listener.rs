@@ -169,6 +169,7 @@ impl<S: Body> Listener<S> {
 
     fn handled(&mut self, ctx: &mut Context<Self>) {
         self.spec.shared.fail_point(Site::ListenerHandled);
+        self.spec.shared.mark_handled(self.spec.state.name());
         self.follow_sources();
         self.machine.handle_handled();
         self.drive(ctx);

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use actix::dev::ToEnvelope;
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Supervised, WrapFuture};
 use informer_core::delta::Changes;
+use informer_core::path::Hop;
 use informer_core::processor::{ListenerId, Roster};
 use informer_core::resync::ResyncClock;
 use informer_core::snapshot::Snapshot;
@@ -132,6 +133,7 @@ impl<S: Body> Processor<S> {
             };
             send_now(listener, message);
         }
+        self.spec.shared.mark_changes(Hop::Distributed, changes);
         self.spec.shared.fail_point(Site::ProcessorFannedOut);
     }
 

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use super::{
-    ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Freeing, Inner, ListBudget,
+    ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Freeing, Inner, ListBudget, Paths,
     RandomNumbers, Runtime, Watchdog,
 };
+use informer_core::path::Choice;
+
 use crate::runtime::faults::Faults;
 use crate::runtime::locked::Guarded;
 
@@ -174,6 +176,7 @@ impl SimulationBuilder {
             freeing: Freeing::inline(),
             watchdog,
             lists: ListBudget::new(self.lists),
+            paths: Paths::new(clock.clone(), Choice::NOTHING.sampling(1)),
             clock,
             faults: self.faults.clone(),
             start_jitter: self.start_jitter,

@@ -34,7 +34,7 @@ use super::scope::Scope;
 use super::transport::{Body, Transport};
 use crate::representation::{Encoded, Representation};
 use crate::wire::{Asked, Form, Frame, Splitter, WireKind};
-use chunks::ChunkReader;
+use chunks::{ChunkReader, Now, Times};
 use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
@@ -296,13 +296,22 @@ type Batch<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
 impl<R: Representation> Reader<R> {
     fn batches(self, wire: WireKind, body: Body) -> impl Stream<Item = Batch<R::Body>> {
         let (width, splitter) = (self.place.width(), wire.watch(self.frame_limit));
-        arrivals(body, splitter)
+        let known = self.known.clone();
+        let of_clock = self.known.clone();
+        arrivals(body, splitter, Box::new(move || of_clock.now()))
             .map(move |chunk| match chunk {
-                Ok(frames) => Either::Left(decode_events(&self, wire, frames)),
-                Err(error) => Either::Right(ready(vec![Err(error)])),
+                Ok((frames, times)) => {
+                    Either::Left(decode_events(&self, wire, frames).map(move |parts| (parts, times)))
+                }
+                Err(error) => Either::Right(ready((vec![Err(error)], None))),
             })
             .buffered(width + 1)
-            .flat_map(stream::iter)
+            .flat_map(move |(parts, times)| {
+                if let Some((read, scanned)) = times {
+                    known.note_arrival(read, scanned);
+                }
+                stream::iter(parts)
+            })
     }
 }
 
@@ -327,8 +336,13 @@ fn decode_events<R: Representation>(
     reader.place.run((bytes, count), job).map(|decoded| decoded.unwrap_or_else(|error| vec![Err(error)]))
 }
 
-fn arrivals(body: Body, splitter: Splitter) -> impl Stream<Item = Result<Vec<Frame>, ListWatchError>> {
-    stream::unfold(ChunkReader::new(body, splitter), |mut reader| async move {
-        Some((reader.arrived().await.transpose()?, reader))
+fn arrivals(
+    body: Body,
+    splitter: Splitter,
+    now: Now,
+) -> impl Stream<Item = Result<(Vec<Frame>, Option<Times>), ListWatchError>> {
+    stream::unfold(ChunkReader::new(body, splitter, now), |mut reader| async move {
+        let arrived = reader.arrived().await.transpose()?;
+        Some((arrived.map(|frames| (frames, reader.times())), reader))
     })
 }

@@ -15,6 +15,7 @@ use crate::controller::machine::{Arrival, EventKind, Reason};
 use crate::queue::machine::Priority;
 use informer_core::delta::{Cause, Change};
 use informer_core::meta::{Object, ObjectKey};
+use informer_core::path::{Hop, Mark};
 use informer_core::words::{QUOTED, one_line};
 
 use super::following::follow;
@@ -44,6 +45,7 @@ pub(super) fn primary<S: Body>(
             Change::Deleted { last, .. } if to.primary.would_hold(last.key()) => Arrival::Gone(last),
             Change::Deleted { last, .. } => Arrival::Left(last),
         };
+        to.mark_added(change.key(), &name, change);
         to.arrive(change.key(), arrival, why(&name, change, to.limits.quiet));
     });
     follow(shared, &shared.primary, options, feed)
@@ -80,6 +82,7 @@ pub(super) fn mapped<S: Body, T: Body>(
                 Some(number) => made(number, change),
                 None => Arrival::Output,
             };
+            to.mark_added(key, &name, change);
             to.arrive(key, arrival, why(&name, change, to.limits.quiet));
         }
     });
@@ -107,6 +110,24 @@ fn mapped_keys<S: Body, T: Body>(shared: &Shared<S>, map: &MapFn<T>, object: &Ob
         drop_payload(panic);
         Vec::new()
     })
+}
+
+impl<S: Body> Shared<S> {
+    /// Marks on the path of the object that this key is added because of it.
+    fn mark_added<T>(&self, key: &ObjectKey, informer: &Arc<str>, change: &Change<T>) {
+        let paths = self.runtime.paths();
+        if !paths.is_on() {
+            return;
+        }
+        let (Change::Added { object, .. }
+        | Change::Updated { object, .. }
+        | Change::Deleted { last: object, .. }) = change;
+        if paths.chooses(object.key(), object.version()) {
+            let mark = Mark::new(Hop::KeyAdded, Arc::clone(&self.name), key.clone());
+            let mark = mark.by(Arc::clone(informer)).version(Some(object.version().clone()));
+            paths.note(mark.other(object.key().clone()));
+        }
+    }
 }
 
 /// A list is not debounced: it reports each object once.

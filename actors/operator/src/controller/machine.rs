@@ -51,6 +51,20 @@ pub enum Ended {
     Cancelled,
 }
 
+impl Ended {
+    /// In words, for the path of the key.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::With(_) => "in order",
+            Self::Failed => "failed",
+            Self::Terminal | Self::UntilChanged => "failed for good",
+            Self::Panicked => "panicked",
+            Self::TimedOut => "took too long",
+            Self::Cancelled => "was cancelled",
+        }
+    }
+}
+
 /// What happens to the key next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "what carries it out must know all of them")]

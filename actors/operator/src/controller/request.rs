@@ -12,6 +12,7 @@ use crate::controller::machine::{Awaited, Causes, Ended, Outcome};
 use actix::dev::RecipientRequest;
 use actix::{Message, Recipient};
 use informer_core::meta::{Meta, Object, ObjectKey};
+use informer_core::path::{Hop, Mark};
 use tokio_util::sync::CancellationToken;
 
 use super::cells::WritesCell;
@@ -19,7 +20,7 @@ use super::end::Task;
 use super::watched::{Watched, number_in};
 use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::Selected;
-use informer_actors::runtime::Runtime;
+use informer_actors::runtime::{Paths, Runtime};
 
 pub(super) type Answer = Result<Outcome, ReconcileError>;
 
@@ -112,6 +113,7 @@ pub struct Request<S: Body> {
     pub(super) stopping: CancellationToken,
     pub(super) writes: Arc<WritesCell>,
     pub(super) watched: Arc<[Box<dyn Watched>]>,
+    pub(super) paths: Paths,
     pub(super) task: Task,
 }
 
@@ -271,12 +273,21 @@ impl<S: Body> Request<S> {
                 found += 1;
             }
         }
+        self.mark_written(key, awaited);
         found
+    }
+
+    fn mark_written(&self, key: &ObjectKey, awaited: &Awaited) {
+        if self.paths.is_on() && self.paths.chooses_work(&self.controller, &self.key) {
+            let mark = Mark::new(Hop::Written, Arc::clone(&self.controller), key.clone());
+            self.paths.note(mark.version(Some(awaited.version.clone())).other(self.key.clone()));
+        }
     }
 
     fn wait_in<T: Body>(&self, informer: &Informer<T>, key: &ObjectKey, awaited: Awaited) -> bool {
         let number = number_in(informer, &self.watched);
         let Some(number) = number.filter(|number| self.watched[*number].follows(key)) else { return false };
+        self.mark_written(key, &awaited);
         self.writes.write(number, key, awaited);
         true
     }

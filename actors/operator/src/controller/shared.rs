@@ -19,6 +19,7 @@ use crate::queue::machine::Priority;
 use futures_util::future::join_all;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::off_arbiter::Freeing;
+use informer_core::path::{Hop, Mark};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
@@ -233,9 +234,21 @@ impl<S: Body> Shared<S> {
     }
 }
 
+impl<S: Body> Shared<S> {
+    /// Marks on the path of this key what becomes of it.
+    pub(super) fn mark_work(&self, hop: Hop, key: &ObjectKey, how: Option<&'static str>) {
+        let paths = self.runtime.paths();
+        if paths.is_on() && paths.chooses_work(&self.name, key) {
+            let mark = Mark::new(hop, Arc::clone(&self.name), key.clone());
+            paths.note(how.into_iter().fold(mark, Mark::by));
+        }
+    }
+}
+
 impl<S: Body> Drop for Shared<S> {
     /// The queue may be dropped last in its actor, where no user code runs.
     fn drop(&mut self) {
+        self.runtime.paths().forget(&self.name);
         let lasts = self.queue.with(|book, _, _| book.handle_over());
         lasts.into_iter().for_each(|last| self.free(Some(last)));
     }

@@ -17,6 +17,7 @@ use std::time::Duration;
 use crate::controller::machine::{Begun, Concluded, Ended, Failure, Kept, Next, Writes};
 use futures_util::FutureExt;
 use informer_core::meta::{Object, ObjectKey};
+use informer_core::path::Hop;
 use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -170,10 +171,12 @@ impl<S: Body> Run<S> {
             stopping: stopping.clone(),
             writes: Arc::clone(&writes),
             watched: Arc::clone(&shared.watched),
+            paths: shared.runtime.paths().clone(),
             task: task.clone(),
         };
         let (shared, item) = (Arc::clone(shared), Some(item));
         let (took, why, _task) = (OnceLock::new(), OnceLock::new(), task.clone());
+        shared.mark_work(Hop::KeyTaken, &key, None);
         let run = Self { shared, item, key, begun, writes, stopping, span, attempt, began, took, why, _task };
         Some((run, request))
     }
@@ -282,6 +285,7 @@ impl<S: Body> Run<S> {
         let _ = self.took.set(took);
         self.shared.counters.took.with(|all| all.record(took));
         self.shared.counters.active.fetch_sub(1, Ordering::Relaxed);
+        self.shared.mark_work(Hop::Reconciled, &self.key, Some(ended.name()));
         let writes = self.writes.take();
         self.shared.answered(&self.key, &writes);
         let unseen = if writes.is_empty() { Writes::default() } else { unseen(&self.shared, writes) };
@@ -305,6 +309,7 @@ impl<S: Body> Run<S> {
         if ended == Ended::Cancelled {
             self.shared.counters.cancelled.add(1);
         }
+        self.shared.mark_work(Hop::Seen, &self.key, None);
         let ending = (ended, &self.begun, self.why.get());
         let back = item.back(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
         self.shared.free(self.begun.release());

@@ -54,6 +54,7 @@ impl<S: Body> Delivery<S> {
 
 impl<S: Body> Listener<S> {
     pub(super) fn deliver(&mut self, window: Notifications<S>, ctx: &mut Context<Self>) {
+        self.spec.shared.mark_delivered(self.spec.state.name(), &window);
         match (&Arc::clone(&self.spec).delivery, window) {
             (Delivery::Send(send), window) => send(self, window, ctx),
             (Delivery::Feed(feed), Notifications::Changes(changes)) => {

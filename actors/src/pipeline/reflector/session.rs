@@ -30,6 +30,7 @@ use super::filtering::Filtering;
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
 use super::{ReflectorSpec, questions};
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
+use crate::pipeline::marking::Arrival;
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
 use crate::pipeline::sources::AskedFor;
 use crate::pipeline::status::{Came, RepairCounters};
@@ -79,6 +80,7 @@ struct Session<S: Body> {
     filtering: Filtering,
     /// What the status does not show yet.
     came: Came,
+    arrival: Arc<Arrival>,
 }
 
 impl<S: Body> Session<S> {
@@ -100,6 +102,10 @@ impl<S: Body> Session<S> {
             permit: None,
             filtering: Filtering::new(&spec),
             came: Came::default(),
+            arrival: Arc::new(Arrival::new(
+                spec.shared.runtime.0.clock.clone(),
+                spec.shared.runtime.paths().clone(),
+            )),
             spec,
         }
     }
@@ -229,7 +235,7 @@ impl<S: Body> Session<S> {
 
     fn known(&self, everything: bool) -> KnownObjects<S> {
         let published = (!everything).then(|| Arc::clone(&self.spec.shared.published));
-        KnownObjects::new(published, self.filtering.kept())
+        KnownObjects::new(published, self.filtering.kept(), &self.arrival)
     }
 
     async fn next(&mut self, filter_seen: u64) -> Happened<S> {
@@ -311,6 +317,9 @@ impl<S: Body> Session<S> {
 
     fn feed_machine(&mut self, happened: Happened<S>, now: Moment) {
         happened.count(&mut self.came);
+        if let Happened::Watched(_, Some(Ok(parts))) = &happened {
+            self.spec.shared.mark_arrived(&self.spec.source, parts, &self.arrival);
+        }
         match self.checked(happened) {
             Happened::Timeout => self.machine.handle_timeout(now),
             Happened::Permitted(permit) => {

@@ -22,8 +22,15 @@ use crate::wire::{Frame, ListHead, SplitError, Splitter};
 /// whole body; it is later than the document only if packets were lost.
 const BODY_END_DEADLINE: Duration = Duration::from_secs(10);
 
+/// The time, if somebody asks for the paths of objects.
+pub(super) type Now = Box<dyn Fn() -> Option<Duration>>;
+/// When bytes were read, and when they were cut into frames.
+pub(super) type Times = (Duration, Duration);
+
 pub(super) struct ChunkReader {
     body: Body,
+    now: Now,
+    times: Option<Times>,
     splitter: Splitter,
     /// Kept to reuse its allocation.
     split: Vec<Frame>,
@@ -34,9 +41,19 @@ pub(super) struct ChunkReader {
 }
 
 impl ChunkReader {
-    pub(super) fn new(body: Body, splitter: Splitter) -> Self {
+    pub(super) fn new(body: Body, splitter: Splitter, now: Now) -> Self {
         let (split, frames) = (Vec::new(), VecDeque::new());
-        Self { body, splitter, split, frames, frames_bytes: 0, has_ended: false, error: None }
+        Self {
+            body,
+            now,
+            times: None,
+            splitter,
+            split,
+            frames,
+            frames_bytes: 0,
+            has_ended: false,
+            error: None,
+        }
     }
 
     /// A full chunk; after the end of the document or body, the rest; then `None`.
@@ -63,6 +80,11 @@ impl ChunkReader {
         error.map_or_else(|| Ok(self.chunk()), Err)
     }
 
+    /// Of the newest bytes.
+    pub(super) fn times(&self) -> Option<Times> {
+        self.times
+    }
+
     pub(super) async fn end(mut self) -> Result<ListHead, ListWatchError> {
         if self.splitter.is_closed() {
             let what = "the end of a list behind its document";
@@ -81,6 +103,7 @@ impl ChunkReader {
     }
 
     fn push(&mut self, piece: Option<Result<Bytes, TransportError>>) {
+        let read = (self.now)();
         let split = match piece {
             Some(Ok(piece)) => {
                 self.splitter.push(&piece, &mut self.split).map_err(|error| Some(invalid(&error)))
@@ -88,6 +111,7 @@ impl ChunkReader {
             Some(Err(error)) => Err(Some(error.into())),
             None => Err(None),
         };
+        self.times = read.zip((self.now)());
         self.frames_bytes += self.split.iter().map(Frame::len).sum::<usize>();
         self.frames.extend(self.split.drain(..));
         if let Err(error) = split {
@@ -136,7 +160,8 @@ mod tests {
         let list = format!(r#"{{"items":[{}0]}}"#, "0,".repeat(count - 1));
         let body = stream::iter([Ok(Bytes::from(list))]).boxed_local();
         let before = thread_cpu_micros();
-        let (mut reader, mut found) = (ChunkReader::new(body, WireKind::Json.list(1 << 20)), 0);
+        let (mut reader, mut found) =
+            (ChunkReader::new(body, WireKind::Json.list(1 << 20), Box::new(|| None)), 0);
         while let Some(items) = reader.full().await.unwrap() {
             found += items.len();
         }
@@ -157,7 +182,11 @@ mod tests {
         let line = |length: usize| format!("{}\n", "x".repeat(length));
         let pieces =
             [Ok([line(CHUNK_BYTES), line(1), line(1)].concat().into()), Err(TransportError::Truncated)];
-        let mut reader = ChunkReader::new(stream::iter(pieces).boxed_local(), WireKind::Json.watch(1 << 20));
+        let mut reader = ChunkReader::new(
+            stream::iter(pieces).boxed_local(),
+            WireKind::Json.watch(1 << 20),
+            Box::new(|| None),
+        );
         assert_eq!(reader.arrived().await.unwrap().map(|chunk| chunk.len()), Some(1));
         assert_eq!(reader.arrived().await.unwrap().map(|chunk| chunk.len()), Some(2));
         assert!(reader.arrived().await.is_err());

@@ -119,7 +119,7 @@ async fn decode<R: Representation>(
 }
 
 fn chunks(body: Body, splitter: Splitter) -> impl Stream<Item = Result<Chunk, ListWatchError>> {
-    stream::unfold(Some(ChunkReader::new(body, splitter)), |reader| async move {
+    stream::unfold(Some(ChunkReader::new(body, splitter, Box::new(|| None))), |reader| async move {
         let mut reader = reader?;
         Some(match reader.full().await {
             Ok(Some(items)) => (Ok(Chunk::Items(items)), Some(reader)),

@@ -1,0 +1,150 @@
+//! The marks that objects leave on their path through a runtime. `informer_core::path` decides which do.
+//!
+//! 1. Off, a place costs one load and one branch.
+//! 2. A mark is made under a short lock, after the place has done its work.
+//! 3. In a simulation everything leaves marks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use informer_core::meta::{ObjectKey, ResourceVersion};
+use informer_core::path::{Choice, MOST_KEYS, Mark, Marks, Path};
+
+use super::clock::Clock;
+use super::locked::Guarded;
+
+/// The paths of objects through one runtime. Cloning copies a pointer.
+///
+/// ```
+/// # use informer_actors::face as actix_informer;
+/// use actix_informer::object::ObjectKey;
+/// use actix_informer::runtime::Runtime;
+///
+/// let runtime = Runtime::threads().start()?;
+/// let key = ObjectKey::namespaced("shop", "web");
+/// runtime.paths().follow(&key)?; // or sample(64): one of 64 changes
+/// // … and later, to see where the time goes:
+/// println!("{}", runtime.paths().of(&key));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Paths(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    choice: AtomicU64,
+    marks: Guarded<Marks>,
+    clock: Clock,
+}
+
+/// Too many keys are followed: [`Paths::unfollow`] one of them first.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the path of {0} is not followed: {MOST_KEYS} keys are followed already")]
+pub struct TooManyKeys(ObjectKey);
+
+impl Paths {
+    pub(super) fn new(clock: Clock, choice: Choice) -> Self {
+        Self(Arc::new(Inner { choice: AtomicU64::new(choice.0), marks: Guarded::default(), clock }))
+    }
+
+    /// From now on one of so many changes leaves marks, rounded up to a power of two. 1: all; 0, the default:
+    /// only those of keys that are followed. In a simulation the default is 1.
+    pub fn sample(&self, one_of: u32) {
+        self.choose(|choice, _| choice.sampling(one_of));
+    }
+
+    /// From now on each change of an object with this key leaves marks, in every informer.
+    ///
+    /// # Errors
+    /// If 64 keys are followed.
+    pub fn follow(&self, key: &ObjectKey) -> Result<(), TooManyKeys> {
+        let mut is_followed = false;
+        self.choose(|choice, marks| {
+            is_followed = marks.follow(key);
+            choice.with_keys(true)
+        });
+        if is_followed { Ok(()) } else { Err(TooManyKeys(key.clone())) }
+    }
+
+    /// The reverse of [`Self::follow`]. Marks that were made stay.
+    pub fn unfollow(&self, key: &ObjectKey) {
+        self.choose(|choice, marks| choice.with_keys(marks.unfollow(key)));
+    }
+
+    /// The marks of this object, and of keys and writes that name it. O(marks that are kept).
+    pub fn of(&self, key: &ObjectKey) -> Path {
+        self.0.marks.with(|marks| marks.of(key))
+    }
+
+    /// All marks that are kept: 4,096 of each informer and each controller.
+    pub fn all(&self) -> Path {
+        self.0.marks.with(|marks| marks.all())
+    }
+
+    fn choose(&self, choose: impl FnOnce(Choice, &mut Marks) -> Choice) {
+        self.0.marks.with(|marks| {
+            let choice = choose(self.choice(), marks);
+            self.0.choice.store(choice.0, Ordering::Relaxed);
+        });
+    }
+
+    fn choice(&self) -> Choice {
+        Choice(self.0.choice.load(Ordering::Relaxed))
+    }
+}
+
+// What places ask and say.
+impl Paths {
+    /// Whether anything leaves marks.
+    #[doc(hidden)]
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.choice().is_on()
+    }
+
+    /// Whether this change leaves marks. Ask [`Self::is_on`] first.
+    #[doc(hidden)]
+    pub fn chooses(&self, key: &ObjectKey, version: &ResourceVersion) -> bool {
+        let choice = self.choice();
+        choice.samples(version) || (choice.has_keys() && self.0.marks.with(|marks| marks.follows(key)))
+    }
+
+    /// Whether this key of a controller's queue leaves marks.
+    #[doc(hidden)]
+    pub fn chooses_work(&self, controller: &Arc<str>, key: &ObjectKey) -> bool {
+        let choice = self.choice();
+        choice.is_all()
+            || (choice.is_on()
+                && self.0.marks.with(|marks| marks.has_work(controller, key) || marks.follows(key)))
+    }
+
+    /// Notes a mark of now.
+    #[doc(hidden)]
+    pub fn note(&self, mark: Mark) {
+        let at = self.0.clock.now();
+        self.0.marks.with(|marks| marks.note(mark.at(at)));
+    }
+
+    /// Notes marks with their times.
+    #[doc(hidden)]
+    pub fn note_all(&self, noted: impl IntoIterator<Item = Mark>) {
+        self.0.marks.with(|marks| noted.into_iter().for_each(|mark| marks.note(mark)));
+    }
+
+    /// The subscriber has handled what was delivered to it.
+    pub(crate) fn handled(&self, informer: &Arc<str>, subscription: &Arc<str>) {
+        let at = self.0.clock.now();
+        self.0.marks.with(|marks| marks.handled(at, informer, subscription));
+    }
+
+    pub(crate) fn followed(&self) -> Vec<ObjectKey> {
+        let has_keys = self.choice().has_keys();
+        has_keys.then(|| self.0.marks.with(|marks| marks.followed().cloned().collect())).unwrap_or_default()
+    }
+
+    /// Forgets what has ended.
+    #[doc(hidden)]
+    pub fn forget(&self, place: &Arc<str>) {
+        self.0.marks.with(|marks| marks.forget(place));
+    }
+}

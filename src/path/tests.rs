@@ -1,0 +1,131 @@
+//! Tests of paths: a change leaves its marks in order, from the socket to the reconcile and to what it wrote.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::{Value, json};
+
+use super::{Hop, Path, chrome_trace};
+use crate::client::Client;
+use crate::client::api::PostParams;
+use crate::controller::{Controller, Outcome, ReconcileError, Request};
+use crate::object::ObjectKey;
+use crate::prelude::*;
+use crate::testing::ApiServer;
+
+fn map(name: &str) -> ConfigMap {
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some(name.to_owned());
+    map
+}
+
+/// Copies `web` to `copy` once.
+async fn reconcile(client: Client, request: Request<ConfigMap>) -> Result<Outcome, ReconcileError> {
+    if request.key().name() == "web" {
+        let maps = client.api::<ConfigMap>().namespaced("default");
+        request.written(&maps.create(&PostParams::default(), &map("copy")).await?);
+    }
+    Ok(Outcome::Done)
+}
+
+/// The path of `web`, which is made after the informer is synced.
+async fn made(runtime: Runtime, choose: impl Fn(&Runtime)) -> (Path, Path) {
+    let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await;
+    let server = server.expect("it starts");
+    let client = Client::in_process(&runtime, server.service());
+    let maps = client.resource::<ConfigMap>().namespace("default").informer(&runtime).expect("sound");
+    let maps = maps.start().expect("it starts");
+    let writer = client.clone();
+    let reconcile = move |request| reconcile(writer.clone(), request);
+    let controller = Controller::builder(&maps).name("copies").reconcile(reconcile).start().expect("sound");
+    maps.synced_within(Duration::from_secs(60)).await.expect("it syncs");
+    choose(&runtime);
+    let api = client.api::<ConfigMap>().namespaced("default");
+    api.create(&PostParams::default(), &map("web")).await.expect("it is new");
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let of = |name: &str| runtime.paths().of(&ObjectKey::namespaced("default", name));
+    let paths = (of("web"), of("copy"));
+    drop(controller);
+    paths
+}
+
+fn hops(path: &Path) -> Vec<Hop> {
+    path.marks.iter().map(|mark| mark.hop).collect()
+}
+
+const OF_A_CHANGE: [Hop; 12] = [
+    Hop::Read,
+    Hop::Scanned,
+    Hop::Decoded,
+    Hop::Queued,
+    Hop::Published,
+    Hop::Distributed,
+    Hop::Delivered,
+    Hop::KeyAdded,
+    Hop::Handled,
+    Hop::KeyTaken,
+    Hop::Written,
+    Hop::Reconciled,
+];
+
+#[test]
+fn in_a_simulation_each_change_leaves_its_marks_from_the_socket_to_what_the_reconcile_wrote() {
+    let (web, copy) = Runtime::simulated(7).run(|runtime| made(runtime, |_| ()));
+    let expected: Vec<Hop> = OF_A_CHANGE.into_iter().chain([Hop::Seen]).collect();
+    let mut of_web = hops(&web);
+    // Whether the subscriber or the worker is next is the scheduler's choice.
+    of_web.sort_unstable();
+    let mut sorted = expected.clone();
+    sorted.sort_unstable();
+    assert_eq!(of_web, sorted, "{web}");
+    assert!(web.marks.is_sorted_by_key(|mark| mark.at), "{web}");
+    let written = web.marks.iter().find(|mark| mark.hop == Hop::Written).expect("it is there");
+    assert_eq!(written.key, ObjectKey::namespaced("default", "copy"));
+    assert_eq!(written.other, Some(ObjectKey::namespaced("default", "web")), "who caused it");
+    let read = copy.marks.iter().find(|mark| mark.hop == Hop::Read).expect("it comes back by the watch");
+    assert_eq!(read.version, written.version, "{copy}");
+}
+
+#[test]
+fn a_key_that_is_followed_leaves_its_marks_and_no_other_does() {
+    let follow = |runtime: &Runtime| {
+        runtime.paths().sample(0);
+        runtime.paths().follow(&ObjectKey::namespaced("default", "web")).expect("it is the first");
+    };
+    let (web, copy) = Runtime::simulated(7).run(|runtime| made(runtime, follow));
+    assert_eq!(web.marks.len(), OF_A_CHANGE.len() + 1, "{web}");
+    assert_eq!(hops(&copy), [Hop::Written], "only what the followed key did to it: {copy}");
+}
+
+#[test]
+fn without_a_choice_there_are_no_marks_and_what_has_ended_has_none() {
+    let off = |runtime: &Runtime| runtime.paths().sample(0);
+    Runtime::simulated(7).run(|runtime| async move {
+        let (web, copy) = made(runtime.clone(), off).await;
+        assert_eq!((hops(&web), hops(&copy)), (vec![], vec![]));
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(runtime.paths().all().marks.is_empty(), "{}", runtime.paths().all());
+    });
+}
+
+#[test]
+fn the_trace_is_what_perfetto_reads() {
+    let (web, _) = Runtime::simulated(7).run(|runtime| made(runtime, |_| ()));
+    let trace: Value = serde_json::from_str(&chrome_trace(&web)).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("a list");
+    for event in events {
+        // The fields that Chrome's trace format asks of complete events and of names.
+        let needed: &[&str] = match event["ph"].as_str() {
+            Some("X") => &["name", "cat", "pid", "tid", "ts", "dur"],
+            Some("M") => &["name", "pid", "tid", "args"],
+            other => panic!("{other:?} in {event}"),
+        };
+        assert!(needed.iter().all(|field| !event[field].is_null()), "{event}");
+        assert!(event["dur"].as_f64().is_none_or(|dur| dur >= 0.0), "{event}");
+    }
+    let spans = events.iter().filter(|event| event["ph"] == "X").count();
+    assert_eq!(spans, web.marks.len());
+    let processes = events.iter().filter(|event| event["name"] == "process_name");
+    let names: Vec<_> = processes.map(|event| event["args"]["name"].clone()).collect();
+    assert_eq!(names, [json!("configmaps/ns=default"), json!("copies")]);
+}
