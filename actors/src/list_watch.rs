@@ -17,9 +17,9 @@ use informer_core::meta::{ClusterName, Object, ObjectKey};
 use informer_core::namespaces::Names;
 use informer_core::request::{ListRequest, WatchRequest};
 
-use crate::pipeline::marking::Arrival;
 use crate::pipeline::published::Published;
 pub use crate::pipeline::source_spec::{Coverage, SelectorInput, SourceSpec};
+use crate::runtime::Arrival;
 
 /// The answer to one list request: parts as they arrive.
 pub type ListStream<S> = LocalBoxStream<'static, Result<ListPart<S>, ListWatchError>>;

@@ -40,6 +40,7 @@ pub(crate) use informer_core::words::panic_text;
 pub(crate) use labels::{Label, Labelled};
 pub(crate) use list_budget::ListBudget;
 pub(crate) use on_arbiter::OnArbiter;
+pub(crate) use paths::Arrival;
 pub use paths::{Paths, TooManyKeys};
 pub use pool::{DecodePool, JobPanicked};
 pub(crate) use registry::{Named, Registrant, Registration, Registry};

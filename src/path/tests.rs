@@ -11,7 +11,7 @@ use crate::client::api::PostParams;
 use crate::controller::{Controller, Outcome, ReconcileError, Request};
 use crate::object::ObjectKey;
 use crate::prelude::*;
-use crate::testing::ApiServer;
+use crate::testing::{ApiServer, World};
 
 fn map(name: &str) -> ConfigMap {
     let mut map = ConfigMap::default();
@@ -128,4 +128,29 @@ fn the_trace_is_what_perfetto_reads() {
     let processes = events.iter().filter(|event| event["name"] == "process_name");
     let names: Vec<_> = processes.map(|event| event["args"]["name"].clone()).collect();
     assert_eq!(names, [json!("configmaps/ns=default"), json!("copies")]);
+}
+
+#[test]
+fn a_world_that_fails_shows_the_path_of_the_object_that_its_failure_names() {
+    let run = || {
+        World::simulated(7).run(|world| async move {
+            world.start("reader", |host| async move {
+                let maps = host.client().resource::<ConfigMap>().informer(host.runtime())?.start()?;
+                let reading = maps.for_each(|_| async {})?;
+                host.stopping().await;
+                drop(reading);
+                Ok::<(), Box<dyn std::error::Error>>(())
+            });
+            world.settles(Duration::from_secs(5), Duration::from_secs(60)).await;
+            let api = world.client().api::<ConfigMap>().namespaced("default");
+            api.create(&PostParams::default(), &map("web")).await.expect("it is new");
+            let trace: Value = serde_json::from_str(&world.chrome_trace()).expect("JSON");
+            assert!(trace["traceEvents"].is_array());
+            world.eventually(Duration::from_secs(10), || Err::<(), _>("default/web has no data")).await;
+        });
+    };
+    let panic = std::panic::catch_unwind(run).expect_err("it has no data");
+    let text = panic.downcast_ref::<String>().expect("words");
+    let (_, path) = text.split_once("the path of default/web:").unwrap_or_else(|| panic!("{text}"));
+    assert!(path.contains("published") && path.contains("handled"), "{text}");
 }

@@ -152,7 +152,7 @@ impl World {
     }
 
     fn fail(&self, place: &Location<'_>, what: &str) -> ! {
-        panic!("{what}\n  asserted at {place}, {}", self.report());
+        panic!("{what}\n  asserted at {place}, {}", self.report(what));
     }
 }
 

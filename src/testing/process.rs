@@ -182,6 +182,11 @@ impl Process {
         self.0.change().frozen = false;
     }
 
+    /// That of its program while it runs.
+    pub(super) fn runtime(&self) -> Option<Runtime> {
+        self.0.state().runtime.clone()
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.0.name

@@ -23,6 +23,8 @@ use super::seeds;
 use super::trace::{Asked, Clock, What};
 use super::weather::{Incident, Weather};
 use crate::client::Client;
+use crate::object::ObjectKey;
+use crate::path::{Path, chrome_trace};
 
 /// How many lines of the trace are shown when something fails.
 const SHOWN: usize = 40;
@@ -176,6 +178,37 @@ impl World {
         self.0.network.trace.borrow().lines().map(ToString::to_string).collect()
     }
 
+    /// The path of the objects of this key through the processes that run: [`crate::path`].
+    pub fn path(&self, key: &ObjectKey) -> Path {
+        self.paths(|runtime| runtime.paths().of(key))
+    }
+
+    /// All that the processes that run have marked, as a trace that Perfetto opens
+    /// ([`crate::path::chrome_trace`]).
+    pub fn chrome_trace(&self) -> String {
+        chrome_trace(&self.paths(|runtime| runtime.paths().all()))
+    }
+
+    fn paths(&self, of: impl Fn(&Runtime) -> Path) -> Path {
+        let mut all = Path::default();
+        for runtime in self.processes().iter().filter_map(Process::runtime) {
+            all.add(of(&runtime));
+        }
+        all
+    }
+
+    /// The paths of the keys that this text names, of at most three.
+    fn paths_of_named(&self, text: &str) -> Vec<String> {
+        let all = self.paths(|runtime| runtime.paths().all());
+        let is_named = |key: &ObjectKey| {
+            let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-./".contains(c));
+            words.any(|word| word == key.to_string() || word == key.name())
+        };
+        let keys: std::collections::BTreeSet<_> = all.marks.iter().map(|mark| &mark.key).collect();
+        let named = keys.into_iter().filter(|key| is_named(key)).take(3);
+        named.map(|key| format!("the path of {key}:\n{}", self.path(key))).collect()
+    }
+
     /// The requests so far, in the order in which they took effect, were refused or were lost. Events of watches are not among
     /// them.
     ///
@@ -215,14 +248,16 @@ impl World {
         &self.0.network
     }
 
-    /// What is shown when something fails: seed, time, processes, objects, the last lines of the trace.
-    pub(super) fn report(&self) -> String {
+    /// What is shown when something fails: seed, time, processes, objects, the paths of the objects that `what` names, the last
+    /// lines of the trace.
+    pub(super) fn report(&self, what: &str) -> String {
         let Inner { seed, runtime, network, .. } = &*self.0;
         let mut lines =
             vec![format!("at {} of seed {seed}; again: {}", Clock(runtime.now()), seeds::command(*seed))];
         let processes = self.processes();
         lines.extend(processes.iter().map(|process| format!("process {process}")));
         lines.extend(self.objects());
+        lines.extend(self.paths_of_named(what));
         let trace = network.trace.borrow();
         let count = seeds::number("INFORMER_SIM_LINES").map_or(SHOWN, |count| count as usize);
         lines.extend(trace.last(count).map(ToString::to_string));
@@ -326,7 +361,7 @@ struct End(World);
 impl Drop for End {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("the world, {}", self.0.report());
+            eprintln!("the world, {}", self.0.report(""));
         }
         let processes = std::mem::take(&mut *self.0.0.processes.borrow_mut());
         processes.iter().for_each(Process::discard);

@@ -61,12 +61,12 @@ struct Branch<T: Item> {
 }
 
 /// The position of a name, or of its insertion; valid until the tree changes.
-pub(crate) struct Path {
+pub(crate) struct Descent {
     at: [usize; LEVELS],
     is_found: bool,
 }
 
-impl Path {
+impl Descent {
     pub(crate) fn is_found(&self) -> bool {
         self.is_found
     }
@@ -101,13 +101,13 @@ impl<T: Item> Tree<T> {
         self.root.as_ref().map_or(Sources::NONE, |root| root.sources)
     }
 
-    pub(crate) fn find(&self, name: T::Query<'_>) -> Path {
+    pub(crate) fn find(&self, name: T::Query<'_>) -> Descent {
         self.find_by(|other| T::order(other, name))
     }
 
     /// Finds the name for which `order` returns `Equal`. It must order names as the tree does.
-    pub(crate) fn find_by(&self, order: impl Fn(&T::Name) -> Ordering) -> Path {
-        let mut path = Path { at: [0; LEVELS], is_found: false };
+    pub(crate) fn find_by(&self, order: impl Fn(&T::Name) -> Ordering) -> Descent {
+        let mut path = Descent { at: [0; LEVELS], is_found: false };
         let mut next = self.root.as_ref();
         let mut level = 0;
         while let Some(node) = next.take() {
@@ -128,7 +128,7 @@ impl<T: Item> Tree<T> {
         path
     }
 
-    pub(crate) fn item(&self, path: &Path) -> Option<&T> {
+    pub(crate) fn item(&self, path: &Descent) -> Option<&T> {
         let mut node = self.root.as_ref().filter(|_| path.is_found)?;
         for at in path.at {
             match &node.kind {
@@ -140,7 +140,7 @@ impl<T: Item> Tree<T> {
     }
 
     /// The caller replaces it by an item of these sources.
-    pub(crate) fn item_mut(&mut self, path: &Path, sources: Sources) -> Option<&mut T> {
+    pub(crate) fn item_mut(&mut self, path: &Descent, sources: Sources) -> Option<&mut T> {
         let mut node = Arc::make_mut(self.root.as_mut().filter(|_| path.is_found)?);
         for at in path.at {
             node.sources = node.sources.and(sources);
@@ -152,7 +152,7 @@ impl<T: Item> Tree<T> {
         None
     }
 
-    pub(crate) fn insert_at(&mut self, path: &Path, item: T) {
+    pub(crate) fn insert_at(&mut self, path: &Descent, item: T) {
         debug_assert!(!path.is_found, "an item is put in where there is none");
         self.len += 1;
         let sources = item.sources();
@@ -167,7 +167,7 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    pub(crate) fn remove_at(&mut self, path: &Path) -> Option<T> {
+    pub(crate) fn remove_at(&mut self, path: &Descent) -> Option<T> {
         let root = self.root.as_mut().filter(|_| path.is_found)?;
         let item = remove_from(root, &path.at);
         self.len -= 1;

@@ -3,8 +3,6 @@
 //! delivered, and those of followed keys also when the list is published.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use informer_core::delta::{Change, Changes, WatchPart};
 use informer_core::listener::Notifications;
@@ -13,35 +11,7 @@ use informer_core::path::{Hop, Mark};
 
 use crate::pipeline::messages::Body;
 use crate::pipeline::shared::PipelineShared;
-use crate::runtime::{Clock, Paths};
-
-/// Its source has not said when.
-const NEVER: u64 = u64::MAX;
-
-/// When the newest bytes of a watch were read and cut into events, as its source says. In nanoseconds.
-#[derive(Debug)]
-pub(crate) struct Arrival {
-    read: AtomicU64,
-    scanned: AtomicU64,
-    clock: Clock,
-    paths: Paths,
-}
-
-impl Arrival {
-    pub(crate) fn new(clock: Clock, paths: Paths) -> Self {
-        Self { read: AtomicU64::new(NEVER), scanned: AtomicU64::new(NEVER), clock, paths }
-    }
-
-    pub(crate) fn now(&self) -> Option<Duration> {
-        self.paths.is_on().then(|| self.clock.now())
-    }
-
-    pub(crate) fn note(&self, read: Duration, scanned: Duration) {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(NEVER);
-        self.read.store(nanos(read), Ordering::Relaxed);
-        self.scanned.store(nanos(scanned), Ordering::Relaxed);
-    }
-}
+use crate::runtime::Arrival;
 
 fn version_of<S>(change: &Change<S>) -> &ResourceVersion {
     match change {
@@ -64,17 +34,15 @@ impl<S: Body> PipelineShared<S> {
             return;
         }
         let now = self.runtime.now();
-        let said = [(Hop::Read, &arrival.read), (Hop::Scanned, &arrival.scanned)];
-        let said = said.map(|(hop, time)| (hop, time.load(Ordering::Relaxed)));
+        let said = [(Hop::Read, arrival.read()), (Hop::Scanned, arrival.scanned())];
         for part in parts {
             let Some(decoded) = part.key().and_then(|key| self.mark(Hop::Decoded, key, part.version()))
             else {
                 continue;
             };
             let decoded = decoded.by(source.as_str()).at(now);
-            let before = said.into_iter().filter(|(_, time)| *time != NEVER);
-            let before =
-                before.map(|(hop, time)| decoded.clone().hop(hop).at(Duration::from_nanos(time).min(now)));
+            let before = said.into_iter().filter_map(|(hop, at)| Some((hop, at?)));
+            let before = before.map(|(hop, at)| decoded.clone().hop(hop).at(at.min(now)));
             paths.note_all(before.chain([decoded.clone()]));
         }
     }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use informer_core::meta::{ObjectKey, ResourceVersion};
 use informer_core::path::{Choice, MOST_KEYS, Mark, Marks, Path};
@@ -146,5 +147,46 @@ impl Paths {
     #[doc(hidden)]
     pub fn forget(&self, place: &Arc<str>) {
         self.0.marks.with(|marks| marks.forget(place));
+    }
+}
+
+/// Its source has not said when.
+const NEVER: u64 = u64::MAX;
+
+/// When the newest bytes of a watch were read and cut into events, as its source says. In nanoseconds.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    read: AtomicU64,
+    scanned: AtomicU64,
+    clock: Clock,
+    paths: Paths,
+}
+
+impl Arrival {
+    pub(crate) fn new(clock: Clock, paths: Paths) -> Self {
+        Self { read: AtomicU64::new(NEVER), scanned: AtomicU64::new(NEVER), clock, paths }
+    }
+
+    pub(crate) fn now(&self) -> Option<Duration> {
+        self.paths.is_on().then(|| self.clock.now())
+    }
+
+    pub(crate) fn read(&self) -> Option<Duration> {
+        Self::said(&self.read)
+    }
+
+    pub(crate) fn scanned(&self) -> Option<Duration> {
+        Self::said(&self.scanned)
+    }
+
+    fn said(time: &AtomicU64) -> Option<Duration> {
+        let nanos = time.load(Ordering::Relaxed);
+        (nanos != NEVER).then(|| Duration::from_nanos(nanos))
+    }
+
+    pub(crate) fn note(&self, read: Duration, scanned: Duration) {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(NEVER);
+        self.read.store(nanos(read), Ordering::Relaxed);
+        self.scanned.store(nanos(scanned), Ordering::Relaxed);
     }
 }

@@ -30,13 +30,12 @@ use super::filtering::Filtering;
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
 use super::{ReflectorSpec, questions};
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
-use crate::pipeline::marking::Arrival;
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
 use crate::pipeline::sources::AskedFor;
 use crate::pipeline::status::{Came, RepairCounters};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
-use crate::runtime::{RandomNumbers, sleep_until};
+use crate::runtime::{Arrival, RandomNumbers, sleep_until};
 
 const SLICE: usize = 250;
 

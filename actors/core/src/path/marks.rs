@@ -1,0 +1,192 @@
+//! Which changes leave marks, and which marks are kept.
+//!
+//! 1. Whether a change leaves marks depends on its version alone, or on its key if somebody asked for that:
+//!    so every place decides alike, without a word between them.
+//! 2. A place keeps the newest marks only; a path says that older ones are gone.
+//! 3. Marks of one time stay in the order in which they were made.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Hop, Mark, Path};
+use crate::meta::{ObjectKey, ResourceVersion};
+
+/// Of each informer and each controller.
+pub const MOST_MARKS: usize = 4_096;
+/// Keys that may be followed at once.
+pub const MOST_KEYS: usize = 64;
+/// Keys in queues whose marks are awaited.
+const MOST_WORK: usize = 4_096;
+
+/// Which changes leave marks: a number, so that the places can read it without a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "known to our own crates alone")]
+pub struct Choice(pub u64);
+
+const SAMPLES: u64 = 1;
+const KEYS: u64 = 2;
+
+impl Choice {
+    /// None.
+    pub const NOTHING: Self = Self(0);
+
+    /// One of so many changes, rounded up to a power of two; 1: all; 0: none.
+    #[must_use]
+    pub fn sampling(self, one_of: u32) -> Self {
+        let keys = self.0 & KEYS;
+        match u64::from(one_of).next_power_of_two() {
+            _ if one_of == 0 => Self(keys),
+            power => Self(keys | SAMPLES | ((power - 1) << 8)),
+        }
+    }
+
+    /// Whether some keys are followed.
+    #[must_use]
+    pub fn with_keys(self, are_there: bool) -> Self {
+        Self((self.0 & !KEYS) | if are_there { KEYS } else { 0 })
+    }
+
+    /// Whether any change can leave a mark.
+    pub const fn is_on(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Whether every change leaves marks.
+    pub const fn is_all(self) -> bool {
+        self.0 & SAMPLES != 0 && self.0 >> 8 == 0
+    }
+
+    /// Whether the keys that are followed have to be looked up.
+    pub const fn has_keys(self) -> bool {
+        self.0 & KEYS != 0
+    }
+
+    /// Whether a change of this version leaves marks, whatever its key is.
+    pub fn samples(self, version: &ResourceVersion) -> bool {
+        self.0 & SAMPLES != 0 && version.low_bits() & (self.0 >> 8) == 0
+    }
+}
+
+/// The newest marks of each place.
+#[derive(Debug, Default)]
+pub struct Marks {
+    places: BTreeMap<Arc<str>, Place>,
+    noted: u64,
+    keys: BTreeSet<ObjectKey>,
+    /// Keys of queues, by controller, that a change with marks has added.
+    work: BTreeSet<(Arc<str>, ObjectKey)>,
+    /// By informer and subscription, what was delivered and is not handled.
+    delivered: BTreeMap<(Arc<str>, Arc<str>), Vec<Mark>>,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    marks: VecDeque<(u64, Mark)>,
+    is_cut: bool,
+}
+
+impl Marks {
+    /// False if [`MOST_KEYS`] are followed already.
+    pub fn follow(&mut self, key: &ObjectKey) -> bool {
+        let is_room = self.keys.len() < MOST_KEYS || self.keys.contains(key);
+        if is_room {
+            self.keys.insert(key.clone());
+        }
+        is_room
+    }
+
+    /// Returns whether other keys are followed.
+    pub fn unfollow(&mut self, key: &ObjectKey) -> bool {
+        self.keys.remove(key);
+        !self.keys.is_empty()
+    }
+
+    /// Whether this key is followed.
+    pub fn follows(&self, key: &ObjectKey) -> bool {
+        self.keys.contains(key)
+    }
+
+    /// Notes a mark. One of an added key is followed in its queue until its reconcile has ended.
+    pub fn note(&mut self, mark: Mark) {
+        match mark.hop {
+            Hop::KeyAdded if self.work.len() < MOST_WORK => {
+                self.work.insert((Arc::clone(&mark.place), mark.key.clone()));
+            }
+            Hop::Delivered => {
+                let by = mark.by.clone().unwrap_or_default();
+                let delivered = self.delivered.entry((Arc::clone(&mark.place), by)).or_default();
+                if delivered.len() < MOST_WORK {
+                    delivered.push(mark.clone());
+                }
+            }
+            Hop::Seen => drop(self.work.remove(&(Arc::clone(&mark.place), mark.key.clone()))),
+            _ => {}
+        }
+        let is_same = |(_, last): &(u64, Mark)| mark.hop == Hop::Written && *last == mark;
+        // A write is reported once for each type of cache.
+        if self.places.get(&mark.place).and_then(|place| place.marks.back()).is_some_and(is_same) {
+            return;
+        }
+        self.noted += 1;
+        let place = self.places.entry(Arc::clone(&mark.place)).or_default();
+        if place.marks.len() >= MOST_MARKS {
+            place.marks.pop_front();
+            place.is_cut = true;
+        }
+        place.marks.push_back((self.noted, mark));
+    }
+
+    /// The subscriber has handled what was delivered to it.
+    pub fn handled(&mut self, at: Duration, place: &Arc<str>, subscription: &Arc<str>) {
+        let delivered = self.delivered.remove(&(Arc::clone(place), Arc::clone(subscription)));
+        for mark in delivered.into_iter().flatten() {
+            self.note(Mark { at, hop: Hop::Handled, ..mark });
+        }
+    }
+
+    /// The keys that are followed.
+    pub fn followed(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.keys.iter()
+    }
+
+    /// Whether a change with marks has added this key to the queue of this controller.
+    pub fn has_work(&self, controller: &Arc<str>, key: &ObjectKey) -> bool {
+        self.work.contains(&(Arc::clone(controller), key.clone()))
+    }
+
+    /// Forgets a place that has ended.
+    pub fn forget(&mut self, place: &Arc<str>) {
+        self.places.remove(place);
+        self.work.retain(|(controller, _)| controller != place);
+        self.delivered.retain(|(informer, _), _| informer != place);
+    }
+
+    /// The marks of this object, and those that name it.
+    pub fn of(&self, key: &ObjectKey) -> Path {
+        self.path(|mark| mark.key == *key || mark.other.as_ref() == Some(key))
+    }
+
+    /// All marks.
+    pub fn all(&self) -> Path {
+        self.path(|_| true)
+    }
+
+    fn path(&self, is_of: impl Fn(&Mark) -> bool) -> Path {
+        let mut marks: Vec<_> = self
+            .places
+            .values()
+            .flat_map(|place| &place.marks)
+            .filter(|(_, mark)| is_of(mark))
+            .map(|(number, mark)| (mark.at, *number, mark))
+            .collect();
+        marks.sort_unstable_by_key(|(at, number, _)| (*at, *number));
+        Path {
+            marks: marks.into_iter().map(|(_, _, mark)| mark.clone()).collect(),
+            is_cut: self.places.values().any(|place| place.is_cut),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
