@@ -10,7 +10,7 @@ use crate::meta::{ObjectKey, ResourceVersion};
 
 mod marks;
 
-pub use marks::{Choice, MOST_KEYS, MOST_MARKS, Marks};
+pub use marks::{Choice, MOST_KEYS, MOST_MARKS, Marks, SLOW, SLOW_EVERY};
 
 /// A place that a change passes, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use informer_core::meta::{ObjectKey, ResourceVersion};
-use informer_core::path::{Choice, MOST_KEYS, Mark, Marks, Path};
+use informer_core::path::{Choice, MOST_KEYS, Mark, Marks, Path, SLOW, SLOW_EVERY};
+use informer_core::words::Brief;
 
 use super::clock::Clock;
 use super::locked::Guarded;
@@ -135,7 +136,10 @@ impl Paths {
     /// The subscriber has handled what was delivered to it.
     pub(crate) fn handled(&self, informer: &Arc<str>, subscription: &Arc<str>) {
         let at = self.0.clock.now();
-        self.0.marks.with(|marks| marks.handled(at, informer, subscription));
+        if let Some(path) = self.0.marks.with(|marks| marks.handled(at, informer, subscription)) {
+            let (limit, quiet) = (Brief(SLOW), Brief(SLOW_EVERY));
+            tracing::warn!(target: "actix_informer::informer", %informer, %subscription, "informer {informer}: a change took longer than {limit} until {subscription} had handled it; others are not told for {quiet}:\n{path}");
+        }
     }
 
     pub(crate) fn followed(&self) -> Vec<ObjectKey> {

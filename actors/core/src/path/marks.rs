@@ -12,6 +12,10 @@ use std::time::Duration;
 use super::{Hop, Mark, Path};
 use crate::meta::{ObjectKey, ResourceVersion};
 
+/// A change that takes longer from its first mark until it is handled is slow.
+pub const SLOW: Duration = Duration::from_secs(1);
+/// How often an informer tells of a slow change.
+pub const SLOW_EVERY: Duration = Duration::from_secs(600);
 /// Of each informer and each controller.
 pub const MOST_MARKS: usize = 4_096;
 /// Keys that may be followed at once.
@@ -82,8 +86,30 @@ pub struct Marks {
 
 #[derive(Debug, Default)]
 struct Place {
+    /// When the newest change of a key left its first mark.
+    first: BTreeMap<ObjectKey, (Option<ResourceVersion>, Duration)>,
+    /// When a slow path was told last.
+    slow_since: Option<Duration>,
     marks: VecDeque<(u64, Mark)>,
     is_cut: bool,
+}
+
+impl Place {
+    fn begin(&mut self, mark: &Mark) {
+        if self.first.get(&mark.key).is_some_and(|(version, _)| *version == mark.version) {
+            return;
+        }
+        if self.first.len() >= MOST_MARKS {
+            self.first.clear();
+        }
+        self.first.insert(mark.key.clone(), (mark.version.clone(), mark.at));
+    }
+
+    /// How long it is since the first mark of this change.
+    fn took(&self, last: &Mark) -> Duration {
+        let first = self.first.get(&last.key).filter(|(version, _)| *version == last.version);
+        first.map_or(Duration::ZERO, |(_, at)| last.at.saturating_sub(*at))
+    }
 }
 
 impl Marks {
@@ -130,6 +156,7 @@ impl Marks {
         }
         self.noted += 1;
         let place = self.places.entry(Arc::clone(&mark.place)).or_default();
+        place.begin(&mark);
         if place.marks.len() >= MOST_MARKS {
             place.marks.pop_front();
             place.is_cut = true;
@@ -137,12 +164,36 @@ impl Marks {
         place.marks.push_back((self.noted, mark));
     }
 
-    /// The subscriber has handled what was delivered to it.
-    pub fn handled(&mut self, at: Duration, place: &Arc<str>, subscription: &Arc<str>) {
-        let delivered = self.delivered.remove(&(Arc::clone(place), Arc::clone(subscription)));
-        for mark in delivered.into_iter().flatten() {
-            self.note(Mark { at, hop: Hop::Handled, ..mark });
+    /// The subscriber has handled what was delivered to it. Returns the path of the slowest of these changes
+    /// if it took longer than [`SLOW`], at most once in [`SLOW_EVERY`] for each informer.
+    pub fn handled(&mut self, at: Duration, place: &Arc<str>, subscription: &Arc<str>) -> Option<Path> {
+        let delivered = self.delivered.remove(&(Arc::clone(place), Arc::clone(subscription)))?;
+        let mut slowest: Option<(Duration, Mark)> = None;
+        for mark in delivered {
+            let handled = Mark { at, hop: Hop::Handled, ..mark };
+            let took = self.places.get(place).map_or(Duration::ZERO, |place| place.took(&handled));
+            if took > SLOW && slowest.as_ref().is_none_or(|(longest, _)| took > *longest) {
+                slowest = Some((took, handled.clone()));
+            }
+            self.note(handled);
         }
+        let (_, slowest) = slowest?;
+        let place = self.places.get_mut(place)?;
+        if place.slow_since.is_some_and(|last| at.saturating_sub(last) < SLOW_EVERY) {
+            return None;
+        }
+        place.slow_since = Some(at);
+        Some(self.of_change(&slowest))
+    }
+
+    /// The marks of the change of this mark in its informer, and this one.
+    fn of_change(&self, last: &Mark) -> Path {
+        let is_of = |mark: &Mark| mark.key == last.key && mark.version == last.version;
+        let own = |mark: &Mark| mark.hop != Hop::Delivered || mark.by == last.by;
+        let mut path = self.path(|mark| mark.place == last.place && is_of(mark) && own(mark));
+        path.marks.retain(|mark| mark.hop != Hop::Handled);
+        path.marks.push(last.clone());
+        path
     }
 
     /// The keys that are followed.

@@ -45,8 +45,8 @@ fn what_a_subscriber_was_handed_has_its_mark_when_it_is_handled() {
     for subscription in ["one", "other"] {
         marks.note(Mark::new(Hop::Delivered, Arc::clone(&pods), key("web")).by(subscription));
     }
-    marks.handled(Duration::from_secs(2), &pods, &one);
-    marks.handled(Duration::from_secs(3), &pods, &one);
+    drop(marks.handled(Duration::from_secs(2), &pods, &one));
+    drop(marks.handled(Duration::from_secs(3), &pods, &one));
     let handled: Vec<_> = marks.all().marks.into_iter().filter(|mark| mark.hop == Hop::Handled).collect();
     let [mark] = &handled[..] else { panic!("{handled:?}") };
     assert_eq!((mark.at, mark.by.as_ref()), (Duration::from_secs(2), Some(&one)));
@@ -118,4 +118,23 @@ fn at_most_64_keys_are_followed() {
     assert!((0..MOST_KEYS).all(|number| marks.follow(&key(&number.to_string()))));
     assert!(!marks.follow(&key("more")) && marks.follow(&key("0")));
     assert!(marks.unfollow(&key("0")) && marks.follow(&key("more")) && marks.follows(&key("more")));
+}
+
+#[test]
+fn a_slow_change_is_told_with_its_hops_at_most_once_in_ten_minutes() {
+    let (pods, one): (Arc<str>, Arc<str>) = ("pods".into(), "one".into());
+    let mut marks = Marks::default();
+    let mut handle = |number: u64, at: u64, took: u64| {
+        let mark = |hop| Mark::new(hop, Arc::clone(&pods), key("web")).version(Some(version(number)));
+        let at = Duration::from_secs(at);
+        marks.note(mark(Hop::Queued).at(at));
+        marks.note(mark(Hop::Delivered).at(at).by("one"));
+        marks.handled(at + Duration::from_millis(took), &pods, &one)
+    };
+    assert_eq!(handle(1, 10, 1_000), None, "a second is not slow");
+    let path = handle(2, 20, 1_001).expect("it is slow");
+    let hops: Vec<Hop> = path.marks.iter().map(|mark| mark.hop).collect();
+    assert_eq!(hops, [Hop::Queued, Hop::Delivered, Hop::Handled], "of this change alone: {path}");
+    assert_eq!(handle(3, 30, 5_000), None, "one was told seconds ago");
+    assert!(handle(4, 700, 5_000).is_some());
 }
