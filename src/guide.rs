@@ -20,7 +20,7 @@ pub mod from_kube_rs {}
 #[doc = include_str!("guide/operator.md")]
 pub mod operator {}
 
-#[cfg(all(feature = "metrics", feature = "probes"))]
+#[cfg(all(feature = "metrics", feature = "page"))]
 #[doc = include_str!("guide/seeing.md")]
 pub mod seeing {}
 

@@ -41,6 +41,7 @@
 //! | see how it is doing | [`status`] |
 //! | see where the time goes for one object | [`path`] |
 //! | answer a kubelet's probes | `probes`, with the feature of that name |
+//! | see the actors at work in a browser | `page`, with the feature of that name |
 //! | be measured by Prometheus | `metrics`, with the feature of that name |
 //! | unit-test code that reads or is notified | [`fake`] |
 //! | test an operator | `testing`, with the feature of that name |
@@ -71,6 +72,8 @@ mod kube_events;
 pub mod metrics;
 pub mod object;
 pub mod operator;
+#[cfg(feature = "page")]
+pub mod page;
 #[cfg(feature = "client")]
 pub mod path;
 pub mod prelude;

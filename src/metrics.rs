@@ -12,7 +12,7 @@
 //! 2. A series ends with what it describes. A counter never goes back while its series lasts: what removed
 //!    sources and ended clients had counted stays in the sums.
 //! 3. Labels are bounded. The sources of an informer share one series; 100 subscriptions of an informer have
-//!    series of their own; 1,000 rows of requests.
+//!    series of their own, and those of one name share theirs; 1,000 rows of requests.
 //! 4. A scrape copies figures under short locks, on the thread that asks. No actor takes part, so it works
 //!    when a thread is blocked.
 //!
@@ -76,47 +76,45 @@ impl Metrics {
         registry.register_collector(Box::new(self));
         registry
     }
-
-    fn write(&self, report: RuntimeReport, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let named = |label, name: &str| vec![(label, name.to_owned())];
-        let threads = (report.bytes_to_free, report.arbiters);
-        write(encoder, &[(Labels::new(), threads)], informers::RUNTIME)?;
-        let informers = report.informers.into_iter();
-        let informers = informers.map(|informer| (informers::labels(&informer), (report.at, informer)));
-        let mut informers: Vec<_> = informers.collect();
-        write(encoder, &informers, informers::INFORMERS)?;
-        let subscriptions = informers.iter_mut().flat_map(informers::subscriptions).collect::<Vec<_>>();
-        write(encoder, &subscriptions, informers::SUBSCRIPTIONS)?;
-        let queues = report.work_queues.into_iter().map(|queue| {
-            let name = queue.name.to_string();
-            (vec![("name", name.clone()), ("controller", name)], queue)
-        });
-        write(encoder, &queues.collect::<Vec<_>>(), controllers::QUEUES)?;
-        let controllers = report.controllers.into_iter();
-        let controllers = controllers.map(|controller| (named("controller", &controller.name), controller));
-        write(encoder, &controllers.collect::<Vec<_>>(), controllers::CONTROLLERS)?;
-        let elections = report.elections.into_iter();
-        let elections = elections.map(|election| (named("name", &election.lease), election));
-        write(encoder, &elections.collect::<Vec<_>>(), controllers::ELECTIONS)?;
-        let recorders = report.recorders.into_iter();
-        let recorders = recorders.map(|recorder| (named("recorder", &recorder.name), recorder));
-        write(encoder, &recorders.collect::<Vec<_>>(), controllers::RECORDERS)?;
-        let mut seen = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let clients = seen.update(report.clients);
-        drop(seen);
-        write(encoder, &clients, clients::CLIENTS)?;
-        let without_host = clients.into_iter().map(|(_, client)| (Labels::new(), client));
-        write(encoder, &without_host.collect::<Vec<_>>(), clients::PLUGINS)
-    }
 }
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        match self.runtime.upgrade() {
-            Some(runtime) => self.write(runtime.report(), &mut encoder),
-            None => Ok(()),
-        }
+        let Some(runtime) = self.runtime.upgrade() else { return Ok(()) };
+        // One scrape after another: otherwise an older report could take a living client for an ended one.
+        let mut seen = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        write_all(runtime.report(), &mut seen, &mut encoder)
     }
+}
+
+fn write_all(report: RuntimeReport, seen: &mut Seen, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let named = |label, name: &str| vec![(label, name.to_owned())];
+    let threads = (report.bytes_to_free, report.arbiters);
+    write(encoder, &[(Labels::new(), threads)], informers::RUNTIME)?;
+    let informers = report.informers.into_iter();
+    let informers = informers.map(|informer| (informers::labels(&informer), (report.at, informer)));
+    let mut informers: Vec<_> = informers.collect();
+    write(encoder, &informers, informers::INFORMERS)?;
+    let subscriptions = informers.iter_mut().flat_map(informers::subscriptions).collect::<Vec<_>>();
+    write(encoder, &subscriptions, informers::SUBSCRIPTIONS)?;
+    let queues = report.work_queues.into_iter().map(|queue| {
+        let name = queue.name.to_string();
+        (vec![("name", name.clone()), ("controller", name)], queue)
+    });
+    write(encoder, &queues.collect::<Vec<_>>(), controllers::QUEUES)?;
+    let controllers = report.controllers.into_iter();
+    let controllers = controllers.map(|controller| (named("controller", &controller.name), controller));
+    write(encoder, &controllers.collect::<Vec<_>>(), controllers::CONTROLLERS)?;
+    let elections = report.elections.into_iter();
+    let elections = elections.map(|election| (named("name", &election.lease), election));
+    write(encoder, &elections.collect::<Vec<_>>(), controllers::ELECTIONS)?;
+    let recorders = report.recorders.into_iter();
+    let recorders = recorders.map(|recorder| (named("recorder", &recorder.name), recorder));
+    write(encoder, &recorders.collect::<Vec<_>>(), controllers::RECORDERS)?;
+    let clients = seen.update(report.clients);
+    write(encoder, &clients, clients::CLIENTS)?;
+    let without_host = clients.into_iter().map(|(_, client)| (Labels::new(), client));
+    write(encoder, &without_host.collect::<Vec<_>>(), clients::PLUGINS)
 }
 
 impl fmt::Debug for Metrics {

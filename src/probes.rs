@@ -27,6 +27,7 @@ use connections::Connections;
 pub use reasons::{detail, given_up, stalled, stuck_threads};
 
 mod connections;
+mod extras;
 mod reasons;
 
 /// For the head of a request: a kubelet sends it at once, and waits one second by default.
@@ -92,8 +93,18 @@ pub struct ProbeSocket {
     /// None after the end of an operator of which it was a part.
     listener: Mutex<Option<TcpListener>>,
     address: SocketAddr,
-    metrics: Option<Written>,
+    extras: Extras,
 }
+
+/// What is served beside the probes.
+#[derive(Clone, Default)]
+struct Extras {
+    metrics: Option<Written>,
+    page: Option<Shown>,
+}
+
+/// The answer of the page to this path and query, of a POST if that is true: its content type and its body.
+type Shown = Arc<dyn Fn(&str, bool) -> Option<(&'static str, String)> + Send + Sync>;
 
 /// Writes the metrics in the form that the header `Accept` asks for. Returns its content type and the text.
 type Written = Arc<dyn Fn(Option<&str>) -> Result<(&'static str, String), std::fmt::Error> + Send + Sync>;
@@ -110,12 +121,13 @@ impl ProbeSocket {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener: Mutex::new(Some(listener)), address, metrics: None })
+        Ok(Self { listener: Mutex::new(Some(listener)), address, extras: Extras::default() })
     }
 
     /// Also serves the metrics of this registry, at `/metrics`: in the OpenMetrics text format if the scraper
     /// asks for it, or else in the older one of Prometheus. Everybody who can connect can read them: choose
-    /// the address so. The metrics name kinds, queues, controllers and the API server; no object.
+    /// the address so. The metrics name kinds, queues, controllers and the API server; no object. They are
+    /// written on the thread of the probes: a collector of the program's own must not block.
     ///
     /// ```
     /// use actix_informer::metrics::Metrics;
@@ -132,7 +144,32 @@ impl ProbeSocket {
     #[cfg(feature = "metrics")]
     pub fn metrics(self, registry: prometheus_client::registry::Registry) -> Self {
         let metrics: Written = Arc::new(move |accept| crate::metrics::text_of(&registry, accept));
-        Self { metrics: Some(metrics), ..self }
+        Self { extras: Extras { metrics: Some(metrics), ..self.extras }, ..self }
+    }
+
+    /// Also serves a page that shows the actors at work, at `/`, to clients on this machine alone: also
+    /// through `kubectl port-forward`.
+    ///
+    /// ```
+    /// use actix_informer::page::Page;
+    /// use actix_informer::prelude::*;
+    /// use actix_informer::probes::ProbeSocket;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::threads().start()?;
+    /// let socket = ProbeSocket::bind("127.0.0.1:0".parse()?)?.page(Page::of(&runtime, "my operator"));
+    /// println!("open http://{}/", socket.address());
+    /// let probes = socket.serve(runtime.clone())?;
+    /// # drop(probes);
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "page")]
+    pub fn page(self, page: crate::page::Page) -> Self {
+        let shown: Shown = Arc::new(move |target, is_post| {
+            let answer = if is_post { page.answer_post(target) } else { page.answer(target) };
+            answer.map(|answer| (answer.content_type, answer.body))
+        });
+        Self { extras: Extras { page: Some(shown), ..self.extras }, ..self }
     }
 
     /// The address with its port.
@@ -144,8 +181,8 @@ impl ProbeSocket {
         let failed = |source| ProbesError { address: self.address, source };
         let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
         let listener = listener.as_ref().ok_or_else(closed).and_then(TcpListener::try_clone);
-        let (listener, metrics) = (Mutex::new(Some(listener.map_err(failed)?)), self.metrics.clone());
-        Ok(Self { listener, address: self.address, metrics })
+        let (listener, extras) = (Mutex::new(Some(listener.map_err(failed)?)), self.extras.clone());
+        Ok(Self { listener, address: self.address, extras })
     }
 
     /// The address is free when every other handle is closed, too.
@@ -158,7 +195,7 @@ impl ProbeSocket {
     /// # Errors
     /// When the system cannot start a thread.
     pub fn serve(self, probed: impl Probed) -> Result<Probes, ProbesError> {
-        let Self { listener, address, metrics } = self;
+        let Self { listener, address, extras } = self;
         let failed = |source| ProbesError { address, source };
         let listener = listener.into_inner().unwrap_or_else(PoisonError::into_inner);
         let listener = listener.ok_or_else(closed).map_err(failed)?;
@@ -171,7 +208,7 @@ impl ProbeSocket {
                 tokio::select! {
                     biased;
                     _ = stopped => {}
-                    () = answer_all(listener, Rc::new((probed, metrics))) => {}
+                    () = answer_all(listener, Rc::new((probed, extras))) => {}
                 }
             });
         };
@@ -211,7 +248,7 @@ fn closed() -> std::io::Error {
     std::io::Error::other("the socket was closed")
 }
 
-async fn answer_all(listener: TcpListener, served: Rc<(impl Probed, Option<Written>)>) {
+async fn answer_all(listener: TcpListener, served: Rc<(impl Probed, Extras)>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
@@ -219,17 +256,17 @@ async fn answer_all(listener: TcpListener, served: Rc<(impl Probed, Option<Writt
         }
     };
     let one = move |request: Request| {
-        let (probed, metrics) = &*served;
-        let metrics = metrics.as_ref().filter(|_| request.path() == "/metrics");
-        ready(Ok::<_, Infallible>(match metrics {
-            Some(write) => reasons::metrics(write, &request),
-            None => reasons::answer(probed, &request),
-        }))
+        let (probed, extras) = &*served;
+        let answer = extras::answer(extras, &request);
+        ready(Ok::<_, Infallible>(answer.unwrap_or_else(|| reasons::answer(probed, &request))))
     };
     let http = HttpService::build()
         .client_request_timeout(HEAD_DEADLINE)
         .client_disconnect_timeout(HEAD_DEADLINE)
         .keep_alive(KeepAlive::Disabled)
+        .on_connect_ext(|stream: &tokio::net::TcpStream, data| {
+            data.insert(reasons::CameTo(stream.local_addr().ok()));
+        })
         .h1(fn_service(one))
         .tcp();
     let Ok(http) = http.new_service(()).await else {

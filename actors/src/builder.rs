@@ -15,7 +15,7 @@ use crate::informer::{Informer, NamespaceSources, StartError, describe};
 use crate::list_watch::{Connect, ListWatch};
 use crate::pipeline::messages::Body;
 use crate::pipeline::source_spec::SourceSpec;
-use crate::pipeline::totals::ResourceName;
+use crate::pipeline::status::ResourceName;
 use crate::pipeline::wiring::InformerSpec;
 use crate::runtime::Runtime;
 

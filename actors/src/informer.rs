@@ -17,6 +17,7 @@ use informer_core::snapshot::Snapshot;
 use crate::lister::Below;
 use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::{AddIndex, IndexCall};
+use crate::pipeline::published::Listing;
 use crate::pipeline::sources::{Refused, Sources};
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::subscription_state::SubscriptionStatus;
@@ -150,8 +151,9 @@ impl<S: Body> Informer<S> {
         spec.name = Arc::clone(registration.name());
         let pipeline = wiring::start(runtime, spec, sources);
         let tokens = (pipeline.parent.stop.clone(), pipeline.shared.stop_reading.clone());
-        let ending =
-            Ending::new(tokens, pipeline.shared.board.clone(), (registration, runtime.paths().clone()));
+        let objects: Arc<dyn Listing> = pipeline.shared.published.clone();
+        let registered = (registration, runtime.paths().clone());
+        let ending = Ending::new(tokens, pipeline.shared.board.clone(), registered, Arc::downgrade(&objects));
         let running = Arc::new(Running::new(pipeline, ending));
         running.watch_for_stop();
         // Its arbiter has ended, or is ending.

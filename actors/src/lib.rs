@@ -57,9 +57,10 @@ pub use pipeline::status;
 pub mod inner {
     pub use crate::followed::Followed;
     pub use crate::lister::Below;
-    pub use crate::pipeline::ending::informer_reports;
+    pub use crate::pipeline::ending::{informer_reports, objects_of};
     pub use crate::pipeline::listener::feed::Feed;
     pub use crate::pipeline::notifications::Fed;
+    pub use crate::pipeline::published::{ListedObject, ListedPage, Listing};
     pub use crate::pipeline::sources::Selected;
     pub use crate::runtime::arbiter::{ArbiterHandle, OwnArbiter};
     pub use crate::runtime::callbacks::drop_payload;

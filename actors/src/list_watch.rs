@@ -83,10 +83,10 @@ impl<S> KnownObjects<S> {
     }
 
     /// A source says when the bytes of the next batch of a watch were read, and when they were cut into
-    /// events. It calls this before it returns the batch.
-    pub fn note_arrival(&self, read: Duration, scanned: Duration) {
+    /// events, if [`Self::now`] said the time then. It calls this before it returns the batch.
+    pub fn note_arrival(&self, times: Option<(Duration, Duration)>) {
         if let Some(arrival) = &self.arrival {
-            arrival.note(read, scanned);
+            arrival.note(times);
         }
     }
 

@@ -28,7 +28,6 @@ pub(crate) mod sources;
 pub mod status;
 pub(crate) mod status_text;
 pub(crate) mod subscription_state;
-pub(crate) mod totals;
 pub(crate) mod unexpected_data;
 pub(crate) mod waits;
 pub(crate) mod wiring;

@@ -1,14 +1,14 @@
 //! A real operator: websites, each with a deployment, a service, a config map, a host name, a status and a finalizer.
 //!
 //! Shows how the parts of this crate make an operator: informers, a controller, children by server-side apply, a finalizer
-//! for what the garbage collector cannot reach, conditions, events, leader election, probes, metrics, and tests in simulated worlds
+//! for what the garbage collector cannot reach, conditions, events, leader election, probes, metrics, the page, and tests in simulated worlds
 //! (`tests.rs`). The operator itself is in `operator/`; this file gives it a cluster. Without arguments that is an in-memory
 //! API server, on which it shows what it does, and ends:
 //!
 //! ```sh
-//! cargo run --features metrics,probes,signals --example website_operator
+//! cargo run --features metrics,page,signals --example website_operator
 //! kubectl apply -f config/website-operator/crd.yaml && kubectl create namespace website-operator
-//! cargo run --features metrics,probes,signals --example website_operator -- --kubeconfig ~/.kube/config   # until Ctrl-C
+//! cargo run --features metrics,page,signals --example website_operator -- --kubeconfig ~/.kube/config   # until Ctrl-C
 //! ```
 
 use std::net::SocketAddr;
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use actix_informer::metrics::Metrics;
 use actix_informer::operator::{Operator, OperatorStatus};
+use actix_informer::page::Page;
 use actix_informer::prelude::*;
 use actix_informer::probes::ProbeSocket;
 use actix_informer::signals::stop_signal;
@@ -50,11 +51,12 @@ async fn serve(config: Config, probes: SocketAddr) -> anyhow::Result<()> {
     let stop = stop_signal()?;
     let probes = ProbeSocket::bind(probes)?; // a taken port ends the program here
     println!(
-        "probes at http://{0}/readyz?verbose and /livez, metrics at http://{0}/metrics",
+        "probes at http://{0}/readyz?verbose and /livez, metrics at /metrics, the actors at work at /",
         probes.address()
     );
     let (client, runtime) = (Client::new(config)?, Runtime::threads().start()?);
-    let probes = probes.metrics(Metrics::of(&runtime).registry());
+    let page = Page::of(&runtime, "website-operator");
+    let probes = probes.metrics(Metrics::of(&runtime).registry()).page(page);
     let replica = std::env::var("POD_NAME").ok();
     let WebsiteOperator { builder, events } = WebsiteOperator::new(&client, &runtime, replica.as_deref())?;
     let operator = builder.probes(probes).start()?;

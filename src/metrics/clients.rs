@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use informer_client::ClientFigures;
 
-use super::write::{Family, Labels, Samples, Value, seconds, times};
+use super::write::{Family, Labels, Samples, Value, times};
+
+/// Servers whose clients have ended. Those beyond are forgotten at once.
+const MOST_SERVERS: usize = 100;
 
 /// Of each client the figures of the last scrape, and the sums of those that have ended.
 #[derive(Debug, Default)]
@@ -24,8 +27,10 @@ impl Seen {
             clients.into_iter().map(|client| (client.number, client)).collect();
         for (number, client) in std::mem::take(&mut self.live) {
             if !clients.contains_key(&number) {
+                let is_room = self.ended.len() < MOST_SERVERS;
                 match self.ended.get_mut(&client.server) {
                     Some(ended) => ended.add(client),
+                    None if !is_room => {}
                     None => {
                         let mut ended = client;
                         ended.credentials.expire_in = None;
@@ -95,7 +100,10 @@ pub(super) const CLIENTS: &[Family<ClientFigures>] = &[
     Family::gauge(
         "rest_client_credentials_expire_seconds",
         "How long credentials of a plugin or login are still valid",
-        |client, samples| client.credentials.expire_in.iter().for_each(|left| samples.add(seconds(*left))),
+        |client, samples| {
+            let left = client.credentials.expire_in.iter();
+            left.for_each(|left| samples.add(Value::Least(left.as_secs_f64())));
+        },
     ),
     Family::counter(
         "rest_client_credential_renewals",

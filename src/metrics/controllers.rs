@@ -126,7 +126,7 @@ pub(super) const CONTROLLERS: &[Family<ControllerStatus>] = &[
     ),
     Family::counter(
         "controller_cancelled_reconciles",
-        "Reconciles that a stop cancelled",
+        "Reconciles that a stop, a panic of their worker or the end of their threads cancelled",
         |controller, samples| {
             samples.add(Value::Count(controller.counts.cancelled));
         },

@@ -287,7 +287,7 @@ pub(super) const SUBSCRIPTIONS: &[Family<(Duration, SubscriptionStatus)>] = &[
 /// Without labels.
 pub(super) const RUNTIME: &[Family<(usize, Vec<ArbiterHealth>)>] = &[
     Family::gauge(
-        "informer_runtime_bytes_to_free",
+        "informer_runtime_to_free_bytes",
         "Bytes that are dropped and not yet freed",
         |(to_free, _), samples| {
             samples.add(number(*to_free));

@@ -57,6 +57,8 @@ pub(super) enum Value {
     Number(f64),
     /// Of several, the greatest counts.
     Most(f64),
+    /// Of several, the least counts.
+    Least(f64),
     Times(Box<Timing>, Range),
     Sizes(Box<Sizes>),
 }
@@ -120,6 +122,7 @@ impl Value {
             (Self::Count(all), Self::Count(more)) => *all += more,
             (Self::Number(all), Self::Number(more)) => *all += more,
             (Self::Most(most), Self::Most(other)) => *most = most.max(other),
+            (Self::Least(least), Self::Least(other)) => *least = least.min(other),
             (Self::Times(all, _), Self::Times(more, _)) => all.add(&more),
             (Self::Sizes(all), Self::Sizes(more)) => all.add(&more),
             // A family has values of one kind.
@@ -130,7 +133,7 @@ impl Value {
     fn encode(&self, mut metric: MetricEncoder<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => metric.encode_counter::<NoLabelSet, _, f64>(count, None),
-            Self::Number(number) | Self::Most(number) => metric.encode_gauge(number),
+            Self::Number(number) | Self::Most(number) | Self::Least(number) => metric.encode_gauge(number),
             Self::Times(timing, range) => {
                 let bounds = timing.cumulative().filter(|(bound, _)| bound.is_none_or(|at| range.has(at)));
                 let buckets = bounds.map(|(bound, count)| (bound.map(|at| at.as_secs_f64()), count));

@@ -9,11 +9,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use actix_http::body::BoxBody;
-use actix_http::{HttpMessage as _, Method, Request, Response, StatusCode};
+use actix_http::{Method, Request, Response, StatusCode};
 use informer_core::words::Brief;
 use informer_operator::report::Reporting;
 
-use super::{Probed, Written};
+use super::Probed;
 use crate::printable::printable;
 use crate::runtime::{Runtime, StuckKind};
 use crate::status::InformerStatus;
@@ -102,29 +102,12 @@ fn unsynced(kind: &str, status: &InformerStatus) -> Option<String> {
     (!status.synced).then(|| format!("{kind} is not synced, {}{error}", status.state()))
 }
 
-fn is_read(request: &Request) -> bool {
+pub(super) fn is_read(request: &Request) -> bool {
     request.method() == Method::GET || request.method() == Method::HEAD
 }
 
-fn get_only() -> Response<BoxBody> {
+pub(super) fn get_only() -> Response<BoxBody> {
     plain_text(StatusCode::METHOD_NOT_ALLOWED, "GET only".to_owned())
-}
-
-pub(super) fn metrics(write: &Written, request: &Request) -> Response<BoxBody> {
-    if !is_read(request) {
-        return get_only();
-    }
-    let accept = request.headers().get("accept").and_then(|accept| accept.to_str().ok());
-    match write(accept) {
-        Ok((kind, text)) => Response::build(StatusCode::OK)
-            .insert_header(("content-type", kind))
-            .body(text)
-            .map_into_boxed_body(),
-        Err(error) => {
-            tracing::error!(target: "actix_informer::probes", %error, "a collector of the registry cannot write its metrics");
-            plain_text(StatusCode::INTERNAL_SERVER_ERROR, "a collector cannot write its metrics".to_owned())
-        }
-    }
 }
 
 pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBody> {
@@ -140,7 +123,7 @@ pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBod
         true => (StatusCode::OK, "ok"),
         false => (StatusCode::SERVICE_UNAVAILABLE, word),
     };
-    if !may_see_reasons(request.peer_addr(), request.uri().query()) {
+    if !may_see_reasons(is_of_this_machine(request), request.uri().query()) {
         return plain_text(code, word.to_owned());
     }
     let first = if reasons.is_empty() { vec![word.to_owned()] } else { reasons };
@@ -149,14 +132,25 @@ pub(super) fn answer(probed: &impl Probed, request: &Request) -> Response<BoxBod
     plain_text(code, lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Also through `kubectl port-forward`.
-fn may_see_reasons(peer: Option<SocketAddr>, query: Option<&str>) -> bool {
-    let is_local = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+/// At which address of this machine a request came in.
+pub(super) struct CameTo(pub(super) Option<SocketAddr>);
+
+/// Also through `kubectl port-forward`. A proxy in the same pod that connects to the address of the pod is not
+/// meant, whatever address of its own it chooses.
+pub(super) fn is_of_this_machine(request: &Request) -> bool {
+    are_loopback(request.peer_addr(), request.conn_data::<CameTo>().and_then(|CameTo(at)| *at))
+}
+
+fn are_loopback(peer: Option<SocketAddr>, at: Option<SocketAddr>) -> bool {
+    [peer, at].iter().all(|address| address.is_some_and(|one| one.ip().to_canonical().is_loopback()))
+}
+
+fn may_see_reasons(is_local: bool, query: Option<&str>) -> bool {
     let is_verbose = |parameter: &str| parameter == "verbose" || parameter.starts_with("verbose=");
     is_local && query.unwrap_or_default().split('&').any(is_verbose)
 }
 
-fn plain_text(status: StatusCode, text: String) -> Response<BoxBody> {
+pub(super) fn plain_text(status: StatusCode, text: String) -> Response<BoxBody> {
     Response::build(status)
         .insert_header(("content-type", "text/plain; charset=utf-8"))
         .body(text + "\n")
@@ -169,15 +163,22 @@ mod answer_tests {
 
     #[test]
     fn reasons_are_returned_only_to_clients_on_this_machine_that_ask_for_them() {
-        let peer = |text: &str| Some(text.parse().unwrap());
+        for query in ["verbose", "a=b&verbose=1"] {
+            assert!(may_see_reasons(true, Some(query)) && !may_see_reasons(false, Some(query)), "{query}");
+        }
+        assert!(!may_see_reasons(true, None) && !may_see_reasons(true, Some("verboser")));
+    }
+
+    #[test]
+    fn a_client_is_on_this_machine_if_both_ends_are_loopback_addresses() {
+        let are = |peer: &str, at: &str| are_loopback(Some(peer.parse().unwrap()), Some(at.parse().unwrap()));
         for local in ["127.0.0.1:1", "127.8.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
-            assert!(may_see_reasons(peer(local), Some("verbose")), "{local}");
-            assert!(may_see_reasons(peer(local), Some("a=b&verbose=1")), "{local}");
-            assert!(!may_see_reasons(peer(local), None) && !may_see_reasons(peer(local), Some("verboser")));
+            assert!(are(local, "127.0.0.1:80") && are(local, "[::1]:80"), "{local}");
+            assert!(!are(local, "10.0.0.7:80"), "a sidecar has come to the address of the pod");
         }
         for other in ["10.0.0.1:1", "[fd00::1]:1", "[::ffff:10.0.0.1]:1"] {
-            assert!(!may_see_reasons(peer(other), Some("verbose")), "{other}");
+            assert!(!are(other, "127.0.0.1:80"), "{other}");
         }
-        assert!(!may_see_reasons(None, Some("verbose")));
+        assert!(!are_loopback(None, Some("127.0.0.1:80".parse().unwrap())) && !are_loopback(None, None));
     }
 }

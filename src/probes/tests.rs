@@ -68,6 +68,63 @@ fn the_metrics_of_a_registry_are_served_in_the_form_that_is_asked_for() {
     assert!(get(&probes, asked).ends_with("visits_total 0\n# EOF\n"), "{}", get(&probes, asked));
 }
 
+#[cfg(feature = "page")]
+#[test]
+fn the_page_is_answered_under_names_of_this_machine_and_not_to_other_web_pages() {
+    use crate::object::ObjectKey;
+    use crate::page::Page;
+    use crate::runtime::Runtime;
+
+    let runtime = Runtime::threads().start().expect("threads");
+    let socket = ProbeSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+    let probes = socket.page(Page::of(&runtime, "a test")).serve(Fixed::default()).expect("a thread");
+    let asked = |request: &str| {
+        let mut stream = TcpStream::connect(probes.address()).expect("it listens");
+        write!(stream, "{request}\r\n\r\n").expect("it is sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    };
+    let code = |request: &str| asked(request).split(' ').nth(1).expect("a code").to_owned();
+    assert_eq!(code("GET / HTTP/1.1\r\nHost: localhost:1"), "200");
+    assert_eq!(code("GET /state HTTP/1.1\r\nHost: 127.0.0.1"), "200");
+    assert_eq!(code("GET /state HTTP/1.1\r\nHost: rebound.example.org"), "403", "its name leads here");
+    let from = |site: &str| format!("GET /state HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: {site}");
+    assert_eq!([code(&from("same-origin")), code(&from("none"))], ["200", "200"]);
+    assert_eq!([code(&from("cross-site")), code(&from("same-site"))], ["403", "403"]);
+    let key = ObjectKey::namespaced("a", "b");
+    let follow = |method: &str, site: &str| {
+        let head = format!("{method} /path?key=a%2Fb&follow=1 HTTP/1.1\r\nHost: localhost");
+        code(&format!("{head}\r\nSec-Fetch-Site: {site}\r\nContent-Length: 0"))
+    };
+    assert_eq!((follow("GET", "same-origin"), runtime.paths().is_followed(&key)), ("200".to_owned(), false));
+    assert_eq!((follow("POST", "cross-site"), runtime.paths().is_followed(&key)), ("403".to_owned(), false));
+    assert_eq!((follow("POST", "same-origin"), runtime.paths().is_followed(&key)), ("200".to_owned(), true));
+    assert_eq!(code("POST /state HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0"), "405");
+    let head = asked("GET / HTTP/1.1\r\nHost: localhost").to_ascii_lowercase();
+    assert!(head.contains("frame-ancestors 'none'") && head.contains("nosniff"), "{head}");
+    assert_eq!(code("GET /livez HTTP/1.1\r\nHost: anything"), "200", "probes are answered to all");
+}
+
+#[cfg(feature = "page")]
+#[test]
+fn the_state_is_sent_each_second_until_the_connection_has_lasted_as_long_as_any_may() {
+    use crate::page::Page;
+    use crate::runtime::Runtime;
+
+    let runtime = Runtime::threads().start().expect("threads");
+    let socket = ProbeSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+    let probes = socket.page(Page::of(&runtime, "a test")).serve(Fixed::default()).expect("a thread");
+    let mut stream = TcpStream::connect(probes.address()).expect("it listens");
+    write!(stream, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it is sent");
+    let mut bytes = Vec::new();
+    // The connection is cut, which is no end of the body.
+    let _cut = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let events = text.matches("data: {").count();
+    assert!((4..=6).contains(&events) && text.contains("retry: 200"), "{events} events: {text}");
+}
+
 #[test]
 fn a_taken_address_is_an_error_that_names_it() {
     let first = ProbeSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");

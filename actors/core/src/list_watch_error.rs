@@ -27,7 +27,7 @@ pub enum ErrorClass {
     Unauthorized,
     /// The server knows us, and we may not do this (403).
     Denied,
-    /// The kind does not exist (404).
+    /// The kind does not exist (404). Not HTTP's 410 Gone: that is [`Self::Relist`].
     Gone,
     /// The server rejects the label or field selector (400, 422).
     SelectorRejected,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::meta::{ObjectKey, ResourceVersion};
+use crate::words::{QUOTED, one_line};
 
 mod marks;
 
@@ -81,6 +82,8 @@ pub struct Mark {
     pub key: ObjectKey,
     /// The version of the object.
     pub version: Option<ResourceVersion>,
+    /// Whether it is of a change as it happens: false for a resync and for the first events of a subscriber.
+    pub is_live: bool,
     /// The other object: of an added key, the object of the event; of a write, the key of the reconcile.
     pub other: Option<ObjectKey>,
 }
@@ -88,7 +91,7 @@ pub struct Mark {
 impl Mark {
     /// A mark at this hop of this place.
     pub fn new(hop: Hop, place: Arc<str>, key: ObjectKey) -> Self {
-        Self { at: Duration::ZERO, hop, place, by: None, key, version: None, other: None }
+        Self { at: Duration::ZERO, hop, place, by: None, key, version: None, is_live: true, other: None }
     }
 
     /// At this time.
@@ -106,6 +109,12 @@ impl Mark {
     /// With the source, subscription, informer or outcome.
     pub fn by(mut self, by: impl Into<Arc<str>>) -> Self {
         self.by = Some(by.into());
+        self
+    }
+
+    /// Of a change that happened before.
+    pub fn not_live(mut self) -> Self {
+        self.is_live = false;
         self
     }
 
@@ -154,11 +163,13 @@ impl fmt::Display for Path {
             let since = mark.at.saturating_sub(first.at).as_secs_f64() * 1e3;
             let step = mark.at.saturating_sub(before).as_secs_f64() * 1e3;
             before = mark.at;
-            write!(f, "{since:10.3} ms  +{step:<9.3} {:<11} {}", mark.hop.name(), mark.key)?;
+            let key = mark.key.to_string();
+            write!(f, "{since:10.3} ms  +{step:<9.3} {:<11} {}", mark.hop.name(), one_line(&key, QUOTED))?;
             mark.version.iter().try_for_each(|version| write!(f, " version {version}"))?;
             write!(f, " in {}", mark.place)?;
             mark.by.iter().try_for_each(|by| write!(f, ", {by}"))?;
-            mark.other.iter().try_for_each(|other| write!(f, ", {other}"))?;
+            let other = mark.other.as_ref().map(ToString::to_string);
+            other.iter().try_for_each(|other| write!(f, ", {}", one_line(other, QUOTED)))?;
             writeln!(f)?;
         }
         Ok(())

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::index::{AnyIndex, NamedTable, Table, UnknownIndex};
 use crate::meta::{ClusterName, Object, ObjectKey, ResourceVersion, SourceId, Undecodable};
 use crate::off_arbiter::{Freeing, OffArbiter, Release};
+use crate::tree::Sources;
 
 #[cfg(test)]
 pub(crate) use behind::MOST_TOLD;
@@ -202,6 +203,14 @@ impl<S> Snapshot<S> {
     /// All objects in key order; allocates nothing per object.
     pub fn iter(&self) -> impl Iterator<Item = &Object<S>> {
         self.frame().objects().iter()
+    }
+
+    /// The objects behind this key, in key order; all for `None`. Begins in O(log n).
+    pub fn objects_behind<'a>(
+        &'a self,
+        key: Option<&ObjectKey>,
+    ) -> impl Iterator<Item = &'a Object<S>> + use<'a, S> {
+        self.frame().objects().after(key, Sources::ALL).map(Held::object)
     }
 
     /// The keys of all objects, in order; allocates nothing per object.

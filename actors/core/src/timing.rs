@@ -93,6 +93,14 @@ impl Timing {
         })
     }
 
+    /// At most this long took this part of them, between 0 and 1: the bound of the bucket, or [`Self::max`] if
+    /// that is less. `None` if nothing was measured.
+    pub fn quantile(&self, part: f64) -> Option<Duration> {
+        let rank = (self.count as f64 * part).ceil().max(1.0);
+        let (bound, _) = self.cumulative().find(|(_, count)| *count as f64 >= rank)?;
+        (self.count > 0).then(|| bound.map_or(self.max, |bound| bound.min(self.max)))
+    }
+
     /// Adds what another one has measured. The last one is the other's.
     pub fn add(&mut self, other: &Self) {
         self.buckets.iter_mut().zip(other.buckets).for_each(|(all, more)| *all += more);
@@ -122,6 +130,18 @@ mod tests {
         let is_there = |power| TIMING_BOUNDS.contains(&Duration::from_nanos(10_u64.pow(power)));
         assert!((1..=12).all(is_there), "10 ns to 1,000 s, each ten times the one before");
         assert!(TIMING_BOUNDS.is_sorted());
+    }
+
+    #[test]
+    fn a_quantile_is_the_bound_of_its_bucket_and_at_most_the_longest() {
+        let mut timing = Timing::default();
+        assert_eq!(timing.quantile(0.5), None);
+        (0..98).for_each(|_| timing.record(Duration::from_millis(3)));
+        timing.record(Duration::from_millis(70));
+        timing.record(Duration::from_secs(2_000));
+        let of = |part| timing.quantile(part).expect("some were measured");
+        assert_eq!((of(0.5), of(0.99)), (Duration::from_millis(5), Duration::from_millis(100)));
+        assert_eq!((of(0.0), of(1.0)), (Duration::from_millis(5), Duration::from_secs(2_000)));
     }
 
     #[test]

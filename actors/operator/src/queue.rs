@@ -18,7 +18,7 @@ pub use crate::queue::machine::{
     Added, Bucket, ExponentialPerKey, FastSlow, MOST_PERIODS, MaxOf, MaxWait, Merge, Priority, QueueFigures,
     RateLimiter,
 };
-pub use feed::Enqueue;
+pub use content::Enqueue;
 pub use item::WorkItem;
 pub use limiter::WAIT_AFTER_PANIC;
 pub use report::QueueReport;
@@ -34,7 +34,6 @@ use limiter::{CaughtLimiter, Limiter};
 
 mod actor;
 mod content;
-mod feed;
 mod item;
 mod limiter;
 pub mod machine;

@@ -7,7 +7,6 @@
 //!    only by what may end it (`settled`), so that it costs nothing while a list arrives.
 //! 4. The status does not change after the informer has stopped.
 
-mod store;
 mod sync;
 
 use std::collections::BTreeMap;
@@ -20,7 +19,8 @@ use informer_core::meta::SourceId;
 use informer_core::reflector::{SourceCounters, SourceState};
 use informer_core::timing::Timing;
 
-use crate::pipeline::figures::QueueCell;
+pub(crate) use crate::pipeline::figures::StoreFigures;
+use crate::pipeline::figures::{QueueCell, StoreCell};
 use crate::pipeline::source_cells::SourceCells;
 use crate::pipeline::status::{
     DataCounters, InformerStatus, NamespacesStatus, ResourceName, SourceStatus, SourceTotals,
@@ -28,8 +28,6 @@ use crate::pipeline::status::{
 use crate::runtime::Stuck;
 use crate::runtime::locked::Guarded;
 use crate::runtime::signal::Signal;
-use store::StoreCell;
-pub(crate) use store::StoreFigures;
 pub(crate) use sync::SyncState;
 
 #[derive(Debug, Clone)]
@@ -104,7 +102,8 @@ impl StatusBoard {
             .with(|store| cells.past.with(|past| (cells.sources.read(), store.clone(), past.clone())));
         let mut totals = removed;
         sources.iter().for_each(|source| totals.add(source));
-        let StoreCell { objects, undecodable, synced, sync_took, sync_bytes, bytes, processing, .. } = store;
+        let StoreCell { began, objects, undecodable, synced, sync_took, sync_bytes, bytes, processing } =
+            store;
         let data = cells.data.with(|data| data.clone());
         let namespaces = cells.namespaces.with(|shown| shown.values().cloned().collect());
         cells.health.with(|health| InformerStatus {
@@ -120,6 +119,7 @@ impl StatusBoard {
             bytes,
             undecodable,
             synced,
+            began_at: began,
             sync_took,
             sync_bytes,
             restarts: health.restarts,
@@ -272,7 +272,7 @@ impl StatusBoard {
             }
             let mut has_listed = false;
             for source in figures.touched {
-                has_listed |= self.0.sources.show_version(source, figures.versions.version(source));
+                has_listed |= self.0.sources.show_version(source, figures.snapshot.version(source));
             }
             let was_synced = store.synced;
             let news = store.show(figures) || has_listed;

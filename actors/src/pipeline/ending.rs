@@ -10,12 +10,13 @@
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::StatusBoard;
 use crate::pipeline::listener_roster::Subscriptions;
+use crate::pipeline::published::Listing;
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState, SubscriptionStatus};
 use crate::runtime::{Paths, Registrant, Registration};
@@ -34,6 +35,7 @@ pub(crate) struct Ending {
     by_runtime: AtomicBool,
     /// How a handle is found; the handles know the type.
     handle: OnceLock<Box<dyn Any + Send + Sync>>,
+    objects: Weak<dyn Listing>,
 }
 
 /// How one informer and everything on it is doing.
@@ -51,6 +53,7 @@ impl Ending {
         (stop, stop_reading): (CancellationToken, CancellationToken),
         board: StatusBoard,
         (registration, paths): (Registration, Paths),
+        objects: Weak<dyn Listing>,
     ) -> Arc<Self> {
         Arc::new(Self {
             stop,
@@ -63,6 +66,7 @@ impl Ending {
             over: CancellationToken::new(),
             by_runtime: AtomicBool::new(false),
             handle: OnceLock::new(),
+            objects,
         })
     }
 
@@ -128,6 +132,13 @@ impl Drop for EndNotice {
         self.0.paths.forget(self.0.registration.name());
         self.0.registration.unlist();
     }
+}
+
+/// The objects of the informer of this name among what is registered.
+pub fn objects_of(registrants: &[Arc<dyn Any + Send + Sync>], informer: &str) -> Option<Arc<dyn Listing>> {
+    let mut endings =
+        registrants.iter().filter_map(|registrant| Arc::clone(registrant).downcast::<Ending>().ok());
+    endings.find(|ending| **ending.registration.name() == *informer)?.objects.upgrade()
 }
 
 /// The reports of the informers among what is registered, in the same order.

@@ -1,11 +1,15 @@
-//! Figures for a dashboard: the depth of the queue, and how watches end. All times are of the runtime's clock.
-//! Recording takes a constant time and allocates nothing; counters only grow.
+//! Figures for a dashboard: the depth of the DeltaFifo (work queues are in `informer-operator`), how watches
+//! end, and the store. All times are of the runtime's clock. Recording takes a constant time and allocates
+//! nothing; counters only grow.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use informer_core::delta_fifo::Depth;
 use informer_core::list_watch_error::{ErrorClass, ListWatchError};
+use informer_core::meta::SourceId;
+use informer_core::snapshot::Snapshot;
+use informer_core::timing::Timing;
 
 /// What waits between the reflectors and the store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +29,7 @@ pub struct QueueStatus {
 pub struct WatchEnds {
     /// By the server, without an error: its timeout, or its own end.
     pub finished: u64,
-    /// The version was expired or too large (410).
+    /// The version was expired (410) or too large (504), or a frame could not be read: a list follows.
     pub expired: u64,
     /// The server was overloaded (429).
     pub overloaded: u64,
@@ -131,4 +135,46 @@ impl QueueCell {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(NEVER - 1)
+}
+
+// The figures of the store. They change in one step with the published snapshot.
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StoreCell {
+    /// `None` while the informer is only declared.
+    pub(crate) began: Option<Duration>,
+    pub(crate) objects: usize,
+    pub(crate) undecodable: usize,
+    pub(crate) synced: bool,
+    pub(crate) sync_took: Option<Duration>,
+    pub(crate) sync_bytes: Option<u64>,
+    pub(crate) bytes: usize,
+    pub(crate) processing: Timing,
+}
+
+pub(crate) struct StoreFigures<'a, S> {
+    pub(crate) objects: usize,
+    pub(crate) undecodable: usize,
+    pub(crate) snapshot: &'a Snapshot<S>,
+    /// Those whose versions have changed since the last publish.
+    pub(crate) touched: &'a [SourceId],
+    pub(crate) synced: bool,
+    /// When the store began with what it publishes.
+    pub(crate) began: Duration,
+    pub(crate) now: Duration,
+}
+
+impl StoreCell {
+    /// True if a wait could be for this change.
+    pub(crate) fn show<S>(&mut self, figures: &StoreFigures<'_, S>) -> bool {
+        let before = (self.objects, self.undecodable, self.synced);
+        let now = (figures.objects, figures.undecodable, self.synced || figures.synced);
+        (self.objects, self.undecodable, self.synced) = now;
+        self.bytes = figures.snapshot.wire_bytes();
+        self.processing.record(figures.now.saturating_sub(figures.began));
+        if now.2 && !before.2 {
+            self.sync_took = Some(figures.now.saturating_sub(self.began.unwrap_or(figures.now)));
+        }
+        before != now
+    }
 }

@@ -45,7 +45,8 @@ pub(crate) struct IndexerSpec<S: Body> {
     pub(crate) processor: Addr<Processor<S>>,
 }
 
-/// Kept until every listener has the newer snapshot, so that the last references are dropped here.
+/// Kept until every listener has recorded the newer snapshot. Whoever still holds one of the objects then, such
+/// as an event that waits, frees it last.
 struct Replaced<S> {
     before: Snapshot<S>,
     is_list: bool,

@@ -93,6 +93,7 @@ impl<S: Body> Child for Listener<S> {
 /// words.
 impl<S: Body> Drop for Listener<S> {
     fn drop(&mut self) {
+        self.spec.shared.forget_delivered(self.spec.state.name());
         if let Some(backlog) = self.machine.take_backlog() {
             let bytes = backlog.stats().bytes;
             self.spec.shared.off_arbiter(backlog).weigh(bytes);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use informer_core::delta::{Change, Changes, WatchPart};
+use informer_core::delta::{Cause, Change, Changes, WatchPart};
 use informer_core::listener::Notifications;
 use informer_core::meta::{ObjectKey, ResourceVersion, SourceId};
 use informer_core::path::{Hop, Mark};
@@ -87,9 +87,19 @@ impl<S: Body> PipelineShared<S> {
             && paths.is_on()
         {
             let marks = changes.iter();
-            let marks =
-                marks.filter_map(|change| self.mark(Hop::Delivered, change.key(), version_of(change)));
+            let marks = marks.filter_map(|change| {
+                let mark = self.mark(Hop::Delivered, change.key(), version_of(change))?;
+                Some(if change.cause() == Cause::Watch { mark } else { mark.not_live() })
+            });
             marks.for_each(|mark| paths.note(mark.by(Arc::clone(subscription))));
+        }
+    }
+
+    /// The subscriber gets nothing more from this listener.
+    pub(crate) fn forget_delivered(&self, subscription: &Arc<str>) {
+        let paths = &self.runtime.0.paths;
+        if paths.is_on() {
+            paths.forget_subscription(&self.name, subscription);
         }
     }
 

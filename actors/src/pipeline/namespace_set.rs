@@ -50,7 +50,7 @@ struct State {
     joined: u64,
     /// The last change of which everything is exchanged and has listed.
     synced: u64,
-    refused: Option<RefusedNamespace>,
+    refused: Option<ClusterWideRefusal>,
     /// A namespace without a source, and why, once all others have listed.
     failed: Option<(Arc<str>, Arc<str>)>,
     filter: Option<Arc<NamespaceFilter>>,
@@ -59,7 +59,7 @@ struct State {
 
 /// The last refusal of the cluster-wide source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RefusedNamespace {
+pub(crate) struct ClusterWideRefusal {
     pub(crate) reason: Arc<str>,
     pub(crate) until: Duration,
 }
@@ -160,11 +160,11 @@ impl<S> NamespaceSet<S> {
         self.state.with(|state| state.generation + u64::from(state.wanted.is_none()))
     }
 
-    pub(crate) fn refused(&self) -> Option<RefusedNamespace> {
+    pub(crate) fn refused(&self) -> Option<ClusterWideRefusal> {
         self.state.with(|state| state.refused.clone())
     }
 
-    pub(crate) fn refuse(&self, refused: Option<RefusedNamespace>) {
+    pub(crate) fn refuse(&self, refused: Option<ClusterWideRefusal>) {
         self.state.with(|state| state.refused = refused);
     }
 

@@ -55,6 +55,8 @@ impl<S> Future for Woken<S> {
 
 impl<S> Drop for Woken<S> {
     fn drop(&mut self) {
+        // Otherwise the drop of the waker under the lock would wake this task.
+        self.reached.close();
         self.published.waits.with(|waits| waits.remove(&self.place));
     }
 }
@@ -155,6 +157,57 @@ impl<S> Published<S> {
 impl<S> Drop for Published<S> {
     fn drop(&mut self) {
         self.snapshot().weigh_whole();
+    }
+}
+
+/// An object of an informer of any type, without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "known to our own crates alone")]
+pub struct ListedObject {
+    /// Its key.
+    pub key: ObjectKey,
+    /// Its version.
+    pub version: ResourceVersion,
+    /// The source that brought it.
+    pub source: SourceId,
+}
+
+/// Some objects of an informer, in the order of their keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "known to our own crates alone")]
+pub struct ListedPage {
+    /// These.
+    pub objects: Vec<ListedObject>,
+    /// Go on behind this key. `None` at the end.
+    pub more: Option<ObjectKey>,
+}
+
+/// The objects of an informer of any type.
+pub trait Listing: Send + Sync {
+    /// At most `most` objects behind this key whose keys contain `text`, of the next [`MOST_LOOKED_AT`].
+    fn page(&self, behind: Option<&ObjectKey>, text: &str, most: usize) -> ListedPage;
+}
+
+/// Keys that one page looks at.
+const MOST_LOOKED_AT: usize = 50_000;
+
+impl<S: Body> Listing for Published<S> {
+    fn page(&self, behind: Option<&ObjectKey>, text: &str, most: usize) -> ListedPage {
+        let snapshot = self.snapshot();
+        let mut page = ListedPage::default();
+        for (looked_at, object) in snapshot.objects_behind(behind).enumerate() {
+            if page.objects.len() == most || looked_at == MOST_LOOKED_AT {
+                break;
+            }
+            page.more = Some(object.key().clone());
+            if text.is_empty() || object.key().to_string().contains(text) {
+                let (key, version) = (object.key().clone(), object.version().clone());
+                page.objects.push(ListedObject { key, version, source: object.source().clone() });
+            }
+        }
+        let last = page.more.take();
+        page.more = last.filter(|last| snapshot.objects_behind(Some(last)).next().is_some());
+        page
     }
 }
 

@@ -83,7 +83,7 @@ impl<S: Body> PipelineShared<S> {
         let figures = StoreFigures {
             objects: newest.len(),
             undecodable: newest.undecodable_len(),
-            versions: newest,
+            snapshot: newest,
             touched: sources,
             synced,
             began,

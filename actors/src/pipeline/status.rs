@@ -18,7 +18,6 @@ use informer_core::words::Brief;
 pub use crate::pipeline::ending::InformerReport;
 pub use crate::pipeline::figures::{QueueStatus, WatchEnds};
 pub use crate::pipeline::status_text::NamespacesStatus;
-pub use crate::pipeline::totals::{ResourceName, SourceTotals};
 use crate::runtime::Stuck;
 pub use informer_core::indexer::DataCounters;
 pub use informer_core::timing::{TIMING_BOUNDS, Timing};
@@ -138,6 +137,49 @@ impl SourceStatus {
     }
 }
 
+/// The resource of an informer, as Kubernetes names it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::exhaustive_structs, reason = "a resource has no further name")]
+pub struct ResourceName {
+    /// Empty for the core group.
+    pub group: String,
+    /// Such as `v1`.
+    pub version: String,
+    /// The plural, such as `pods`.
+    pub resource: String,
+}
+
+/// What all sources of an informer have done, those that were removed included: no number goes back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceTotals {
+    /// Lists, watches and failures.
+    pub counters: SourceCounters,
+    /// How watches have ended.
+    pub watch_ends: WatchEnds,
+    /// Events of watches: added, modified and deleted objects, not bookmarks.
+    pub watch_events: u64,
+    /// See [`SourceStatus::wire_bytes`].
+    pub wire_bytes: u64,
+    /// GETs for undecodable objects.
+    pub repairs: RepairCounters,
+    /// Restarts of reflectors after panics.
+    pub restarts: u64,
+}
+
+impl SourceTotals {
+    pub(crate) fn add(&mut self, source: &SourceStatus) {
+        self.counters.add(&source.counters);
+        self.watch_ends.add(source.watch_ends);
+        self.watch_events += source.watch_events;
+        self.wire_bytes += source.wire_bytes;
+        self.repairs.asked += source.repairs.asked;
+        self.repairs.repaired += source.repairs.repaired;
+        self.repairs.not_repaired += source.repairs.not_repaired;
+        self.restarts += source.restarts;
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Came {
     pub(crate) wire_bytes: u64,
@@ -222,6 +264,8 @@ pub struct InformerStatus {
     pub undecodable: usize,
     /// Whether every source's first list is published. Latched.
     pub synced: bool,
+    /// When it was started, as time since the runtime's start; `None` while it is only declared.
+    pub began_at: Option<Duration>,
     /// How long that took from the start of the informer, not from its declaration.
     pub sync_took: Option<Duration>,
     /// The bytes of objects that had come from the sources until then.

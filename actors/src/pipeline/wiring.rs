@@ -33,7 +33,7 @@ use crate::pipeline::reflector::{Reflector, ReflectorSpec};
 use crate::pipeline::shared::{Common, HandedOver, IndexRegistry, PipelineShared};
 use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::sources::Sources;
-use crate::pipeline::totals::ResourceName;
+use crate::pipeline::status::ResourceName;
 use crate::runtime::{ArbiterHandle, Runtime, Watched};
 use crate::supervision::children::Children;
 use crate::supervision::group::Group;

@@ -1,7 +1,7 @@
 //! The marks that objects leave on their path through a runtime. `informer_core::path` decides which do.
 //!
 //! 1. Off, a place costs one load and one branch.
-//! 2. A mark is made under a short lock, after the place has done its work.
+//! 2. A mark is made under a short lock. While keys are followed, each change costs this lock at each place.
 //! 3. In a simulation everything leaves marks.
 
 use std::sync::Arc;
@@ -73,6 +73,11 @@ impl Paths {
         self.choose(|choice, marks| choice.with_keys(marks.unfollow(key)));
     }
 
+    /// Whether this key is followed.
+    pub fn is_followed(&self, key: &ObjectKey) -> bool {
+        self.0.marks.with(|marks| marks.follows(key))
+    }
+
     /// The marks of this object, and of keys and writes that name it. O(marks that are kept).
     pub fn of(&self, key: &ObjectKey) -> Path {
         self.0.marks.with(|marks| marks.of(key))
@@ -142,9 +147,15 @@ impl Paths {
         }
     }
 
+    pub(crate) fn forget_subscription(&self, informer: &Arc<str>, subscription: &Arc<str>) {
+        self.0.marks.with(|marks| marks.forget_subscription(informer, subscription));
+    }
+
     pub(crate) fn followed(&self) -> Vec<ObjectKey> {
-        let has_keys = self.choice().has_keys();
-        has_keys.then(|| self.0.marks.with(|marks| marks.followed().cloned().collect())).unwrap_or_default()
+        if !self.choice().has_keys() {
+            return Vec::new();
+        }
+        self.0.marks.with(|marks| marks.followed().cloned().collect())
     }
 
     /// Forgets what has ended.
@@ -188,9 +199,11 @@ impl Arrival {
         (nanos != NEVER).then(|| Duration::from_nanos(nanos))
     }
 
-    pub(crate) fn note(&self, read: Duration, scanned: Duration) {
+    /// `None` if nobody asked for paths when the bytes were read.
+    pub(crate) fn note(&self, times: Option<(Duration, Duration)>) {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(NEVER);
-        self.read.store(nanos(read), Ordering::Relaxed);
-        self.scanned.store(nanos(scanned), Ordering::Relaxed);
+        let (read, scanned) = times.map_or((NEVER, NEVER), |(read, scanned)| (nanos(read), nanos(scanned)));
+        self.read.store(read, Ordering::Relaxed);
+        self.scanned.store(scanned, Ordering::Relaxed);
     }
 }

@@ -29,7 +29,7 @@ mod figures;
 pub(crate) mod material;
 pub(crate) mod oidc;
 
-use exec::{Plugin, PluginCredentials};
+use exec::{Plugin, ProvidedCredentials};
 pub use figures::{CallFigures, CredentialFigures};
 use material::{Material, Read, Tls};
 use oidc::{Issuers, Oidc};
@@ -250,21 +250,15 @@ impl Inner {
         let kept = known.as_ref().filter(|_| reason == Reason::Due).filter(may_stay).map(|known| &known.read);
         let read = material.read_elsewhere(kept, reason == Reason::Refused).await;
         let this = this.upgrade().ok_or_else(stopped)?;
-        this.count(&read, kept);
-        read.and_then(|read| this.accept(read, known.as_deref()))
-            .or_else(|error| this.keep_what_is_valid(error))
-    }
-
-    /// A renewal that keeps the credentials of the provider has not called it.
-    fn count(&self, read: &Result<Read, Error>, kept: Option<&Read>) {
-        let mut state = self.state();
-        if self.material.asks_provider(kept) {
-            state.figures.calls.count(read.as_ref());
+        if this.material.asks_provider(kept) {
+            this.state().figures.calls.count(read.as_ref());
         }
-        match read {
-            Ok(_) => state.figures.renewals += 1,
-            Err(_) => state.figures.failures += 1,
+        let accepted = read.and_then(|read| this.accept(read, known.as_deref()));
+        match &accepted {
+            Ok(_) => this.state().figures.renewals += 1,
+            Err(_) => this.state().figures.failures += 1,
         }
+        accepted.or_else(|error| this.keep_what_is_valid(error))
     }
 
     fn accept(&self, read: Read, known: Option<&Identity>) -> Result<Arc<Identity>, Error> {
@@ -339,7 +333,7 @@ pub(crate) enum Provider {
 
 impl Provider {
     /// With `is_refused`, not the refused credentials again.
-    pub(crate) async fn obtain(&self, is_refused: bool) -> Result<PluginCredentials, Error> {
+    pub(crate) async fn obtain(&self, is_refused: bool) -> Result<ProvidedCredentials, Error> {
         match self {
             Self::Oidc { login, limit, issuers } => {
                 let obtaining = login.credentials(wall_time(), is_refused, *issuers);
@@ -351,7 +345,7 @@ impl Provider {
     }
 }
 
-async fn run_plugin(plugin: Plugin) -> Result<PluginCredentials, Error> {
+async fn run_plugin(plugin: Plugin) -> Result<ProvidedCredentials, Error> {
     let command = plugin.command().to_owned();
     let (sender, answer) = oneshot::channel();
     let started = std::thread::Builder::new()

@@ -36,7 +36,7 @@ use authorize::Headers;
 use deadline::{Deadlines, is_slow};
 use limit::Limits;
 pub(crate) use measure::CallersSpan;
-use traffic::{Asked, code_of};
+use traffic::{Asked, Sending, code_of};
 pub use traffic::{ClientFigures, MethodFigures, RequestFigures, SIZE_BOUNDS, Sizes, Traffic};
 
 mod authorize;
@@ -171,10 +171,10 @@ impl Inner {
         let path = request.uri().clone();
         let attempt = async |request: Request<Bytes>| {
             let deadlines = Deadlines::new(kind, is_slow(&request), ends, &self.settings.answer);
-            let (began, bytes) = (Instant::now(), request.body().len());
+            let counted = Sending::new(traffic, asked, request.body().len());
             let sending = pin!(self.transport.send(request, kind));
             let answer = deadline::send(&*self.transport, kind, deadlines, sending).await;
-            traffic.answered(asked, bytes, code_of(&answer), began.elapsed());
+            counted.ended(&answer);
             answer
         };
         // Outside the answer's deadline: a plugin may ask a person.

@@ -307,9 +307,7 @@ impl<R: Representation> Reader<R> {
             })
             .buffered(width + 1)
             .flat_map(move |(parts, times)| {
-                if let Some((read, scanned)) = times {
-                    known.note_arrival(read, scanned);
-                }
+                known.note_arrival(times);
                 stream::iter(parts)
             })
     }

@@ -41,7 +41,7 @@ const SEGMENT: &AsciiSet = &QUERY
     .remove(b'=')
     .remove(b':')
     .remove(b'@');
-const MAX_NAME_CHARS: usize = 100;
+const QUOTED_TEXT_CHARS: usize = 100;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
@@ -108,7 +108,7 @@ impl Scope {
     pub(crate) fn written_selectors(&self) -> String {
         let labels = self.labels.iter().map(|text| format!("labels={text}"));
         let fields = self.fields.iter().map(|text| format!("fields={text}"));
-        let all: Vec<_> = labels.chain(fields).map(|text| shortened(&text, MAX_NAME_CHARS)).collect();
+        let all: Vec<_> = labels.chain(fields).map(|text| shortened(&text, QUOTED_TEXT_CHARS)).collect();
         all.join(", ")
     }
 
@@ -132,7 +132,7 @@ impl Scope {
         }
         self.namespace.as_deref().map_or(Ok(()), |namespace| segment("namespace", namespace))?;
         if let Some(namespace) = self.namespace.as_ref().filter(|_| self.is_cluster_scoped) {
-            let namespace = shortened(namespace, MAX_NAME_CHARS);
+            let namespace = shortened(namespace, QUOTED_TEXT_CHARS);
             return Err(Error::ClusterScoped { resource: self.name(), namespace });
         }
         check_selectors(self.labels.as_deref(), self.fields.as_deref())
@@ -217,8 +217,8 @@ impl Scope {
 pub(crate) fn check_selectors(labels: Option<&str>, fields: Option<&str>) -> Result<(), Error> {
     let refused = |what, text: &str, reason: String| Error::Selector {
         what,
-        text: shortened(text, MAX_NAME_CHARS),
-        reason: shortened(&reason, 2 * MAX_NAME_CHARS),
+        text: shortened(text, QUOTED_TEXT_CHARS),
+        reason: shortened(&reason, 2 * QUOTED_TEXT_CHARS),
     };
     if let Some(text) = labels {
         selector::normal_labels(text).map_err(|reason| refused("label selector", text, reason))?;
@@ -254,7 +254,7 @@ impl Query {
 pub fn segment(what: &'static str, text: &str) -> Result<(), Error> {
     let needs_no_escape = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@!$&'()*+,;=".contains(&byte);
     if text.is_empty() || text == "." || text == ".." || !text.bytes().all(needs_no_escape) {
-        return Err(Error::Name { what, text: shortened(text, MAX_NAME_CHARS) });
+        return Err(Error::Name { what, text: shortened(text, QUOTED_TEXT_CHARS) });
     }
     Ok(())
 }
@@ -267,7 +267,7 @@ pub fn encoded_name(name: &str) -> Result<String, Error> {
 /// Names of RBAC objects may hold spaces, letters of any language and more.
 fn object_name(name: &str) -> Result<PercentEncode<'_>, Error> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
-        return Err(Error::Name { what: "name", text: shortened(name, MAX_NAME_CHARS) });
+        return Err(Error::Name { what: "name", text: shortened(name, QUOTED_TEXT_CHARS) });
     }
     Ok(utf8_percent_encode(name, SEGMENT))
 }

@@ -6,6 +6,7 @@
 //! 2. The end takes at most the configured time for the informers, and again for a slow output.
 
 use std::io::Write;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use super::probes::ProbeState;
 use super::target::Target;
 use actix_informer::client::{self, Client};
 use actix_informer::metrics::Metrics;
+use actix_informer::page::Page;
 use actix_informer::printable::printable;
 use actix_informer::probes::{ProbeSocket, Probes};
 use actix_informer::runtime::Runtime;
@@ -109,7 +111,9 @@ impl Service {
             (client_config.endpoint().to_owned(), client_config.warnings().to_vec());
         let client = Client::new(client_config)?;
         let runtime = Runtime::threads().start()?;
-        let socket = socket.map(|socket| socket.metrics(Metrics::of(&runtime).registry()));
+        let socket = socket.map(|socket| {
+            socket.metrics(Metrics::of(&runtime).registry()).page(Page::of(&runtime, "informerd"))
+        });
         let (informers, mut notes) = discover(&client, &self.config.informers, self.config.run.limit).await?;
         let kinds = kinds(&informers);
         let printer = self.printer(&kinds)?;
@@ -162,6 +166,14 @@ impl Service {
         lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(informers.iter().map(announcement_of));
         if let Some(address) = probes {
+            // The page is for this machine: another address does not answer with it.
+            let here = match address.ip() {
+                ip if ip.is_unspecified() => Some(IpAddr::from([127, 0, 0, 1])),
+                ip => Some(ip).filter(IpAddr::is_loopback),
+            };
+            if let Some(page) = here.map(|here| std::net::SocketAddr::new(here, address.port())) {
+                lines.insert(0, format!("see the actors at work: open http://{page}/ in a browser"));
+            }
             lines.push(format!("probes at http://{address}/healthz and http://{address}/readyz, metrics at http://{address}/metrics"));
         }
         lines.push("press Ctrl-C to stop".to_owned());

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::filter::{Filter, Told};
+use super::filter::{Filter, Judged};
 use super::{Backlog, CHUNK, CURSORS, Waiting, WhenFull};
 use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
@@ -200,7 +200,7 @@ impl<S> Backlog<S> {
         let filter = self.filter.as_ref().map(|filtering| Arc::clone(&filtering.filter));
         let passed = cursor.look_ahead(visits, |difference| {
             let is_asked = |filter: &Arc<_>| {
-                matches!(Filter::judge(filter, &change_of(difference, Cause::Relist)), Told::As(_))
+                matches!(Filter::judge(filter, &change_of(difference, Cause::Relist)), Judged::As(_))
             };
             filter.as_ref().is_none_or(is_asked)
         });

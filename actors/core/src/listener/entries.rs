@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::coalesce::Brief;
 use super::cursor::{Cursor, Purpose, change_of};
-use super::filter::Told;
+use super::filter::Judged;
 use super::{Backlog, BacklogStats, CHUNK, CURSORS, Waiting, WhenFull};
 use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
@@ -25,8 +25,8 @@ impl<S> Backlog<S> {
         let filter = self.filter.as_ref().map(|filtering| Arc::clone(&filtering.filter));
         let mut lost = 0;
         for change in changes {
-            let told = Told::of(change, filter.as_deref());
-            if !matches!(told, Told::As(_)) {
+            let told = Judged::of(change, filter.as_deref());
+            if !matches!(told, Judged::As(_)) {
                 self.count_filtered(1);
             }
             self.arrivals += 1;
@@ -39,16 +39,16 @@ impl<S> Backlog<S> {
     fn add_event(
         &mut self,
         change: &Change<S>,
-        told: Told<'_, S>,
+        told: Judged<'_, S>,
         (is_prompt, is_lost): (bool, bool),
     ) -> bool {
         let (arrival, since) = (self.arrivals, self.now);
         match (&mut self.waiting, told) {
-            (Waiting::Every(line), Told::As(told)) => {
+            (Waiting::Every(line), Judged::As(told)) => {
                 return !is_lost && !line.is_closed && line.push(&told, arrival, since);
             }
             (Waiting::Every(_), _) => {}
-            (Waiting::Coalesced { .. }, Told::As(told)) if is_prompt => {
+            (Waiting::Coalesced { .. }, Judged::As(told)) if is_prompt => {
                 self.ready.push_back((arrival, since, told.into_owned()));
             }
             (Waiting::Coalesced { .. }, told) => self.coalesce(change, told),
@@ -57,21 +57,21 @@ impl<S> Backlog<S> {
         true
     }
 
-    fn coalesce(&mut self, change: &Change<S>, told: Told<'_, S>) {
+    fn coalesce(&mut self, change: &Change<S>, told: Judged<'_, S>) {
         let covering = self.cursors.iter().position(|cursor| cursor.covers(change.key()));
         let Some(covering) = covering else {
             self.cursors.iter_mut().for_each(|cursor| cursor.count(change));
             match told {
-                Told::As(told) => self.merge(told.into_owned()),
-                Told::Unasked if self.waiting.contains(change.key()) => {
+                Judged::As(told) => self.merge(told.into_owned()),
+                Judged::Unasked if self.waiting.contains(change.key()) => {
                     self.uncount_filtered();
                     self.merge(change.clone());
                 }
-                Told::Unasked | Told::Nothing => {}
+                Judged::Unasked | Judged::Nothing => {}
             }
             return;
         };
-        let Told::As(told) = told else { return };
+        let Judged::As(told) = told else { return };
         let change = &*told;
         self.counters.coalesced += 1;
         let Change::Deleted { old, cause, .. } = change else { return };
@@ -240,8 +240,8 @@ impl<S> Backlog<S> {
         let asked: Vec<Change<S>> = changes
             .iter()
             .filter_map(|change| match filter.judge(change) {
-                Told::As(told) => Some(told.into_owned()),
-                Told::Unasked | Told::Nothing => None,
+                Judged::As(told) => Some(told.into_owned()),
+                Judged::Unasked | Judged::Nothing => None,
             })
             .collect();
         self.count_filtered((count - asked.len()) as u64);

@@ -128,24 +128,24 @@ impl<S> Filter<S> {
         self.objects.is_empty() && self.changes.is_empty()
     }
 
-    pub(super) fn judge<'c>(&self, change: &'c Change<S>) -> Told<'c, S> {
+    pub(super) fn judge<'c>(&self, change: &'c Change<S>) -> Judged<'c, S> {
         match change {
             Change::Added { object: subject, .. } | Change::Deleted { old: subject, .. } => {
-                if self.passes(subject) { Told::As(Cow::Borrowed(change)) } else { Told::Nothing }
+                if self.passes(subject) { Judged::As(Cow::Borrowed(change)) } else { Judged::Nothing }
             }
             Change::Updated { old, object, cause } => match (self.passes(old), self.passes(object)) {
-                (false, false) => Told::Nothing,
+                (false, false) => Judged::Nothing,
                 (false, true) => {
-                    Told::As(Cow::Owned(Change::Added { object: object.clone(), cause: *cause }))
+                    Judged::As(Cow::Owned(Change::Added { object: object.clone(), cause: *cause }))
                 }
-                (true, false) => Told::As(Cow::Owned(Change::Deleted {
+                (true, false) => Judged::As(Cow::Owned(Change::Deleted {
                     old: old.clone(),
                     last: old.clone(),
                     exact: false,
                     cause: Cause::LeftFilter,
                 })),
-                (true, true) if self.is_asked_for(old, object) => Told::As(Cow::Borrowed(change)),
-                (true, true) => Told::Unasked,
+                (true, true) if self.is_asked_for(old, object) => Judged::As(Cow::Borrowed(change)),
+                (true, true) => Judged::Unasked,
             },
         }
     }
@@ -183,16 +183,16 @@ pub(super) struct Filtering<S> {
     pub(super) dropped: u64,
 }
 
-pub(super) enum Told<'c, S> {
+pub(super) enum Judged<'c, S> {
     As(Cow<'c, Change<S>>),
     /// No event, but its object passes before and after: an event that waits may carry the newer state.
     Unasked,
     Nothing,
 }
 
-impl<S> Told<'_, S> {
-    pub(super) fn of<'c>(change: &'c Change<S>, filter: Option<&Filter<S>>) -> Told<'c, S> {
-        filter.map_or(Told::As(Cow::Borrowed(change)), |filter| filter.judge(change))
+impl<S> Judged<'_, S> {
+    pub(super) fn of<'c>(change: &'c Change<S>, filter: Option<&Filter<S>>) -> Judged<'c, S> {
+        filter.map_or(Judged::As(Cow::Borrowed(change)), |filter| filter.judge(change))
     }
 }
 

@@ -5,7 +5,7 @@
 //! 3. A first list, a late join and a resync are not written out: they cost O(1).
 
 use super::cursor::Cursor;
-use super::filter::Told;
+use super::filter::Judged;
 use super::{Backlog, Waiting};
 use crate::delta::{Cause, Change};
 use crate::meta::ObjectKey;
@@ -86,11 +86,11 @@ impl<S> Backlog<S> {
         keys
     }
 
-    pub(super) fn touch(&mut self, change: &Change<S>, told: Told<'_, S>) {
+    pub(super) fn touch(&mut self, change: &Change<S>, told: Judged<'_, S>) {
         for cursor in self.cursors.iter_mut().filter(|cursor| !cursor.covers(change.key())) {
             cursor.count(change);
         }
-        if let Told::As(told) = told
+        if let Judged::As(told) = told
             && !self.is_sure_of(&told)
         {
             self.merge(told.into_owned());

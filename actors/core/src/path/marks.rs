@@ -16,6 +16,8 @@ use crate::meta::{ObjectKey, ResourceVersion};
 pub const SLOW: Duration = Duration::from_secs(1);
 /// How often an informer tells of a slow change.
 pub const SLOW_EVERY: Duration = Duration::from_secs(600);
+/// Informers and controllers with marks.
+const MOST_PLACES: usize = 1_000;
 /// Of each informer and each controller.
 pub const MOST_MARKS: usize = 4_096;
 /// Keys that may be followed at once.
@@ -80,6 +82,8 @@ pub struct Marks {
     keys: BTreeSet<ObjectKey>,
     /// Keys of queues, by controller, that a change with marks has added.
     work: BTreeSet<(Arc<str>, ObjectKey)>,
+    /// The same, the oldest first: it is forgotten for a new one.
+    work_order: VecDeque<(Arc<str>, ObjectKey)>,
     /// By informer and subscription, what was delivered and is not handled.
     delivered: BTreeMap<(Arc<str>, Arc<str>), Vec<Mark>>,
 }
@@ -136,9 +140,7 @@ impl Marks {
     /// Notes a mark. One of an added key is followed in its queue until its reconcile has ended.
     pub fn note(&mut self, mark: Mark) {
         match mark.hop {
-            Hop::KeyAdded if self.work.len() < MOST_WORK => {
-                self.work.insert((Arc::clone(&mark.place), mark.key.clone()));
-            }
+            Hop::KeyAdded => self.begin_work(&mark),
             Hop::Delivered => {
                 let by = mark.by.clone().unwrap_or_default();
                 let delivered = self.delivered.entry((Arc::clone(&mark.place), by)).or_default();
@@ -149,9 +151,13 @@ impl Marks {
             Hop::Seen => drop(self.work.remove(&(Arc::clone(&mark.place), mark.key.clone()))),
             _ => {}
         }
-        let is_same = |(_, last): &(u64, Mark)| mark.hop == Hop::Written && *last == mark;
         // A write is reported once for each type of cache.
-        if self.places.get(&mark.place).and_then(|place| place.marks.back()).is_some_and(is_same) {
+        let is_same = |(_, last): &(u64, Mark)| *last == mark.clone().at(last.at);
+        let last = self.places.get(&mark.place).and_then(|place| place.marks.back());
+        let is_new_place = !self.places.contains_key(&mark.place);
+        if (mark.hop == Hop::Written && last.is_some_and(is_same))
+            || (is_new_place && self.places.len() >= MOST_PLACES)
+        {
             return;
         }
         self.noted += 1;
@@ -164,6 +170,22 @@ impl Marks {
         place.marks.push_back((self.noted, mark));
     }
 
+    fn begin_work(&mut self, mark: &Mark) {
+        let work = (Arc::clone(&mark.place), mark.key.clone());
+        if self.work.insert(work.clone()) {
+            self.work_order.push_back(work);
+        }
+        while self.work_order.len() > MOST_WORK {
+            let Some(oldest) = self.work_order.pop_front() else { break };
+            self.work.remove(&oldest);
+        }
+    }
+
+    /// The subscriber receives nothing more.
+    pub fn forget_subscription(&mut self, place: &Arc<str>, subscription: &Arc<str>) {
+        self.delivered.remove(&(Arc::clone(place), Arc::clone(subscription)));
+    }
+
     /// The subscriber has handled what was delivered to it. Returns the path of the slowest of these changes
     /// if it took longer than [`SLOW`], at most once in [`SLOW_EVERY`] for each informer.
     pub fn handled(&mut self, at: Duration, place: &Arc<str>, subscription: &Arc<str>) -> Option<Path> {
@@ -171,7 +193,9 @@ impl Marks {
         let mut slowest: Option<(Duration, Mark)> = None;
         for mark in delivered {
             let handled = Mark { at, hop: Hop::Handled, ..mark };
-            let took = self.places.get(place).map_or(Duration::ZERO, |place| place.took(&handled));
+            // What is not live was published long ago: a resync, or the first events of a late subscriber.
+            let took = self.places.get(place).filter(|_| handled.is_live);
+            let took = took.map_or(Duration::ZERO, |place| place.took(&handled));
             if took > SLOW && slowest.as_ref().is_none_or(|(longest, _)| took > *longest) {
                 slowest = Some((took, handled.clone()));
             }
@@ -210,6 +234,7 @@ impl Marks {
     pub fn forget(&mut self, place: &Arc<str>) {
         self.places.remove(place);
         self.work.retain(|(controller, _)| controller != place);
+        self.work_order.retain(|(controller, _)| controller != place);
         self.delivered.retain(|(informer, _), _| informer != place);
     }
 

@@ -31,7 +31,7 @@ use crate::list_watch_error::{ErrorClass, ListWatchError};
 const SERVER_WAIT_SPREAD: Duration = Duration::from_secs(1);
 
 /// The least wait where the server names one.
-const LEAST_WAIT: Duration = Duration::from_millis(500);
+const LEAST_SERVER_WAIT: Duration = Duration::from_millis(500);
 
 impl<S> ListWatchMachine<S> {
     pub(super) fn fail(&mut self, error: ListWatchError, next: Next, at: Moment) {
@@ -76,7 +76,7 @@ impl<S> ListWatchMachine<S> {
         match class {
             ErrorClass::SelectorRejected => late_wait(&self.config, at),
             ErrorClass::RetryAfter(named) => {
-                let least = named.max(LEAST_WAIT);
+                let least = named.max(LEAST_SERVER_WAIT);
                 let latest = named.saturating_add(SERVER_WAIT_SPREAD);
                 let wait = spread(least, latest.saturating_sub(least), at.chance);
                 self.backoff.count_told(wait);

@@ -74,7 +74,7 @@ pub enum Next {
     /// Its failures are forgotten; it is added after this time.
     After(Duration),
     /// One more failure: it is added after the delay of the rate limiter.
-    Backoff,
+    Retry,
     /// As [`Self::Done`], and it rests until its object changes.
     Rest,
 }
@@ -87,7 +87,7 @@ impl Ended {
     /// # use std::time::Duration;
     /// assert_eq!(Ended::With(Outcome::Done).next(), Next::Done);
     /// assert_eq!(Ended::With(Outcome::RequeueAfter(Duration::ZERO)).next(), Next::Done);
-    /// assert_eq!(Ended::Panicked.next(), Next::Backoff);
+    /// assert_eq!(Ended::Panicked.next(), Next::Retry);
     /// assert_eq!(Ended::Terminal.next(), Next::Done);
     /// assert_eq!(Ended::UntilChanged.next(), Next::Rest);
     /// ```
@@ -96,7 +96,7 @@ impl Ended {
             Self::With(Outcome::Done | Outcome::RequeueAfter(Duration::ZERO)) | Self::Terminal => Next::Done,
             Self::With(Outcome::RequeueAfter(delay)) => Next::After(delay),
             Self::UntilChanged => Next::Rest,
-            Self::Failed | Self::Panicked | Self::TimedOut | Self::Cancelled => Next::Backoff,
+            Self::Failed | Self::Panicked | Self::TimedOut | Self::Cancelled => Next::Retry,
         }
     }
 }

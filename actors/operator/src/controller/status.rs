@@ -165,7 +165,8 @@ impl fmt::Display for ControllerStatus {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) reconciles: Counter,
-    pub(super) succeeded: Counter,
+    /// Without those that are to be run again after a time: apart, so that a read never finds one of both.
+    pub(super) in_order: Counter,
     pub(super) requeued: Counter,
     pub(super) errors: Counter,
     pub(super) terminal: Counter,
@@ -200,10 +201,11 @@ impl Counter {
 
 impl Counters {
     pub(super) fn read(&self) -> Counts {
+        let requeued = self.requeued.read();
         Counts {
             reconciles: self.reconciles.read(),
-            succeeded: self.succeeded.read(),
-            requeued: self.requeued.read(),
+            succeeded: self.in_order.read() + requeued,
+            requeued,
             errors: self.errors.read(),
             terminal: self.terminal.read(),
             panics: self.panics.read(),

@@ -151,7 +151,6 @@ impl<S: Body> Run<S> {
         }
         let causes = begun.causes.clone();
         let id = shared.counters.reconciles.add(1) + 1;
-        shared.counters.active.fetch_add(1, Ordering::Relaxed);
         let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
         let controller = &*shared.name;
         let span = tracing::info_span!(target: "actix_informer::controller", "reconcile", controller, id, %key, cause = %causes);
@@ -177,6 +176,8 @@ impl<S: Body> Run<S> {
         let (shared, item) = (Arc::clone(shared), Some(item));
         let (took, why, _task) = (OnceLock::new(), OnceLock::new(), task.clone());
         shared.mark_work(Hop::KeyTaken, &key, None);
+        // From here on the run, or its drop, takes it back.
+        shared.counters.active.fetch_add(1, Ordering::Relaxed);
         let run = Self { shared, item, key, begun, writes, stopping, span, attempt, began, took, why, _task };
         Some((run, request))
     }
@@ -211,11 +212,11 @@ impl<S: Body> Run<S> {
                 }
             }
         };
-        self.count_end(ended);
         // The drop of a future is user code, too.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| running.set(None))) {
             return self.panicked(panic);
         }
+        self.count_end(ended);
         ended
     }
 
@@ -264,9 +265,10 @@ impl<S: Body> Run<S> {
     fn count_end(&self, ended: Ended) {
         let counters = &self.shared.counters;
         match ended {
-            Ended::With(outcome) => {
-                counters.succeeded.add(1);
-                counters.requeued.add(u64::from(matches!(Ended::With(outcome).next(), Next::After(_))));
+            Ended::With(_) => {
+                let is_again = matches!(ended.next(), Next::After(_));
+                let counter = if is_again { &counters.requeued } else { &counters.in_order };
+                counter.add(1);
             }
             Ended::Failed => drop(counters.errors.add(1)),
             Ended::Terminal | Ended::UntilChanged => drop(counters.terminal.add(1)),
@@ -318,7 +320,7 @@ impl<S: Body> Run<S> {
         let then = match ended.next() {
             Next::Done | Next::After(_) => Then::InOrder,
             Next::Rest => Then::Rests,
-            Next::Backoff => Then::TriedAgain(retry),
+            Next::Retry => Then::TriedAgain(retry),
         };
         self.log(telling, &then);
     }

@@ -8,13 +8,17 @@ use std::sync::Arc;
 
 use actix::Addr;
 
-use crate::queue::machine::{Merge, QueueMachine};
+use crate::queue::machine::{Merge, Priority, QueueMachine};
+use informer_core::delta::Cause;
+use informer_core::meta::ObjectKey;
 use informer_core::reflector::Moment;
 use tokio_util::sync::CancellationToken;
 
 use super::limiter::CaughtLimiter;
-use super::{QueueKey, QueueNote};
-use informer_actors::inner::{Locked, Machine, Run as _, Runner};
+use super::{QueueKey, QueueNote, WorkQueue};
+use informer_actors::informer::{Body, Informer};
+use informer_actors::inner::{Fed, Locked, Machine, Run as _, Runner};
+use informer_actors::subscription::{SubscribeError, Subscriber, Subscription, Touched};
 
 pub(super) struct Inside<K, P: Merge> {
     pub(super) name: Arc<str>,
@@ -67,5 +71,34 @@ impl<K: QueueKey, P: QueueNote> Inside<K, P> {
 impl<K: QueueKey, P: QueueNote> Shared<K, P> {
     pub(super) fn tell(&self) {
         self.inside.tell(&self.address);
+    }
+}
+
+// An informer that feeds a queue: the subscriber is the queue's own actor, so what waits is keys.
+
+/// Feeds queues with the keys of an informer. In the prelude.
+pub trait Enqueue<S: Body> {
+    /// Adds the key of each object to this queue when something happens to it, as long as the subscription is
+    /// kept: with low priority for the first list and for resyncs, else with normal priority. What is
+    /// delivered is that of [`Subscriber::keys`].
+    ///
+    /// # Errors
+    /// When the informer has stopped.
+    fn enqueue(&self, queue: &WorkQueue<ObjectKey>) -> Result<Subscription<S>, SubscribeError>;
+}
+
+impl<S: Body> Enqueue<S> for Informer<S> {
+    fn enqueue(&self, queue: &WorkQueue<ObjectKey>) -> Result<Subscription<S>, SubscribeError> {
+        self.subscribe(Subscriber::keys(queue.shared.address.clone()))
+    }
+}
+
+impl Fed for Inside<ObjectKey, ()> {
+    fn feed(&self, Touched { key, cause }: Touched) {
+        let priority = match cause {
+            Cause::InitialList | Cause::Resync => Priority::Low,
+            _ => Priority::Normal,
+        };
+        self.with(|queue, _, moment| queue.add(key, priority, moment.now));
     }
 }

@@ -16,13 +16,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-pub use backoff::{KeyBackoff, KeyBackoffPolicy};
 pub use delays::{MOST_DUE, MOST_PERIODS};
 pub use figures::QueueFigures;
+pub use key_backoff::{KeyBackoff, KeyBackoffPolicy};
 pub use limiter::{
     Bucket, ExponentialPerKey, FastSlow, MaxOf, MaxWait, RateLimiter, TooLong, default_limiter,
 };
-pub use lines::{LaneOrder, MOST_PASSED_OVER, MOST_WAIT};
+pub use lines::{LaneOrder, MOST_PASSED_OVER, MOST_TURNS};
 pub use slots::{Merge, Priority};
 
 use figures::Cells;
@@ -32,10 +32,10 @@ use shutdown::Phase;
 use slots::{Budget, Processing, Slot, Slots, State, Waiting, nanos};
 use sorted_ids::SortedIds;
 
-mod backoff;
 mod check;
 mod delays;
 mod figures;
+mod key_backoff;
 mod limiter;
 mod lines;
 mod retries;

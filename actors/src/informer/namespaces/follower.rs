@@ -21,7 +21,7 @@ use informer_core::words::{QUOTED, one_line};
 use self::looking::Looked;
 use crate::informer::sources::{begin_all, begin_removal};
 use crate::pipeline::messages::Body;
-use crate::pipeline::namespace_set::{NamespaceSet, RefusedNamespace, Wanted};
+use crate::pipeline::namespace_set::{ClusterWideRefusal, NamespaceSet, Wanted};
 use crate::pipeline::source_spec::{Member, SourceSpec};
 use crate::pipeline::status::NamespacesStatus;
 use crate::pipeline::wiring::Pipeline;
@@ -232,7 +232,7 @@ impl<S: Body> Exchange<S> {
             tracing::warn!(target: "actix_informer::informer", %informer, "the namespaces are followed one by one, as one cluster-wide watch is refused: {reason}; it is asked for again in {seconds} s");
         }
         let until = self.now().saturating_add(policy.retry_after.max(LEAST_RETRY));
-        self.set.refuse(Some(RefusedNamespace { reason, until }));
+        self.set.refuse(Some(ClusterWideRefusal { reason, until }));
     }
 
     /// Without failed namespaces whose retry is not due.

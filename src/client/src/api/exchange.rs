@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::scope::{check_selectors, encoded_name, segment};
 use crate::wire::{Asked, Form, JsonError, RequestedContent, Unexpected, WireKind};
 
-const MAX_NAME_CHARS: usize = 500;
+const QUOTED_NAME_CHARS: usize = 500;
 
 pub(super) type Built = http::Request<Vec<u8>>;
 
@@ -115,7 +115,7 @@ impl<K> Api<K> {
         };
         let asked = named(namespace, Some(name));
         let received = named(namespace.and(found.namespace.as_deref()), found.name.as_deref());
-        let received = shortened(&received, MAX_NAME_CHARS);
+        let received = shortened(&received, QUOTED_NAME_CHARS);
         Err(Error::AnotherObject { request, asked, received })
     }
 

@@ -191,12 +191,12 @@ pub(crate) fn unknown(
     name: &str,
     asks_again_in: Option<Duration>,
 ) -> DiscoveryError {
-    let name = shortened(name, MAX_NAME_CHARS);
+    let name = shortened(name, LONGEST_NAME);
     let (alike, failed) = (alike(server, &name), server.failed.clone());
     DiscoveryError::Unknown(Box::new(UnknownName { name, alike, failed, asks_again_in }))
 }
 
-const MAX_NAME_CHARS: usize = 253;
+const LONGEST_NAME: usize = 253;
 const ALIKE: f64 = 0.85;
 const OFFERED: usize = 3;
 
@@ -205,7 +205,7 @@ pub(crate) fn alike(server: &ServerResources, text: &str) -> Vec<String> {
     let score = |resource: &Arc<DiscoveredResource>| {
         let names = [&resource.api.plural, &resource.singular].into_iter().chain(&resource.short_names);
         // Longer names are no names of Kubernetes, and would take long.
-        let names = names.filter(|known| known.len() <= MAX_NAME_CHARS);
+        let names = names.filter(|known| known.len() <= LONGEST_NAME);
         names.map(|known| strsim::jaro_winkler(&name, known)).fold(0.0, f64::max)
     };
     let mut scored: Vec<(f64, String)> = Vec::new();
@@ -217,7 +217,7 @@ pub(crate) fn alike(server: &ServerResources, text: &str) -> Vec<String> {
     }
     // The sort is stable: equally alike names stay in the order of priority.
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(OFFERED).map(|(_, name)| shortened(&name, MAX_NAME_CHARS)).collect()
+    scored.into_iter().take(OFFERED).map(|(_, name)| shortened(&name, LONGEST_NAME)).collect()
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ enum InteractiveMode {
 }
 
 #[derive(Clone)]
-pub(crate) struct PluginCredentials {
+pub(crate) struct ProvidedCredentials {
     pub(crate) token: Option<SecretString>,
     /// Certificate chain and key, both PEM.
     pub(crate) certificate: Option<(Vec<u8>, SecretSlice<u8>)>,
@@ -206,7 +206,7 @@ impl Plugin {
     }
 
     /// Blocks.
-    pub(crate) fn run(&self) -> Result<PluginCredentials, PluginError> {
+    pub(crate) fn run(&self) -> Result<ProvidedCredentials, PluginError> {
         let interactive = self.is_interactive(std::io::stdin().is_terminal())?;
         let mut command = Command::new(&self.program);
         #[cfg(unix)]
@@ -278,7 +278,7 @@ struct AnswerStatus {
 }
 
 /// Errors contain nothing of the text.
-pub(crate) fn parse(output: &[u8], api_version: &str) -> Result<PluginCredentials, PluginError> {
+pub(crate) fn parse(output: &[u8], api_version: &str) -> Result<ProvidedCredentials, PluginError> {
     let malformed = |what: &str| PluginError::Malformed(what.to_owned());
     let answer: Answer = serde_json::from_slice(output).or_else(|error| {
         // client-go's decoder accepts YAML, too. The JSON parser's position is more exact, but its message
@@ -313,10 +313,10 @@ pub(crate) fn parse(output: &[u8], api_version: &str) -> Result<PluginCredential
     if token.is_none() && certificate.is_none() {
         return Err(malformed("it has neither a token nor a client certificate"));
     }
-    Ok(PluginCredentials { token, certificate, expires: status.expiration_timestamp })
+    Ok(ProvidedCredentials { token, certificate, expires: status.expiration_timestamp })
 }
 
-informer_core::debug_as!(PluginCredentials, self, expires = self.expires);
+informer_core::debug_as!(ProvidedCredentials, self, expires = self.expires);
 
 #[cfg(test)]
 mod tests;

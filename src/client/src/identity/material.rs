@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use super::FILES;
 use super::Provider;
-use super::exec::PluginCredentials;
+use super::exec::ProvidedCredentials;
 use crate::error::Error;
 use crate::tls;
 
@@ -100,12 +100,12 @@ pub(crate) struct Read {
     authorities: Option<SecretSlice<u8>>,
     certificate: Option<(SecretSlice<u8>, SecretSlice<u8>)>,
     login: Option<SecretString>,
-    plugin: Option<PluginRead>,
+    plugin: Option<ProvidedRead>,
 }
 
 #[derive(Clone)]
-struct PluginRead {
-    credentials: PluginCredentials,
+struct ProvidedRead {
+    credentials: ProvidedCredentials,
     renewed_from: Option<Instant>,
     ends: Option<Instant>,
 }
@@ -188,7 +188,7 @@ impl Material {
         };
         read.plugin = Some(match kept.and_then(|kept| kept.plugin.clone()) {
             Some(kept) => kept,
-            None => PluginRead::new(provider.obtain(is_refused).await?),
+            None => ProvidedRead::new(provider.obtain(is_refused).await?),
         });
         Ok(read)
     }
@@ -342,8 +342,8 @@ impl Read {
     }
 }
 
-impl PluginRead {
-    fn new(credentials: PluginCredentials) -> Self {
+impl ProvidedRead {
+    fn new(credentials: ProvidedCredentials) -> Self {
         let now = Instant::now();
         let life = credentials.expires.map(super::left);
         let after = |life: Duration| now.checked_add(life);

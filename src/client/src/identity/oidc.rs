@@ -24,7 +24,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use super::exec::PluginCredentials;
+use super::exec::ProvidedCredentials;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, OidcError};
 use crate::proxy::ProxySetting;
@@ -159,7 +159,7 @@ impl Oidc {
         now: Timestamp,
         force: bool,
         issuers: Issuers,
-    ) -> Result<PluginCredentials, OidcError> {
+    ) -> Result<ProvidedCredentials, OidcError> {
         let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let lasting = |token: &SecretString| {
             let expires = expires(token.expose_secret())?;
@@ -292,8 +292,8 @@ impl Oidc {
     }
 }
 
-fn credentials(token: SecretString, expires: Option<Timestamp>) -> PluginCredentials {
-    PluginCredentials { token: Some(token), certificate: None, expires }
+fn credentials(token: SecretString, expires: Option<Timestamp>) -> ProvidedCredentials {
+    ProvidedCredentials { token: Some(token), certificate: None, expires }
 }
 
 /// The `exp` of a JSON Web Token. The API server checks the signature.

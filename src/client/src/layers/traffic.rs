@@ -1,6 +1,7 @@
 //! What is counted of a client's requests, on all threads and by all clones of it.
 //!
-//! 1. Each sending counts, as in client-go (`rest/request.go`): a request that is sent again counts twice.
+//! 1. Each attempt counts, as in client-go (`rest/request.go`): a request that is sent again counts twice. One
+//!    that its transport sends again, over another connection than a dead one, counts once.
 //! 2. A program chooses the paths, so the rows are bounded: what does not fit counts under the resource
 //!    `other`.
 //! 3. The lock is held for a few steps. Watch events do not pass here.
@@ -17,6 +18,7 @@ use futures_util::{Stream, StreamExt as _};
 use http::{Method, Request, Response};
 use informer_core::timing::Timing;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use super::super::error::TransportError;
 use super::super::identity::{CredentialFigures, Identities};
@@ -59,7 +61,12 @@ impl ClientFigures {
                     self.requests[at].count += row.count;
                     self.requests[at].retries += row.retries;
                 }
-                Err(at) => self.requests.insert(at, row),
+                Err(at) if self.requests.len() < MOST_ROWS => self.requests.insert(at, row),
+                // What does not fit is in the row of another resource, as in `Rows`.
+                Err(_) => match self.requests.iter_mut().find(|known| &*known.resource == "other") {
+                    Some(others) => others.count += row.count,
+                    None => self.requests.push(RequestFigures { resource: "other".into(), ..row }),
+                },
             }
         }
         for more in ended.methods {
@@ -187,6 +194,36 @@ impl Asked {
     }
 }
 
+/// A request that is being sent. It counts when it is answered, and when its caller gives it up; not if it was
+/// refused before its first byte, since this process does not lead.
+pub(super) struct Sending<'a> {
+    traffic: &'a Traffic,
+    asked: &'a Asked,
+    bytes: usize,
+    began: Instant,
+    code: Option<u16>,
+    is_refused_here: bool,
+}
+
+impl<'a> Sending<'a> {
+    pub(super) fn new(traffic: &'a Traffic, asked: &'a Asked, bytes: usize) -> Self {
+        Self { traffic, asked, bytes, began: Instant::now(), code: None, is_refused_here: false }
+    }
+
+    pub(super) fn ended(mut self, answer: &Result<Response<Body>, TransportError>) {
+        self.code = code_of(answer);
+        self.is_refused_here = matches!(answer, Err(TransportError::NotLeading { .. }));
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if !self.is_refused_here {
+            self.traffic.answered(self.asked, self.bytes, self.code, self.began.elapsed());
+        }
+    }
+}
+
 fn name(method: &Method) -> &'static str {
     let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
     known.into_iter().find(|known| *known == method.as_str()).unwrap_or("OTHER")
@@ -224,7 +261,7 @@ impl Traffic {
     }
 
     /// `sent` are the bytes of the request's body.
-    pub(super) fn answered(&self, asked: &Asked, sent: usize, code: Option<u16>, head: Duration) {
+    fn answered(&self, asked: &Asked, sent: usize, code: Option<u16>, head: Duration) {
         let mut rows = self.rows();
         let figures = rows.method(asked.method);
         figures.head.record(head);
@@ -259,7 +296,7 @@ impl Rows {
         let Asked { method, verb, resource } = asked;
         let mut row = Row { method, verb, resource: Arc::clone(resource), code };
         if self.requests.len() >= MOST_ROWS && !self.requests.contains_key(&row) {
-            row.resource = "other".into();
+            row = Row { method: "OTHER", verb: "other", resource: "other".into(), code: None };
         }
         self.requests.entry(row).or_default()
     }

@@ -218,7 +218,7 @@ impl<S> QueueMachine<ObjectKey, Kept<S>> {
         let failing = &mut self.tally.failing;
         let telling = why.map_or(Telling::Repeat, |why| failing.handle_failure(key, why, now));
         let mut retry = None;
-        if next == Next::Backoff {
+        if next == Next::Retry {
             retry = self.retry_with(key, Reason::Failed.into(), limiter, moment);
             return Concluded { retry, telling, released };
         }

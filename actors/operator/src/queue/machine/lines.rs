@@ -3,7 +3,7 @@
 //! Keys leave a lane in the order in which they came into it. The lanes of a class take turns: a lane that
 //! has handed out a key goes behind the others, and so does a new lane. The most urgent class is served,
 //! unless another one was passed over [`MOST_PASSED_OVER`] times in a row. So the first key of a class waits
-//! for at most [`MOST_WAIT`] turns, and key p of a lane for `MOST_WAIT × p × lanes`.
+//! for at most [`MOST_TURNS`] turns, and key p of a lane for `MOST_TURNS × p × lanes`.
 //!
 //! Waits are counted in keys, not in time: by age alone, a first list of a million keys would go before every
 //! newer change as soon as it is old enough.
@@ -19,7 +19,7 @@ pub const MOST_PASSED_OVER: u32 = 7;
 
 /// How many keys are handed out at most before one of a class that has any, this one included: two classes
 /// can be due at the same time.
-pub const MOST_WAIT: u32 = MOST_PASSED_OVER + 2;
+pub const MOST_TURNS: u32 = MOST_PASSED_OVER + 2;
 
 /// An empty class with more lanes than this frees their memory.
 const MOST_SPARE: usize = 16;
@@ -176,7 +176,7 @@ impl<K> Lines<K> {
     pub(super) fn check<P>(&self, slots: &Slots<K, P>) -> Result<(), String> {
         for priority in Priority::ALL {
             let class = &self.classes[priority as usize];
-            if class.passed_over > MOST_WAIT {
+            if class.passed_over > MOST_TURNS {
                 return Err(format!("{priority:?} was passed over {} times", class.passed_over));
             }
             let lanes: Vec<u32> = class.sorted.iter().collect();

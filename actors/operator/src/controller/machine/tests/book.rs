@@ -145,12 +145,12 @@ fn ctl_03_and_ctl_05_each_end_of_a_reconcile_has_its_consequence() {
     for (ended, next) in [
         (Ended::With(Outcome::Done), Next::Done),
         (Ended::With(Outcome::RequeueAfter(after)), Next::After(after)),
-        (Ended::Failed, Next::Backoff),
+        (Ended::Failed, Next::Retry),
         (Ended::Terminal, Next::Done),
         (Ended::UntilChanged, Next::Rest),
-        (Ended::Panicked, Next::Backoff),
-        (Ended::TimedOut, Next::Backoff),
-        (Ended::Cancelled, Next::Backoff),
+        (Ended::Panicked, Next::Retry),
+        (Ended::TimedOut, Next::Retry),
+        (Ended::Cancelled, Next::Retry),
     ] {
         assert_eq!(ended.next(), next, "{ended:?}");
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::LANES;
-use crate::queue::machine::{MOST_PASSED_OVER, MOST_PERIODS, MOST_WAIT, Priority};
+use crate::queue::machine::{MOST_PASSED_OVER, MOST_PERIODS, MOST_TURNS, Priority};
 
 /// A key in a line.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Model {
             lanes.push_back((lane, VecDeque::new()));
         }
         let (_, line) = lanes.iter_mut().find(|(other, _)| *other == lane).expect("it was put in");
-        let turns_left = MOST_WAIT * u32::from(LANES) * (u32::try_from(line.len()).expect("few keys") + 1);
+        let turns_left = MOST_TURNS * u32::from(LANES) * (u32::try_from(line.len()).expect("few keys") + 1);
         line.push_back(Waits { key, since, turns_left });
     }
 
