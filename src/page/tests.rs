@@ -31,14 +31,14 @@ fn run<F: Future<Output = ()>>(
         let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await;
         let server = server.expect("it starts");
         let client = Client::in_process(&runtime, server.service());
-        let api = client.api::<ConfigMap>().namespaced("shop");
+        let api = client.api::<ConfigMap>().namespaced("default");
         for number in 0..maps {
             let mut map = ConfigMap::default();
             map.metadata.name = Some(format!("map-{number:04}"));
             map.data = Some([("secret".to_owned(), "hunter2".to_owned())].into());
             api.create(&PostParams::default(), &map).await.expect("it is created");
         }
-        let informer = client.resource::<ConfigMap>().namespace("shop").informer(&runtime).expect("sound");
+        let informer = client.resource::<ConfigMap>().namespace("default").informer(&runtime).expect("sound");
         let informer = informer.start().expect("it starts");
         let page = Page::of(&runtime, "a <shop>");
         test(runtime, informer, page, client).await;
@@ -62,7 +62,7 @@ fn its_figures_are_those_of_the_report_and_no_body_is_in_it() {
         assert_eq!(state["clients"][0]["sent"].as_u64(), Some(sent));
         assert_eq!(state["problems"], Value::Array(vec![]), "all is well");
         let everything =
-            [asked(&page, "/objects?informer=configmaps%2Fns%3Dshop"), state].map(|v| v.to_string());
+            [asked(&page, "/objects?informer=configmaps%2Fns%3Ddefault"), state].map(|v| v.to_string());
         assert!(everything.iter().all(|text| !text.contains("hunter2")), "no body is shown");
     });
 }
@@ -106,7 +106,7 @@ fn objects_come_in_pages_and_are_found_by_a_part_of_their_key() {
         informer.synced_within(Duration::from_secs(60)).await.expect("it syncs");
         let (mut behind, mut keys) = (String::new(), Vec::new());
         loop {
-            let target = format!("/objects?informer=configmaps%2Fns%3Dshop{behind}");
+            let target = format!("/objects?informer=configmaps%2Fns%3Ddefault{behind}");
             let answer = asked(&page, &target);
             let of_page = answer["objects"].as_array().expect("a list").len();
             assert!(of_page <= 200);
@@ -116,7 +116,7 @@ fn objects_come_in_pages_and_are_found_by_a_part_of_their_key() {
         }
         assert_eq!(keys.len(), 450);
         assert!(keys.is_sorted(), "in the order of their keys");
-        let found = asked(&page, "/objects?informer=configmaps%2Fns%3Dshop&text=map-044");
+        let found = asked(&page, "/objects?informer=configmaps%2Fns%3Ddefault&text=map-044");
         assert_eq!(found["objects"].as_array().map(Vec::len), Some(10), "{found}");
         assert_eq!(asked(&page, "/objects?informer=other")["objects"], Value::Array(vec![]));
     });
@@ -127,22 +127,26 @@ fn a_key_is_followed_from_the_page_and_its_path_is_shown() {
     run(1, |runtime, informer, page, client| async move {
         informer.synced_within(Duration::from_secs(60)).await.expect("it syncs");
         runtime.paths().sample(0);
-        assert_eq!(asked(&page, "/path?key=shop%2Fnew&follow=1")["followed"], false, "a GET changes nothing");
-        let asked_for = posted(&page, "/path?key=shop%2Fnew&follow=1");
+        assert_eq!(
+            asked(&page, "/path?key=default%2Fnew&follow=1")["followed"],
+            false,
+            "a GET changes nothing"
+        );
+        let asked_for = posted(&page, "/path?key=default%2Fnew&follow=1");
         assert_eq!(
             (&asked_for["followed"], &asked_for["marks"]),
             (&Value::Bool(true), &Value::Array(vec![]))
         );
         let mut map = ConfigMap::default();
         map.metadata.name = Some("new".to_owned());
-        let api = client.api::<ConfigMap>().namespaced("shop");
+        let api = client.api::<ConfigMap>().namespaced("default");
         api.create(&PostParams::default(), &map).await.expect("it is new");
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let path = asked(&page, "/path?key=shop%2Fnew");
+        let path = asked(&page, "/path?key=default%2Fnew");
         let hops: Vec<_> =
             path["marks"].as_array().into_iter().flatten().map(|mark| mark["hop"].clone()).collect();
         assert!(hops.iter().any(|hop| hop == "read") && hops.iter().any(|hop| hop == "published"), "{path}");
-        assert_eq!(posted(&page, "/path?key=shop%2Fnew&follow=0")["followed"], Value::Bool(false));
+        assert_eq!(posted(&page, "/path?key=default%2Fnew&follow=0")["followed"], Value::Bool(false));
     });
 }
 

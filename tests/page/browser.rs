@@ -54,6 +54,7 @@ impl Browser {
         browser.session = session["sessionId"].as_str().expect("a session").to_owned();
         browser.call("Page.enable", json!({}));
         browser.call("Page.navigate", json!({ "url": url }));
+        browser.until("location.href !== 'about:blank' && document.readyState !== 'loading'");
         browser
     }
 
