@@ -12,6 +12,9 @@
 //! | key added, key taken, reconciled | in the queue of a controller; with a worker; its function has returned |
 //! | written, seen | a reconcile has written an object; its key is free again, since the caches have shown that |
 //!
+//! [`chrome_trace`] is a file that Perfetto opens; [`SpanExporter`] sends spans to a collector of
+//! OpenTelemetry, where one trace shows who caused what, over controllers, through own writes.
+//!
 //! The objects of a list have no mark before delivered, except those of followed keys.
 //!
 //! ```
@@ -27,6 +30,11 @@
 
 use std::collections::BTreeMap;
 
+mod export;
+mod otlp;
+
+pub use self::export::{SpanExporter, SpanFigures};
+pub use self::otlp::otlp_request;
 pub use informer_actors::runtime::{Paths, TooManyKeys};
 pub use informer_core::path::{Hop, Mark, Path};
 use serde_json::{Value, json};

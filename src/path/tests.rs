@@ -1,11 +1,14 @@
 //! Tests of paths: a change leaves its marks in order, from the socket to the reconcile and to what it wrote.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use super::{Hop, Path, chrome_trace};
+use super::{Hop, Path, SpanExporter, chrome_trace, otlp_request};
 use crate::client::Client;
 use crate::client::api::PostParams;
 use crate::controller::{Controller, Outcome, ReconcileError, Request};
@@ -128,6 +131,111 @@ fn the_trace_is_what_perfetto_reads() {
     let processes = events.iter().filter(|event| event["name"] == "process_name");
     let names: Vec<_> = processes.map(|event| event["args"]["name"].clone()).collect();
     assert_eq!(names, [json!("configmaps/ns=default"), json!("copies")]);
+}
+
+#[test]
+fn as_spans_one_trace_shows_who_caused_what_through_own_writes() {
+    let (web, copy) = Runtime::simulated(7).run(|runtime| made(runtime, |_| ()));
+    let mut both = web.clone();
+    both.add(copy);
+    both.marks.dedup();
+    let request = otlp_request(&both, "copies", Duration::from_secs(1_700_000_000));
+    let request: Value = serde_json::from_str(&request).expect("JSON");
+    let spans = request["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("a list").clone();
+    let named = |name: &str| {
+        let found = spans.iter().find(|span| span["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name:?} in {spans:#?}")).clone()
+    };
+    let first = named("change of default/web");
+    let reconcile = named("copies: reconcile of default/web");
+    let second = named("change of default/copy");
+    assert_eq!(first["parentSpanId"], "", "nobody here has made it");
+    assert_eq!(reconcile["parentSpanId"], first["spanId"]);
+    assert_eq!(second["parentSpanId"], reconcile["spanId"], "the reconcile has written it");
+    assert!(spans.iter().filter(|span| span["name"] == "published").count() >= 2);
+    let traces: std::collections::BTreeSet<_> =
+        [&first, &reconcile, &second].map(|one| one["traceId"].to_string()).into();
+    assert_eq!(traces.len(), 1);
+    for span in &spans {
+        let id = |field: &str, length: usize| {
+            let text = span[field].as_str().expect("text");
+            assert!(
+                text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                "{field}: {span}"
+            );
+        };
+        id("traceId", 32);
+        id("spanId", 16);
+        let nanos =
+            |field: &str| span[field].as_str().and_then(|text| text.parse::<u64>().ok()).expect("a number");
+        assert!(nanos("startTimeUnixNano") <= nanos("endTimeUnixNano"), "{span}");
+    }
+    let ids: std::collections::BTreeSet<_> = spans.iter().map(|span| span["spanId"].to_string()).collect();
+    assert_eq!(ids.len(), spans.len(), "each span has an id of its own");
+}
+
+/// A collector: it keeps what is posted to it, and refuses once.
+#[derive(Clone, Default)]
+struct Collector {
+    refuses: Arc<AtomicBool>,
+    requests: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Collector {
+    fn client(&self, runtime: &Runtime) -> Client {
+        let this = self.clone();
+        Client::in_process(runtime, move |request: http::Request<Bytes>| {
+            assert_eq!((request.method().as_str(), request.uri().path()), ("POST", "/v1/traces"));
+            assert_eq!(request.headers()["content-type"], "application/json");
+            let is_refused = this.refuses.swap(false, Ordering::Relaxed);
+            if !is_refused {
+                let spans = serde_json::from_slice(request.body()).expect("JSON");
+                this.requests.lock().expect("no panic under it").push(spans);
+            }
+            let code = if is_refused { 503 } else { 200 };
+            let answer = http::Response::builder().status(code).header("content-type", "application/json");
+            let body = futures_util::stream::iter([Ok(Bytes::from_static(b"{}"))]);
+            std::future::ready(Ok(answer.body(body).expect("an answer")))
+        })
+    }
+
+    fn spans(&self) -> Vec<Value> {
+        let requests = self.requests.lock().expect("no panic under it").clone();
+        let scopes =
+            requests.iter().map(|request| request["resourceSpans"][0]["scopeSpans"][0]["spans"].clone());
+        scopes.flat_map(|spans| spans.as_array().cloned().unwrap_or_default()).collect()
+    }
+}
+
+#[test]
+fn an_exporter_sends_each_span_once_and_counts_what_a_collector_refuses() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let collector = Collector::default();
+        runtime.paths().sample(1);
+        let exporter = SpanExporter::start(&runtime, &collector.client(&runtime), "copies");
+        let (web, _) = made(runtime.clone(), |_| ()).await;
+        assert!(!web.marks.is_empty());
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let spans = collector.spans();
+        let ids: std::collections::BTreeSet<_> =
+            spans.iter().map(|span| span["spanId"].to_string()).collect();
+        assert_eq!(ids.len(), spans.len(), "each once");
+        assert!(spans.iter().any(|span| span["name"] == "copies: reconcile of default/web"));
+        assert_eq!((exporter.figures().sent, exporter.figures().dropped), (spans.len() as u64, 0));
+        collector.refuses.store(true, Ordering::Relaxed);
+        drop(made(runtime.clone(), |_| ()).await);
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert!(exporter.figures().dropped > 0, "{:?}", exporter.figures());
+        let before = collector.requests.lock().expect("no panic under it").len();
+        drop(exporter);
+        drop(made(runtime.clone(), |_| ()).await);
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert_eq!(
+            collector.requests.lock().expect("no panic under it").len(),
+            before,
+            "nothing after its drop"
+        );
+    });
 }
 
 #[test]
