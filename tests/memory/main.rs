@@ -274,6 +274,8 @@ async fn a_kept_snapshot_costs_a_publish_nothing(runtime: &Runtime) {
 fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bounds_of_the_contract() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     Runtime::simulated(1).run(|runtime| async move {
+        // As on real threads: in a simulation every change leaves marks.
+        runtime.paths().sample(0);
         an_idle_subscription_is_small(&runtime).await;
         stalled_late_joiners_hold_a_cursor_each(&runtime).await;
         stalled_early_joiners_hold_a_cursor_each(&runtime).await;
@@ -289,6 +291,8 @@ fn lis_10_and_wl_20_and_inf_38_and_ref_31_and_lst_02_memory_stays_within_the_bou
 fn fac_11_ten_thousand_informers_that_come_and_go_leave_memory_where_it_was() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     Runtime::simulated(7).run(|runtime| async move {
+        // As on real threads: in a simulation every change leaves marks.
+        runtime.paths().sample(0);
         coming_and_going::informers_that_come_and_go_leave_nothing(&runtime).await;
     });
 }

@@ -109,8 +109,17 @@ fn objects_that_do_not_decode_are_reported_without_their_values() {
             "spec": {"containers": [{"name": "main", "image": "x:1"}]}}))
             .unwrap();
         informerd.line(|line| line.contains("Added") && line.contains("later-"));
-        let written =
-            ["/healthz", "/readyz", "/readyz?verbose"].map(|path| http_get(&address, path).1).join("\n");
+        let paths = [
+            "/healthz",
+            "/readyz",
+            "/readyz?verbose",
+            "/metrics",
+            "/state",
+            "/objects?informer=Secret",
+            "/objects?informer=Pod",
+            "/path?key=default%2Fmarked",
+        ];
+        let written = paths.map(|path| http_get(&address, path).1).join("\n");
         informerd.signal(Signal::TERM);
         let (_, lines, stderr) = informerd.end();
         is_unmarked(&format!("{}\n{stderr}\n{written}", lines.join("\n")), format);
@@ -148,6 +157,7 @@ fn a_server_that_repeats_the_token_is_quoted_without_it() {
         informerd.line(|line| line.contains("what is this"));
         let written = http_get(&address, "/readyz?verbose").1;
         assert!(written.contains("what is this"), "{written}");
+        let written = written + &http_get(&address, "/state").1 + &http_get(&address, "/metrics").1;
         let (status, lines, stderr) = informerd.end();
         assert_eq!(status.code(), Some(3), "it was refused: {stderr}");
         assert!(!lines.join("\n").contains("everything was delivered"), "{lines:?}");

@@ -22,6 +22,21 @@ fn both_say_ok_once_everything_is_synced() {
 }
 
 #[test]
+fn its_first_line_leads_to_a_page_that_says_that_all_is_well_and_prometheus_finds_its_figures() {
+    let mut informerd = Informerd::start(&[]);
+    let line = informerd.written_on_stderr("informerd: ");
+    let (_, address) = line.split_once("open http://").unwrap_or_else(|| panic!("not the page: {line}"));
+    let address = address.split('/').next().expect("an address").to_owned();
+    informerd.line(|line| line.contains("Streaming"));
+    let (code, page) = http_get(&address, "/");
+    assert!(code == 200 && page.contains("<title>informerd</title>"), "{code}: {page}");
+    let (code, state) = http_get(&address, "/state");
+    assert!(code == 200 && state.contains("\"problems\":[]"), "{code}: {state}");
+    let (code, metrics) = http_get(&address, "/metrics");
+    assert!(code == 200 && metrics.contains("# TYPE informer_objects gauge"), "{code}: {metrics}");
+}
+
+#[test]
 fn it_is_alive_but_not_ready_while_the_cluster_is_away() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kubeconfig");
