@@ -184,7 +184,7 @@ pub struct ListedPage {
 
 /// The objects of an informer of any type.
 pub trait Listing: Send + Sync {
-    /// At most `most` objects behind this key whose keys contain `text`, of the next [`MOST_LOOKED_AT`].
+    /// At most `most` objects behind this key whose keys contain `text`, of the next 50,000.
     fn page(&self, behind: Option<&ObjectKey>, text: &str, most: usize) -> ListedPage;
 }
 
