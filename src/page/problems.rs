@@ -21,6 +21,9 @@ const BEHIND: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(2);
 const FEW: usize = 10;
 
+/// A restart is told for this time.
+const RECENT: Duration = Duration::from_secs(60);
+
 struct Problem {
     what: String,
     since: Option<Duration>,
@@ -80,6 +83,13 @@ fn of_informer(InformerReport { status, subscriptions, .. }: &InformerReport, at
             todo: "It has panicked too often. Restart the process; the panic is a bug.",
         });
     }
+    let restarted = status.last_restart.as_ref().filter(|last| at.saturating_sub(last.at) < RECENT);
+    found.extend(restarted.map(|last| Problem {
+        what: format!("The actor {} of {name} was restarted", last.actor),
+        since: None,
+        why: format!("it {} ({} restarts so far)", last.why, status.restarts),
+        todo: "Nothing is lost by it. A panic is a bug: the log has its place.",
+    }));
     if let Some(stuck) = &status.stuck {
         found.push(Problem {
             what: format!("The informer {name} makes no progress"),

@@ -79,6 +79,11 @@ fn of_informer(InformerReport { status, subscriptions, .. }: &InformerReport, at
         "stale": status.stale(at).map(|stale| stale.lasts.as_secs_f64()),
         "restarts": status.restarts,
         "failed": status.failed.as_deref(),
+        "lastRestart": status.last_restart.as_ref().map(|last| json!({
+            "actor": &*last.actor,
+            "why": &*last.why,
+            "ago": ago(Some(last.at), at),
+        })),
         "queue": { "parts": queue.parts, "bytes": queue.bytes, "age": ago(queue.oldest_since, at) },
         "processing": timing(&status.processing),
         "lists": timing(&status.lists),

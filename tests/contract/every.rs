@@ -196,6 +196,8 @@ fn inf_43_a_subscriber_to_every_event_receives_what_a_group_restart_left_out() {
                     gate.add_permits(1_000);
                     until(|| received.agrees_with(&world.informer.snapshot()).is_ok()).await;
                     assert_eq!(world.informer.status().restarts, 1, "{site:?} {nth}");
+                    let last = world.informer.status().last_restart.expect("it was restarted");
+                    assert!(last.why.starts_with("has panicked"), "{site:?} {nth}: {last:?}");
                     assert_eq!(watched.subscription.ended(), None);
                 });
             }

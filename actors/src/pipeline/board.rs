@@ -23,7 +23,7 @@ pub(crate) use crate::pipeline::figures::StoreFigures;
 use crate::pipeline::figures::{QueueCell, StoreCell};
 use crate::pipeline::source_cells::SourceCells;
 use crate::pipeline::status::{
-    DataCounters, InformerStatus, NamespacesStatus, ResourceName, SourceStatus, SourceTotals,
+    DataCounters, InformerStatus, LastRestart, NamespacesStatus, ResourceName, SourceStatus, SourceTotals,
 };
 use crate::runtime::Stuck;
 use crate::runtime::locked::Guarded;
@@ -62,6 +62,7 @@ struct Past {
 #[derive(Debug, Default)]
 struct Health {
     restarts: u64,
+    last_restart: Option<LastRestart>,
     stuck: Option<Stuck>,
     failed: Option<Arc<str>>,
     handler_panics: u64,
@@ -123,6 +124,7 @@ impl StatusBoard {
             sync_took,
             sync_bytes,
             restarts: health.restarts,
+            last_restart: health.last_restart.clone(),
             data,
             namespaces,
             stuck: health.stuck.clone(),
@@ -185,11 +187,14 @@ impl StatusBoard {
         }
     }
 
-    pub(crate) fn count_restart(&self, source: Option<&SourceId>) {
+    pub(crate) fn count_restart(&self, last: LastRestart, source: Option<&SourceId>) {
         if self.is_stopped() {
             return;
         }
-        self.0.health.with(|health| health.restarts += 1);
+        let _former = self.0.health.with(|health| {
+            health.restarts += 1;
+            health.last_restart.replace(last)
+        });
         if let Some(source) = source {
             self.change_source(source, |status| {
                 status.restarts += 1;

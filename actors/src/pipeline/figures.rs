@@ -2,6 +2,7 @@
 //! end, and the store. All times are of the runtime's clock. Recording takes a constant time and allocates
 //! nothing; counters only grow.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -21,6 +22,18 @@ pub struct QueueStatus {
     pub bytes: usize,
     /// When the oldest of them arrived, as time since the runtime's start.
     pub oldest_since: Option<Duration>,
+}
+
+/// A restart of an actor of an informer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LastRestart {
+    /// Which actor, such as `indexer` or `reflector/default`.
+    pub actor: Arc<str>,
+    /// How it ended, with the text of its panic.
+    pub why: Arc<str>,
+    /// When, as time since the runtime's start.
+    pub at: Duration,
 }
 
 /// How the watches of one source have ended, watch-lists and renewals included.

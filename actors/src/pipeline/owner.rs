@@ -12,7 +12,7 @@ use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
 
 use crate::pipeline::board::StatusBoard;
-use crate::pipeline::status::SourceStatus;
+use crate::pipeline::status::{LastRestart, SourceStatus};
 use crate::runtime::Clock;
 use crate::runtime::progress::Progress;
 use crate::supervision::owner::{ChildEvent, Ended, Owner};
@@ -51,7 +51,10 @@ impl Owner for InformerOwner {
                 } else {
                     tracing::error!(target: "actix_informer::informer", %informer, %actor, "{actor} {ended}; it starts again in {after}");
                 }
-                self.board.count_restart(followed_by(child).as_ref());
+                let (actor, why) =
+                    (Arc::clone(child), one_line(&ended.to_string(), QUOTED).to_string().into());
+                let last = LastRestart { actor, why, at: self.clock.now() };
+                self.board.count_restart(last, followed_by(child).as_ref());
             }
             ChildEvent::Ended { exit } => {
                 tracing::debug!(target: "actix_informer::informer", %informer, %actor, "{actor} {}", Ended(exit))

@@ -16,7 +16,7 @@ use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
 use informer_core::words::Brief;
 
 pub use crate::pipeline::ending::InformerReport;
-pub use crate::pipeline::figures::{QueueStatus, WatchEnds};
+pub use crate::pipeline::figures::{LastRestart, QueueStatus, WatchEnds};
 pub use crate::pipeline::status_text::NamespacesStatus;
 use crate::runtime::Stuck;
 pub use informer_core::indexer::DataCounters;
@@ -272,6 +272,8 @@ pub struct InformerStatus {
     pub sync_bytes: Option<u64>,
     /// Restarts after panics: reflectors and groups together.
     pub restarts: u64,
+    /// The newest of them.
+    pub last_restart: Option<LastRestart>,
     /// The incidents in the data.
     pub data: DataCounters,
     /// How each set of namespaces is followed, if the informer follows namespaces that may change.

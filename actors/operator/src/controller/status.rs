@@ -86,7 +86,7 @@ pub struct Counts {
     pub errors: u64,
     /// Ended with a terminal error.
     pub terminal: u64,
-    /// Panicked.
+    /// Panicked, also those that were dropped at the time limit and panicked in the drop.
     pub panics: u64,
     /// Took longer than the time limit.
     pub timeouts: u64,

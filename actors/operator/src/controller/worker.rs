@@ -214,6 +214,9 @@ impl<S: Body> Run<S> {
         };
         // The drop of a future is user code, too.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| running.set(None))) {
+            if ended == Ended::TimedOut {
+                self.failed(&self.overrun());
+            }
             return self.panicked(panic);
         }
         self.count_end(ended);
@@ -274,11 +277,15 @@ impl<S: Body> Run<S> {
             Ended::Terminal | Ended::UntilChanged => drop(counters.terminal.add(1)),
             Ended::TimedOut => {
                 counters.timeouts.add(1);
-                let limit = self.shared.limits.time_limit.unwrap_or_default();
-                self.failed(&format!("it has not ended within its limit of {}", Brief(limit)));
+                self.failed(&self.overrun());
             }
             Ended::Panicked | Ended::Cancelled => {}
         }
+    }
+
+    fn overrun(&self) -> String {
+        let limit = self.shared.limits.time_limit.unwrap_or_default();
+        format!("it has not ended within its limit of {}", Brief(limit))
     }
 
     /// Gives the key back when its writes are seen.
