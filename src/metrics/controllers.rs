@@ -73,22 +73,17 @@ pub(super) const CONTROLLERS: &[Family<ControllerStatus>] = &[
         "Reconciles that have ended, by result",
         |controller, samples| {
             let counts = &controller.counts;
-            let failed = counts.errors + counts.terminal + counts.panics + counts.timeouts;
             samples.with([("result", "success")], Value::Count(counts.succeeded - counts.requeued));
             samples.with([("result", "requeue_after")], Value::Count(counts.requeued));
             // controller-runtime's deprecated Result.Requeue, which has no counterpart here.
             samples.with([("result", "requeue")], Value::Count(0));
-            samples.with([("result", "error")], Value::Count(failed));
+            samples.with([("result", "error")], Value::Count(counts.failed));
         },
     ),
     Family::counter(
         "controller_runtime_reconcile_errors",
         "Reconciles that failed, terminal ones, panics and time-outs included",
-        |controller, samples| {
-            let counts = &controller.counts;
-            let failed = counts.errors + counts.terminal + counts.panics + counts.timeouts;
-            samples.add(Value::Count(failed));
-        },
+        |controller, samples| samples.add(Value::Count(controller.counts.failed)),
     ),
     Family::counter(
         "controller_runtime_terminal_reconcile_errors",

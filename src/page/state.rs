@@ -153,7 +153,7 @@ fn of_controller(controller: &ControllerStatus, at: Duration) -> Value {
         "active": controller.active,
         "reconciles": counts.reconciles,
         "succeeded": counts.succeeded,
-        "failed": counts.errors + counts.terminal + counts.panics + counts.timeouts,
+        "failed": counts.failed,
         "panics": counts.panics,
         "took": timing(&controller.took),
         "writesWait": timing(&controller.writes_wait),

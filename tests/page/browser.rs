@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -86,22 +86,18 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a browser in another process keeps the time of the system"
-    )]
-    /// Waits until the expression is true; returns how long that took.
+    /// Waits until the expression is true; returns how long that took. The page itself looks, by its own clock.
     pub(crate) fn until(&mut self, expression: &str) -> Duration {
-        let began = Instant::now();
-        while self.value(expression) != true {
-            assert!(
-                began.elapsed() < LONG,
-                "not true: {expression}\n{}",
-                self.value("document.body.innerText")
-            );
-            std::thread::sleep(Duration::from_millis(20));
+        let wait = format!(
+            "new Promise(done => {{ const began = performance.now(); const look = () => {{ \
+             let holds = false; try {{ holds = {expression}; }} catch {{ }} const took = performance.now() - began; \
+             if (holds === true) done(took); else if (took > {}) done(null); else setTimeout(look, 20); }}; look(); }})",
+            LONG.as_millis()
+        );
+        match self.value(&wait).as_f64() {
+            Some(took) => Duration::from_secs_f64(took / 1_000.0),
+            None => panic!("not true: {expression}\n{}", self.value("document.body.innerText")),
         }
-        began.elapsed()
     }
 
     /// Presses a key, with its text if it has one.

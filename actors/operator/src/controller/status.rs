@@ -82,11 +82,14 @@ pub struct Counts {
     pub succeeded: u64,
     /// Of those in order: asked to be run again after a time.
     pub requeued: u64,
+    /// Of these: failed, by an error, also a terminal one, a panic or the time limit. What is both a panic and too late
+    /// is one failure.
+    pub failed: u64,
     /// Ended with an error that is tried again.
     pub errors: u64,
     /// Ended with a terminal error.
     pub terminal: u64,
-    /// Panicked, also those that were dropped at the time limit and panicked in the drop.
+    /// Panicked.
     pub panics: u64,
     /// Took longer than the time limit.
     pub timeouts: u64,
@@ -143,10 +146,10 @@ impl fmt::Display for ControllerState {
 
 impl fmt::Display for ControllerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts { reconciles, errors, panics, timeouts, .. } = self.counts;
+        let Counts { reconciles, failed, .. } = self.counts;
         let waiting: usize = self.queue.depth.iter().sum();
         write!(f, "controller {}: {}; {waiting} keys wait, ", self.name, self.state)?;
-        write!(f, "{reconciles} reconciles, {} failed", errors + panics + timeouts)?;
+        write!(f, "{reconciles} reconciles, {failed} failed")?;
         for informer in &self.not_synced {
             write!(f, "; informer {:?} is not synced: {}", informer.name, informer.state)?;
         }
@@ -168,6 +171,7 @@ pub(super) struct Counters {
     /// Without those that are to be run again after a time: apart, so that a read never finds one of both.
     pub(super) in_order: Counter,
     pub(super) requeued: Counter,
+    pub(super) failed: Counter,
     pub(super) errors: Counter,
     pub(super) terminal: Counter,
     pub(super) panics: Counter,
@@ -206,6 +210,7 @@ impl Counters {
             reconciles: self.reconciles.read(),
             succeeded: self.in_order.read() + requeued,
             requeued,
+            failed: self.failed.read(),
             errors: self.errors.read(),
             terminal: self.terminal.read(),
             panics: self.panics.read(),

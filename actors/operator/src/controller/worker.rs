@@ -212,14 +212,17 @@ impl<S: Body> Run<S> {
                 }
             }
         };
-        // The drop of a future is user code, too.
+        let is_in_order = matches!(ended, Ended::With(_));
+        if !is_in_order {
+            self.count_end(ended);
+        }
+        // The drop of a future is user code, too: only after it has the reconcile ended in order.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| running.set(None))) {
-            if ended == Ended::TimedOut {
-                self.failed(&self.overrun());
-            }
             return self.panicked(panic);
         }
-        self.count_end(ended);
+        if is_in_order {
+            self.count_end(ended);
+        }
         ended
     }
 
@@ -277,15 +280,11 @@ impl<S: Body> Run<S> {
             Ended::Terminal | Ended::UntilChanged => drop(counters.terminal.add(1)),
             Ended::TimedOut => {
                 counters.timeouts.add(1);
-                self.failed(&self.overrun());
+                let limit = self.shared.limits.time_limit.unwrap_or_default();
+                self.failed(&format!("it has not ended within its limit of {}", Brief(limit)));
             }
             Ended::Panicked | Ended::Cancelled => {}
         }
-    }
-
-    fn overrun(&self) -> String {
-        let limit = self.shared.limits.time_limit.unwrap_or_default();
-        format!("it has not ended within its limit of {}", Brief(limit))
     }
 
     /// Gives the key back when its writes are seen.
@@ -293,6 +292,9 @@ impl<S: Body> Run<S> {
         let took = self.shared.runtime.now().saturating_sub(self.began);
         let _ = self.took.set(took);
         self.shared.counters.took.with(|all| all.record(took));
+        if !matches!(ended, Ended::With(_) | Ended::Cancelled) {
+            self.shared.counters.failed.add(1);
+        }
         self.shared.counters.active.fetch_sub(1, Ordering::Relaxed);
         self.shared.mark_work(Hop::Reconciled, &self.key, Some(ended.name()));
         let writes = self.writes.take();
