@@ -21,6 +21,9 @@ mod support {
 use actix_informer::informer::Informer;
 use actix_informer::metrics::Metrics;
 use actix_informer::metrics::prometheus_client::encoding::text;
+use actix_informer::metrics::prometheus_client::metrics::counter::Counter;
+use actix_informer::metrics::prometheus_client::metrics::family::Family;
+use actix_informer::metrics::prometheus_client::registry::Registry;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 use futures_util::{StreamExt as _, stream};
@@ -102,6 +105,22 @@ fn scrape(criterion: &mut Criterion<WallTime>) {
         length = text.len();
         text.lines().filter(|line| !line.starts_with('#')).count()
     };
-    println!("{INFORMERS} informers, each with a subscription: {} series", written());
+    let series = written();
+    println!("{INFORMERS} informers, each with a subscription: {series} series");
     criterion.bench_function("seeing/scrape_of_500_informers", |bencher| bencher.iter(&mut written));
+    // kube-rs has no metrics: its controllers keep counters of their own in such a registry.
+    let counters = Family::<[(&str, String); 2], Counter>::default();
+    for number in 0..series {
+        counters.get_or_create(&[("kind", format!("kind-{}", number % INFORMERS)), ("of", number.to_string())]).inc();
+    }
+    let mut registry = Registry::default();
+    registry.register("controller_events", "What a program counts itself", counters);
+    let mut length = 0;
+    criterion.bench_function("seeing/scrape_of_as_many_counters", |bencher| {
+        bencher.iter(|| {
+            let mut text = String::with_capacity(length);
+            text::encode(&mut text, &registry).expect("a String takes it");
+            length = text.len();
+        });
+    });
 }

@@ -5,7 +5,8 @@
 //! answers with [`Page::answer`], behind its own access rules.
 //!
 //! 1. The page is one file of text, with no resource from elsewhere.
-//! 2. It names objects, kinds, sources, errors of servers and texts of panics. It shows no body of an object.
+//! 2. It names objects, kinds, sources, errors of servers and texts of panics. Of the body of an object it shows the
+//!    fields that have changed since the object is followed; of a Secret it shows no value.
 //! 3. `ProbeSocket` serves it to clients on this machine alone, under names of this machine: no web page that
 //!    a browser has open can read it.
 //! 4. An answer copies figures under short locks; a search looks at no more than 50,000 keys.
@@ -15,10 +16,13 @@ use std::fmt;
 use informer_actors::inner::{ListedObject, WeakRuntime, objects_of};
 use serde_json::{Value, json};
 
+use self::differences::Difference;
 use crate::object::ObjectKey;
+use crate::path::{Seen, State};
 use crate::runtime::Runtime;
 use crate::status::Reporting as _;
 
+mod differences;
 mod problems;
 mod state;
 #[cfg(all(test, feature = "test-kit"))]
@@ -138,8 +142,26 @@ impl Page {
                 "other": mark.other.as_ref().map(ToString::to_string),
             })
         };
+        let states = runtime.paths().states(&key);
+        let differences = differences::of(&states);
+        let state = |(state, compared): (&State, &Option<(Vec<Difference>, usize)>)| {
+            json!({
+                "at": state.at.as_secs_f64(),
+                "informer": &*state.informer,
+                "version": state.version.to_string(),
+                "deleted": state.seen == Seen::Deleted,
+                "tooLarge": matches!(state.seen, Seen::TooLarge(_)),
+                "more": compared.as_ref().map(|(_, more)| more),
+                "differences": compared.as_ref().map(|(differences, _)| {
+                    let shown = |one: &Difference| json!([one.field, one.before, one.after]);
+                    differences.iter().map(shown).collect::<Vec<_>>()
+                }),
+            })
+        };
         json!({
             "key": key.to_string(),
+            "states": states.iter().zip(&differences).map(state).collect::<Vec<_>>(),
+            "at": runtime.now().as_secs_f64(),
             "cut": path.is_cut,
             "refused": refused,
             "followed": runtime.paths().is_followed(&key),

@@ -1,8 +1,8 @@
 //! The path of one object, from the socket to the reconcile and back: which place it passed when.
 //!
 //! [`Runtime::paths`](crate::runtime::Runtime::paths) is asked for it. A change leaves marks if it is sampled,
-//! or if its key is followed; in a simulation every change does. Each informer and each controller keeps its
-//! newest 4,096 marks.
+//! or if its key is followed; in a simulation every change does. An informer keeps the marks of its
+//! newest 1,024 changes, a controller its newest 4,096.
 //!
 //! | hop | passed when |
 //! |---|---|
@@ -13,7 +13,11 @@
 //! | written, seen | a reconcile has written an object; its key is free again, since the caches have shown that |
 //!
 //! [`chrome_trace`] is a file that Perfetto opens; [`SpanExporter`] sends spans to a collector of
-//! OpenTelemetry, where one trace shows who caused what, over controllers, through own writes.
+//! OpenTelemetry, where one trace shows who caused what, over controllers, through own writes. The `tracing` spans
+//! `change` and `reconcile` show the same to a subscriber of the program: a reconcile is within the change that
+//! added its key, and a change that a reconcile wrote is within the change that led to it.
+//!
+//! [`Paths::states`] are the states of a key that is followed, which the page compares.
 //!
 //! The objects of a list have no mark before delivered, except those of followed keys.
 //!
@@ -36,7 +40,7 @@ mod otlp;
 pub use self::export::{SpanExporter, SpanFigures};
 pub use self::otlp::otlp_request;
 pub use informer_actors::runtime::{Paths, TooManyKeys};
-pub use informer_core::path::{Hop, Mark, Path};
+pub use informer_core::path::{Hop, Mark, Path, Seen, State};
 use serde_json::{Value, json};
 
 /// The marks as a trace in Chrome's format, which `ui.perfetto.dev` and `chrome://tracing` open. Each change

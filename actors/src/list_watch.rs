@@ -13,8 +13,9 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::LocalBoxStream;
 use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{ClusterName, Object, ObjectKey};
+use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion};
 use informer_core::namespaces::Names;
+use informer_core::path::Seen;
 use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::pipeline::published::Published;
@@ -87,6 +88,20 @@ impl<S> KnownObjects<S> {
     pub fn note_arrival(&self, times: Option<(Duration, Duration)>) {
         if let Some(arrival) = &self.arrival {
             arrival.note(times);
+        }
+    }
+
+    /// Whether the states of this object are kept, to be shown: [`Paths::follow`](crate::runtime::Paths::follow).
+    /// Costs a load while no key is followed.
+    pub fn keeps_states_of(&self, key: &ObjectKey) -> bool {
+        self.arrival.as_ref().is_some_and(|arrival| arrival.keeps_states_of(key))
+    }
+
+    /// A source has read this state of an object whose states are kept. It leaves out of a text what nobody may
+    /// see.
+    pub fn note_state(&self, key: &ObjectKey, version: &ResourceVersion, seen: Seen) {
+        if let Some(arrival) = &self.arrival {
+            arrival.note_state(key, version, seen);
         }
     }
 

@@ -21,6 +21,7 @@ mod pool;
 pub(crate) mod progress;
 pub(crate) mod registry;
 pub(crate) mod signal;
+mod spans;
 mod watchdog;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(crate) use clock::{Clock, RandomNumbers, sleep, sleep_until, within};
 pub use errors::{RuntimeError, StillRunning, Stuck, StuckKind};
 pub(crate) use freeing::Freeing;
 pub(crate) use informer_core::words::panic_text;
+pub use labels::ActorTurns;
 pub(crate) use labels::{Label, Labelled};
 pub(crate) use list_budget::ListBudget;
 pub(crate) use on_arbiter::OnArbiter;

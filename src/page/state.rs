@@ -33,6 +33,12 @@ pub(super) fn of(report: &RuntimeReport, title: &str) -> Value {
             "silent": thread.since_pulse.as_secs_f64(),
             "running": thread.running,
             "panics": thread.panics,
+            "busiest": thread.busiest.iter().map(|actor| json!({
+                "actor": actor.actor,
+                "turns": actor.turns,
+                "time": actor.time.as_secs_f64(),
+                "longest": actor.longest.as_secs_f64(),
+            })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "informers": report.informers.iter().map(|informer| of_informer(informer, at)).collect::<Vec<_>>(),
         "controllers": controllers.iter().map(|controller| of_controller(controller, at)).collect::<Vec<_>>(),

@@ -8,9 +8,15 @@ use bytes::Bytes;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use super::{Hop, Path, SpanExporter, chrome_trace, otlp_request};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+
+use super::{Hop, Path, Seen, SpanExporter, State, chrome_trace, otlp_request};
 use crate::client::Client;
-use crate::client::api::PostParams;
+use crate::client::api::{DeleteParams, PostParams};
 use crate::controller::{Controller, Outcome, ReconcileError, Request};
 use crate::object::ObjectKey;
 use crate::prelude::*;
@@ -98,6 +104,103 @@ fn a_key_that_is_followed_leaves_its_marks_and_no_other_does() {
     let (web, copy) = Runtime::simulated(7).run(|runtime| made(runtime, follow));
     assert_eq!(web.marks.len(), OF_A_CHANGE.len() + 1, "{web}");
     assert_eq!(hops(&copy), [Hop::Written], "only what the followed key did to it: {copy}");
+}
+
+#[test]
+fn the_states_of_a_key_that_is_followed_are_kept_and_go_when_it_is_not() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let (server, key) = (ApiServer::builder().seed(7), ObjectKey::namespaced("default", "web"));
+        let server = server.in_process(runtime.wall_time()).start().await.expect("it starts");
+        let client = Client::in_process(&runtime, server.service());
+        let maps = client.resource::<ConfigMap>().namespace("default").informer(&runtime).expect("sound");
+        let maps = maps.start().expect("it starts");
+        maps.synced_within(Duration::from_secs(60)).await.expect("it syncs");
+        let api = client.api::<ConfigMap>().namespaced("default");
+        let made = api.create(&PostParams::default(), &map("early")).await.expect("it is new");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        runtime.paths().follow(&key).expect("it is the first");
+        runtime.paths().follow(&ObjectKey::namespaced("default", "early")).expect("there is room");
+        let mut web = api.create(&PostParams::default(), &map("web")).await.expect("it is new");
+        web.data = Some([("size".to_owned(), "L".to_owned())].into());
+        api.replace("web", &PostParams::default(), &web).await.expect("it is there");
+        api.delete("web", &DeleteParams::default()).await.expect("it is there");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let states = runtime.paths().states(&key);
+        let [first, second, third] = &states[..] else { panic!("{states:?}") };
+        let text = |state: &State| match &state.seen {
+            Seen::Object(text) => text.to_string(),
+            other => format!("{other:?}"),
+        };
+        assert!(!text(first).contains("size") && text(second).contains("size"), "{states:?}");
+        assert_eq!((&third.seen, &*first.informer), (&Seen::Deleted, maps.name()));
+        let early = ObjectKey::namespaced("default", "early");
+        assert_eq!(runtime.paths().states(&early), [], "nothing has changed: {made:?}");
+        runtime.paths().unfollow(&key);
+        assert_eq!(runtime.paths().states(&key), []);
+    });
+}
+
+/// Each span with those around it, and how many are open.
+#[derive(Clone, Default)]
+struct Spans {
+    seen: Arc<Mutex<Vec<String>>>,
+    open: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+struct Named(String);
+
+impl<S> Layer<S> for Spans
+where
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let span = context.span(id).expect("it is new");
+        if !["change", "reconcile"].contains(&span.name()) {
+            return;
+        }
+        let mut named = Named(span.name().to_owned());
+        attributes.record(&mut named);
+        span.extensions_mut().insert(named);
+        let around = span.scope().from_root();
+        let around = around.filter_map(|span| Some(span.extensions().get::<Named>()?.0.clone()));
+        self.seen.lock().expect("no panic under it").push(around.collect::<Vec<_>>().join(" > "));
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        if context.span(&id).is_some_and(|span| span.extensions().get::<Named>().is_some()) {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Visit for Named {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if ["key", "object"].contains(&field.name()) {
+            self.0 += &format!(" {value:?}");
+        }
+    }
+}
+
+#[test]
+fn one_trace_of_spans_shows_who_caused_what_and_each_span_ends() {
+    let spans = Spans::default();
+    let subscriber = tracing_subscriber::registry().with(spans.clone());
+    tracing::subscriber::with_default(subscriber, || {
+        drop(Runtime::simulated(7).run(|runtime| made(runtime, |_| ())));
+    });
+    let mut seen = spans.seen.lock().expect("no panic under it").clone();
+    seen.sort_unstable();
+    assert_eq!(
+        seen,
+        [
+            "change default/web",
+            "change default/web > change default/copy",
+            "change default/web > change default/copy > reconcile default/copy",
+            "change default/web > reconcile default/web",
+        ]
+    );
+    assert_eq!(spans.open.load(Ordering::Relaxed), 0, "the last one ends seconds after the last write");
 }
 
 #[test]

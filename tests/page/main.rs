@@ -96,6 +96,8 @@ fn all_is_well_at_first_sight_and_a_killed_server_and_a_panic_are_seen_within_tw
     assert_eq!(browser.value("document.title"), "a test");
     browser.until(&says("informers", "3 objects"));
     browser.until(&says("controllers", "0 of 1 busy"));
+    assert_eq!(browser.value("document.querySelectorAll('#threads details').forEach(one => one.open = true)"), serde_json::Value::Null);
+    browser.until(&says("threads", "maps/indexer"));
     browser.colours("light");
     browser.picture("well-light");
     browser.colours("dark");
@@ -146,6 +148,12 @@ fn the_keyboard_alone_finds_the_path_of_an_object() {
     program.create("followed");
     browser.until(&says("marks", "published"));
     assert_eq!(browser.value(&says("marks", "read")), true);
+    browser.until(&says("states", "the first state that is kept"));
+    let server = program.server.as_ref().expect("it runs");
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "followed", "namespace": "default" }, "data": { "size": "L" } });
+    server.update(map).expect("it is there");
+    browser.until(&says("states", "(not there)"));
+    assert_eq!(browser.value(&says("states", "→ {\"size\":\"L\"}")), true);
     browser.picture("path");
     browser.press("Escape");
     browser.until("!document.getElementById('path').open");

@@ -144,6 +144,10 @@ impl SourceId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    pub(crate) fn shared(&self) -> &Arc<str> {
+        &self.0
+    }
 }
 
 impl Default for SourceId {

@@ -1,6 +1,6 @@
 //! The path of one object: marks of the places that a change of it has passed, each with its time.
 //!
-//! `marks.rs` decides which changes leave marks, and which marks are kept.
+//! `marks.rs` decides which changes leave marks, and which marks are kept; `history.rs`, which states.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,9 +9,11 @@ use std::time::Duration;
 use crate::meta::{ObjectKey, ResourceVersion};
 use crate::words::{QUOTED, one_line};
 
+mod history;
 mod marks;
 
-pub use marks::{Choice, MOST_KEYS, MOST_MARKS, Marks, SLOW, SLOW_EVERY};
+pub use history::{History, MOST_STATE_BYTES, MOST_STATES, Seen, State};
+pub use marks::{Choice, MOST_KEYS, MOST_MARKS, Marks, SLOW, SLOW_EVERY, Step};
 
 /// A place that a change passes, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,11 +139,18 @@ impl Mark {
 pub struct Path {
     /// The marks.
     pub marks: Vec<Mark>,
-    /// Whether older marks may be gone: a place keeps 4,096.
+    /// Whether older marks may be gone: an informer keeps those of its newest 1,024 changes, a controller its
+    /// newest 4,096.
     pub is_cut: bool,
 }
 
 impl Path {
+    /// Of marks with their numbers, which tell the order of marks of one time.
+    fn of(mut marks: Vec<(u64, Mark)>, is_cut: bool) -> Self {
+        marks.sort_unstable_by_key(|(number, mark)| (mark.at, *number));
+        Self { marks: marks.into_iter().map(|(_, mark)| mark).collect(), is_cut }
+    }
+
     /// Adds the marks of another runtime with the same clock.
     pub fn add(&mut self, other: Self) {
         self.marks.extend(other.marks);

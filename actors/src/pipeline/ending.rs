@@ -129,7 +129,7 @@ impl Drop for EndNotice {
         self.0.board.stop();
         tracing::debug!(target: "actix_informer::informer", informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
-        self.0.paths.forget(self.0.registration.name());
+        self.0.paths.forget_informer(self.0.registration.name());
         self.0.registration.unlist();
     }
 }

@@ -7,72 +7,49 @@ use std::sync::Arc;
 use informer_core::delta::{Cause, Change, Changes, WatchPart};
 use informer_core::listener::Notifications;
 use informer_core::meta::{ObjectKey, ResourceVersion, SourceId};
-use informer_core::path::{Hop, Mark};
+use informer_core::path::{Hop, Step};
 
 use crate::pipeline::messages::Body;
 use crate::pipeline::shared::PipelineShared;
 use crate::runtime::Arrival;
 
-fn version_of<S>(change: &Change<S>) -> &ResourceVersion {
-    match change {
-        Change::Added { object, .. } | Change::Updated { object, .. } => object.version(),
-        Change::Deleted { last, .. } => last.version(),
-    }
+/// A part or a change: its key, its version, and whether it is live.
+type Passing<'a> = (&'a ObjectKey, &'a ResourceVersion, bool);
+
+fn part<S>(part: &WatchPart<S>) -> Option<Passing<'_>> {
+    Some((part.key()?, part.version(), true))
+}
+
+fn change<S>(change: &Change<S>) -> Passing<'_> {
+    let (Change::Added { object, .. }
+    | Change::Updated { object, .. }
+    | Change::Deleted { last: object, .. }) = change;
+    (object.key(), object.version(), change.cause() == Cause::Watch)
 }
 
 impl<S: Body> PipelineShared<S> {
-    fn mark(&self, hop: Hop, key: &ObjectKey, version: &ResourceVersion) -> Option<Mark> {
-        let paths = &self.runtime.0.paths;
-        let mark = || Mark::new(hop, Arc::clone(&self.name), key.clone()).version(Some(version.clone()));
-        paths.chooses(key, version).then(mark)
-    }
-
     /// A source has brought these.
     pub(crate) fn mark_arrived(&self, source: &SourceId, parts: &[WatchPart<S>], arrival: &Arrival) {
-        let paths = &self.runtime.0.paths;
-        if !paths.is_on() {
-            return;
-        }
-        let now = self.runtime.now();
-        let said = [(Hop::Read, arrival.read()), (Hop::Scanned, arrival.scanned())];
-        for part in parts {
-            let Some(decoded) = part.key().and_then(|key| self.mark(Hop::Decoded, key, part.version()))
-            else {
-                continue;
-            };
-            let decoded = decoded.by(source.as_str()).at(now);
-            let before = said.into_iter().filter_map(|(hop, at)| Some((hop, at?)));
-            let before = before.map(|(hop, at)| decoded.clone().hop(hop).at(at.min(now)));
-            paths.note_all(before.chain([decoded.clone()]));
-        }
+        let step = Step::Arrived { source, read: arrival.read(), scanned: arrival.scanned() };
+        self.runtime.0.paths.pass(&self.name, step, parts.iter().filter_map(part));
     }
 
     pub(crate) fn mark_queued(&self, parts: &[WatchPart<S>]) {
-        let paths = &self.runtime.0.paths;
-        if paths.is_on() {
-            let marks = parts.iter().filter_map(|part| self.mark(Hop::Queued, part.key()?, part.version()));
-            marks.for_each(|mark| paths.note(mark));
-        }
+        let step = Step::Passed(Hop::Queued);
+        self.runtime.0.paths.pass(&self.name, step, parts.iter().filter_map(part));
     }
 
     /// Published, or handed to the listeners.
     pub(crate) fn mark_changes(&self, hop: Hop, changes: Option<&Changes<S>>) {
-        let paths = &self.runtime.0.paths;
-        if !paths.is_on() {
-            return;
-        }
+        let (paths, step) = (&self.runtime.0.paths, Step::Passed(hop));
         match changes {
-            Some(Changes::Parts(changes)) => {
-                let marks = changes.iter();
-                let marks = marks.filter_map(|change| self.mark(hop, change.key(), version_of(change)));
-                marks.for_each(|mark| paths.note(mark));
-            }
+            Some(Changes::Parts(changes)) => paths.pass(&self.name, step, changes.iter().map(change)),
             Some(Changes::Listed { before, after, .. }) => {
                 for key in paths.followed() {
                     let (old, new) = (before.get(&key), after.get(&key));
                     let is_new = old.map(|old| old.version()) != new.map(|new| new.version());
                     if let Some(object) = new.or(old).filter(|_| is_new) {
-                        self.mark(hop, &key, object.version()).into_iter().for_each(|mark| paths.note(mark));
+                        paths.pass(&self.name, step, std::iter::once((&key, object.version(), true)));
                     }
                 }
             }
@@ -82,16 +59,9 @@ impl<S: Body> PipelineShared<S> {
 
     /// A listener hands these to its subscriber.
     pub(crate) fn mark_delivered(&self, subscription: &Arc<str>, window: &Notifications<S>) {
-        let paths = &self.runtime.0.paths;
-        if let Notifications::Changes(changes) = window
-            && paths.is_on()
-        {
-            let marks = changes.iter();
-            let marks = marks.filter_map(|change| {
-                let mark = self.mark(Hop::Delivered, change.key(), version_of(change))?;
-                Some(if change.cause() == Cause::Watch { mark } else { mark.not_live() })
-            });
-            marks.for_each(|mark| paths.note(mark.by(Arc::clone(subscription))));
+        if let Notifications::Changes(changes) = window {
+            let step = Step::Delivered(subscription);
+            self.runtime.0.paths.pass(&self.name, step, changes.iter().map(change));
         }
     }
 

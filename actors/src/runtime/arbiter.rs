@@ -15,7 +15,7 @@ use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::labels::{Label, Labelled, Labels};
+use super::labels::{ActorTurns, Label, Labelled, Labels};
 use super::{Clock, RuntimeError, Stuck, StuckKind, drop_payload, panic_text};
 use crate::runtime::locked::locked;
 
@@ -55,6 +55,8 @@ pub struct ArbiterHealth {
     /// [`Runtime::spawn_local`](super::Runtime::spawn_local). Each ended alone. Panics of actors and of
     /// subscribers' closures are not included: the informers count those.
     pub panics: u64,
+    /// The 20 actors and closures of this thread that took most of its time, the busiest first.
+    pub busiest: Vec<ActorTurns>,
 }
 
 impl ArbiterHandle {
@@ -100,6 +102,7 @@ impl ArbiterHandle {
     fn unstarted(name: String, clock: Clock) -> (Self, Inbox) {
         let (sender, jobs) = mpsc::unbounded_channel();
         let pulse = AtomicU64::new(millis(clock.now()));
+        let labels = Arc::new(Labels::new(clock.clone()));
         let shared = Shared {
             name,
             clock,
@@ -108,7 +111,7 @@ impl ArbiterHandle {
             ended: CancellationToken::new(),
             pulse,
             panics: AtomicU64::new(0),
-            labels: Arc::default(),
+            labels,
             thread: Mutex::new(None),
         };
         let shared = Arc::new(shared);
@@ -191,22 +194,26 @@ impl ArbiterHandle {
         Duration::from_millis(self.0.pulse.load(Ordering::Relaxed))
     }
 
+    pub(super) fn since_pulse(&self) -> Duration {
+        self.0.clock.now().saturating_sub(self.last_pulse())
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.0.ended.is_cancelled()
     }
 
     pub(super) fn blocked(&self) -> Stuck {
-        let health = self.health();
-        let actor = health.running.map(Into::into);
-        Stuck { kind: StuckKind::Blocked, arbiter: health.name.into(), actor, since: self.last_pulse() }
+        let actor = self.0.labels.running().map(Into::into);
+        Stuck { kind: StuckKind::Blocked, arbiter: self.name().into(), actor, since: self.last_pulse() }
     }
 
     pub(super) fn health(&self) -> ArbiterHealth {
         ArbiterHealth {
             name: self.0.name.clone(),
-            since_pulse: self.0.clock.now().saturating_sub(self.last_pulse()),
+            since_pulse: self.since_pulse(),
             running: self.0.labels.running(),
             panics: self.0.panics.load(Ordering::Relaxed),
+            busiest: self.0.labels.busiest(),
         }
     }
 }

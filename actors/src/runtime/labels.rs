@@ -1,5 +1,5 @@
 //! Which actor or closure a thread runs now, for the watchdog: one number that each poll writes, and a table
-//! of names.
+//! of names. Each label counts its turns, which are polls, and their time.
 //!
 //! A poll writes only the number of its label and never takes the table's lock, so its cost does not depend
 //! on other threads. A poll inside another poll shows its own label; afterwards the outer one shows again,
@@ -9,8 +9,29 @@ use crate::runtime::locked::locked;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::Clock;
+
+/// The actors that [`ArbiterHealth::busiest`](super::ArbiterHealth::busiest) names.
+const MOST_SHOWN: usize = 20;
+
+/// The turns of an actor, or of a closure, on its thread. In one turn an actor handles the messages that wait, and a
+/// few that come meanwhile; nothing else runs on the thread until it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ActorTurns {
+    /// Its name, as `informer/actor`.
+    pub actor: String,
+    /// How many turns it has had.
+    pub turns: u64,
+    /// The time of all turns.
+    pub time: Duration,
+    /// The longest turn.
+    pub longest: Duration,
+}
 
 /// The name of an actor or closure on a thread. It shares existing texts and is formatted only when read.
 #[derive(Debug)]
@@ -21,9 +42,38 @@ pub struct Label {
     pub kind: &'static str,
     /// The child's name.
     pub name: Arc<str>,
+    /// The turns so far.
+    pub turns: Turns,
+}
+
+/// Counts turns. Written by one thread alone.
+#[derive(Debug, Default)]
+pub struct Turns {
+    count: AtomicU64,
+    nanos: AtomicU64,
+    longest: AtomicU64,
+}
+
+impl Turns {
+    fn note(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let add = |figure: &AtomicU64, more: u64| {
+            figure.store(figure.load(Ordering::Relaxed).saturating_add(more), Ordering::Relaxed);
+        };
+        add(&self.count, 1);
+        add(&self.nanos, took);
+        if took > self.longest.load(Ordering::Relaxed) {
+            self.longest.store(took, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Label {
+    /// Without turns.
+    pub fn new(owner: Arc<str>, kind: &'static str, name: Arc<str>) -> Self {
+        Self { owner, kind, name, turns: Turns::default() }
+    }
+
     /// The name within its owner.
     pub(crate) fn child(&self) -> Arc<str> {
         if self.kind.is_empty() {
@@ -31,6 +81,13 @@ impl Label {
         } else {
             format!("{}{}", self.kind, self.name).into()
         }
+    }
+
+    fn read(&self) -> ActorTurns {
+        let Turns { count, nanos, longest } = &self.turns;
+        let time = |figure: &AtomicU64| Duration::from_nanos(figure.load(Ordering::Relaxed));
+        let turns = count.load(Ordering::Relaxed);
+        ActorTurns { actor: self.to_string(), turns, time: time(nanos), longest: time(longest) }
     }
 }
 
@@ -40,8 +97,9 @@ impl fmt::Display for Label {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Labels {
+    clock: Clock,
     /// 0 while none is polled.
     running: AtomicU32,
     table: Mutex<Table>,
@@ -54,14 +112,18 @@ struct Table {
 }
 
 impl Labels {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, running: AtomicU32::new(0), table: Mutex::default() }
+    }
+
     pub(crate) fn add(self: &Arc<Self>, label: Arc<Label>) -> Labelled {
         let mut table = self.table();
         let number = table.free.pop().unwrap_or_else(|| {
             table.labels.push(None);
             u32::try_from(table.labels.len()).expect("a thread has fewer than four billion actors")
         });
-        table.labels[number as usize - 1] = Some(label);
-        Labelled { labels: Arc::clone(self), number }
+        table.labels[number as usize - 1] = Some(Arc::clone(&label));
+        Labelled { labels: Arc::clone(self), label, number }
     }
 
     pub(super) fn running(&self) -> Option<String> {
@@ -70,6 +132,15 @@ impl Labels {
         let number = self.running.load(Ordering::Acquire);
         let label = table.labels.get((number as usize).checked_sub(1)?)?.as_ref();
         label.map(ToString::to_string)
+    }
+
+    /// Those that took most of the thread's time, and run still. O(labels).
+    pub(super) fn busiest(&self) -> Vec<ActorTurns> {
+        let mut busiest: Vec<Arc<Label>> = self.table().labels.iter().flatten().cloned().collect();
+        let time = |label: &Arc<Label>| std::cmp::Reverse(label.turns.nanos.load(Ordering::Relaxed));
+        busiest.sort_by_cached_key(time);
+        busiest.truncate(MOST_SHOWN);
+        busiest.iter().map(|label| label.read()).collect()
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -81,6 +152,7 @@ impl Labels {
 #[derive(Debug)]
 pub struct Labelled {
     labels: Arc<Labels>,
+    label: Arc<Label>,
     number: u32,
 }
 
@@ -90,7 +162,7 @@ impl Labelled {
         // Only this thread writes it.
         let outer = running.load(Ordering::Relaxed);
         running.store(self.number, Ordering::Release);
-        Entered { running, outer }
+        Entered { of: self, outer, began: self.labels.clock.now() }
     }
 
     /// Polls `future` under the label.
@@ -113,13 +185,16 @@ impl Drop for Labelled {
 }
 
 pub(crate) struct Entered<'a> {
-    running: &'a AtomicU32,
+    of: &'a Labelled,
     outer: u32,
+    began: Duration,
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        self.running.store(self.outer, Ordering::Release);
+        let Labelled { labels, label, .. } = self.of;
+        labels.running.store(self.outer, Ordering::Release);
+        label.turns.note(labels.clock.now().saturating_sub(self.began));
     }
 }
 
@@ -128,15 +203,19 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
 
-    use super::{Label, Labels};
+    use super::{Clock, Label, Labels};
+
+    fn labels() -> Arc<Labels> {
+        Arc::new(Labels::new(Clock::started_now()))
+    }
 
     fn label(name: &str) -> Arc<Label> {
-        Arc::new(Label { owner: "pods".into(), kind: "listener ", name: name.into() })
+        Arc::new(Label::new("pods".into(), "listener ", name.into()))
     }
 
     #[test]
     fn the_label_of_the_innermost_poll_is_shown_and_none_after_a_panic() {
-        let labels = Arc::new(Labels::default());
+        let labels = labels();
         let (outer, inner) = (labels.add(label("outer")), labels.add(label("inner")));
         assert_eq!(labels.running(), None);
         let polled = catch_unwind(AssertUnwindSafe(|| {
@@ -154,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_number_is_used_again_after_its_label_is_taken_out() {
-        let labels = Arc::new(Labels::default());
+        let labels = labels();
         for round in 0..1_000 {
             let (kept, one) = (labels.add(label("kept")), labels.add(label(&round.to_string())));
             let _entered = one.enter();

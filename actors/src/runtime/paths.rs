@@ -1,7 +1,8 @@
 //! The marks that objects leave on their path through a runtime. `informer_core::path` decides which do.
 //!
 //! 1. Off, a place costs one load and one branch.
-//! 2. A mark is made under a short lock. While keys are followed, each change costs this lock at each place.
+//! 2. The marks of a batch are made under one short lock. While keys are followed, each batch costs this lock at
+//!    each place.
 //! 3. In a simulation everything leaves marks.
 
 use std::sync::Arc;
@@ -9,11 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use informer_core::meta::{ObjectKey, ResourceVersion};
-use informer_core::path::{Choice, MOST_KEYS, Mark, Marks, Path, SLOW, SLOW_EVERY};
+use informer_core::path::{
+    Choice, History, MOST_KEYS, Mark, Marks, Path, SLOW, SLOW_EVERY, Seen, State, Step,
+};
 use informer_core::words::Brief;
+use tracing::Span;
 
 use super::clock::Clock;
 use super::locked::Guarded;
+use super::spans::Spans;
 
 /// The paths of objects through one runtime. Cloning copies a pointer.
 ///
@@ -36,6 +41,8 @@ pub struct Paths(Arc<Inner>);
 struct Inner {
     choice: AtomicU64,
     marks: Guarded<Marks>,
+    history: Guarded<History>,
+    spans: Spans,
     clock: Clock,
 }
 
@@ -46,7 +53,8 @@ pub struct TooManyKeys(ObjectKey);
 
 impl Paths {
     pub(super) fn new(clock: Clock, choice: Choice) -> Self {
-        Self(Arc::new(Inner { choice: AtomicU64::new(choice.0), marks: Guarded::default(), clock }))
+        let (choice, marks, history) = (AtomicU64::new(choice.0), Guarded::default(), Guarded::default());
+        Self(Arc::new(Inner { choice, marks, history, spans: Spans::default(), clock }))
     }
 
     /// From now on one of so many changes leaves marks, rounded up to a power of two. 1: all; 0, the default:
@@ -58,7 +66,8 @@ impl Paths {
         self.choose(|choice, _| choice.sampling(one_of));
     }
 
-    /// From now on each change of an object with this key leaves marks, in every informer.
+    /// From now on each change of an object with this key leaves marks, in every informer, and its newest states
+    /// are kept.
     ///
     /// # Errors
     /// If 64 keys are followed.
@@ -71,9 +80,10 @@ impl Paths {
         if is_followed { Ok(()) } else { Err(TooManyKeys(key.clone())) }
     }
 
-    /// The reverse of [`Self::follow`]. Marks that were made stay.
+    /// The reverse of [`Self::follow`]. Marks that were made stay, and states go.
     pub fn unfollow(&self, key: &ObjectKey) {
         self.choose(|choice, marks| choice.with_keys(marks.unfollow(key)));
+        self.0.history.with(|history| history.forget(key));
     }
 
     /// Whether this key is followed.
@@ -86,7 +96,13 @@ impl Paths {
         self.0.marks.with(|marks| marks.of(key))
     }
 
-    /// All marks that are kept: 4,096 of each informer and each controller.
+    /// The newest 20 states that sources have brought of this object since it is followed, the oldest first, up to
+    /// 128 KiB; of a Secret without values.
+    pub fn states(&self, key: &ObjectKey) -> Vec<State> {
+        self.0.history.with(|history| history.of(key))
+    }
+
+    /// All marks that are kept: those of 1,024 changes of each informer, and 4,096 of each controller.
     pub fn all(&self) -> Path {
         self.0.marks.with(|marks| marks.all())
     }
@@ -128,17 +144,26 @@ impl Paths {
                 && self.0.marks.with(|marks| marks.has_work(controller, key) || marks.follows(key)))
     }
 
-    /// Notes a mark of now.
+    /// Notes a mark of a controller, now.
     #[doc(hidden)]
     pub fn note(&self, mark: Mark) {
         let at = self.0.clock.now();
         self.0.marks.with(|marks| marks.note(mark.at(at)));
     }
 
-    /// Notes marks with their times.
-    #[doc(hidden)]
-    pub fn note_all(&self, noted: impl IntoIterator<Item = Mark>) {
-        self.0.marks.with(|marks| noted.into_iter().for_each(|mark| marks.note(mark)));
+    /// These changes of this informer have made a step; each says whether it is live.
+    pub(crate) fn pass<'a>(
+        &self,
+        informer: &Arc<str>,
+        step: Step<'_>,
+        changes: impl Iterator<Item = (&'a ObjectKey, &'a ResourceVersion, bool)> + Clone,
+    ) {
+        let choice = self.choice();
+        let is_sampled = || changes.clone().any(|(_, version, _)| choice.samples(version));
+        if choice.is_on() && (choice.has_keys() || is_sampled()) {
+            let at = self.0.clock.now();
+            self.0.marks.with(|marks| marks.pass(choice, informer, (step, at), changes));
+        }
     }
 
     /// The subscriber has handled what was delivered to it.
@@ -161,10 +186,57 @@ impl Paths {
         self.0.marks.with(|marks| marks.followed().cloned().collect())
     }
 
-    /// Forgets what has ended.
+    pub(crate) fn forget_informer(&self, informer: &Arc<str>) {
+        self.0.marks.with(|marks| marks.forget_informer(informer));
+    }
+
+    /// Forgets a controller that has ended.
     #[doc(hidden)]
-    pub fn forget(&self, place: &Arc<str>) {
-        self.0.marks.with(|marks| marks.forget(place));
+    pub fn forget_controller(&self, controller: &Arc<str>) {
+        self.0.marks.with(|marks| marks.forget_controller(controller));
+        self.0.spans.forget_controller(controller);
+    }
+}
+
+/// `tracing` spans of changes; `spans.rs` has the rules.
+#[doc(hidden)]
+impl Paths {
+    /// A change with marks has added this key.
+    pub fn add_span(
+        &self,
+        queue: (&Arc<str>, &ObjectKey),
+        informer: &str,
+        change: (&ObjectKey, &ResourceVersion),
+    ) {
+        self.0.spans.add(queue, informer, change);
+    }
+
+    /// The span of the change that has added this key.
+    pub fn take_span(&self, controller: &Arc<str>, key: &ObjectKey) -> Option<Arc<Span>> {
+        if !self.is_on() {
+            return None;
+        }
+        self.0.spans.take(controller, key)
+    }
+
+    /// The key is tried again.
+    pub fn put_span_back(&self, controller: &Arc<str>, key: &ObjectKey, span: Arc<Span>) {
+        self.0.spans.put_back(controller, key, span);
+    }
+
+    /// A reconcile that this change has led to has written a state.
+    pub fn note_written_span(&self, key: &ObjectKey, version: &ResourceVersion, change: &Arc<Span>) {
+        self.0.spans.note_written(key, version, change);
+    }
+
+    /// Whether it has, and [`Self::forget_written_spans`] has to follow.
+    pub fn has_written_spans(&self, change: &Arc<Span>) -> bool {
+        self.0.spans.has_written(change)
+    }
+
+    /// What this change has led to is in the caches.
+    pub fn forget_written_spans(&self, change: &Arc<Span>) {
+        self.0.spans.forget_written(change);
     }
 }
 
@@ -178,11 +250,26 @@ pub(crate) struct Arrival {
     scanned: AtomicU64,
     clock: Clock,
     paths: Paths,
+    informer: Arc<str>,
 }
 
 impl Arrival {
-    pub(crate) fn new(clock: Clock, paths: Paths) -> Self {
-        Self { read: AtomicU64::new(NEVER), scanned: AtomicU64::new(NEVER), clock, paths }
+    pub(crate) fn new(clock: Clock, paths: Paths, informer: Arc<str>) -> Self {
+        Self { read: AtomicU64::new(NEVER), scanned: AtomicU64::new(NEVER), clock, paths, informer }
+    }
+
+    pub(crate) fn keeps_states_of(&self, key: &ObjectKey) -> bool {
+        self.paths.choice().has_keys() && self.paths.is_followed(key)
+    }
+
+    pub(crate) fn note_state(&self, key: &ObjectKey, version: &ResourceVersion, seen: Seen) {
+        let state = State::new(self.clock.now(), Arc::clone(&self.informer), version.clone(), seen);
+        // Under the lock of the keys: a key that is followed no longer keeps no state.
+        self.paths.0.marks.with(|marks| {
+            if marks.follows(key) {
+                self.paths.0.history.with(|history| history.add(key, state));
+            }
+        });
     }
 
     pub(crate) fn now(&self) -> Option<Duration> {

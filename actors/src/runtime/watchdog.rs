@@ -223,7 +223,7 @@ fn is_due(logged_at: Option<Duration>, now: Duration) -> bool {
 }
 
 fn stuck(arbiter: &ArbiterHandle) -> Option<Stuck> {
-    let is_stuck = arbiter.health().since_pulse >= STUCK_AFTER && !arbiter.is_over();
+    let is_stuck = arbiter.since_pulse() >= STUCK_AFTER && !arbiter.is_over();
     is_stuck.then(|| arbiter.blocked())
 }
 

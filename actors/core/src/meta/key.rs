@@ -133,7 +133,8 @@ impl Scope {
 
 impl PartialEq for ObjectKey {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.scope.compare(&other.scope).is_eq()
+        let is_name = Arc::ptr_eq(&self.name, &other.name) || self.name == other.name;
+        is_name && self.scope.compare(&other.scope).is_eq()
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! 1. Whether a change leaves marks depends on its version alone, or on its key if somebody asked for that:
 //!    so every place decides alike, without a word between them.
-//! 2. A place keeps the newest marks only; a path says that older ones are gone.
+//! 2. A place keeps the newest marks only; a path says that older ones are gone. An informer keeps those of its
+//!    newest changes, a controller its newest.
 //! 3. Marks of one time stay in the order in which they were made.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::changes::Changes;
 use super::{Hop, Mark, Path};
-use crate::meta::{ObjectKey, ResourceVersion};
+use crate::meta::{ObjectKey, ResourceVersion, SourceId};
+
+mod changes;
 
 /// A change that takes longer from its first mark until it is handled is slow.
 pub const SLOW: Duration = Duration::from_secs(1);
@@ -18,7 +22,7 @@ pub const SLOW: Duration = Duration::from_secs(1);
 pub const SLOW_EVERY: Duration = Duration::from_secs(600);
 /// Informers and controllers with marks.
 const MOST_PLACES: usize = 1_000;
-/// Of each informer and each controller.
+/// Of each controller, and deliveries of each informer.
 pub const MOST_MARKS: usize = 4_096;
 /// Keys that may be followed at once.
 pub const MOST_KEYS: usize = 64;
@@ -74,46 +78,43 @@ impl Choice {
     }
 }
 
+/// What changes of an informer have done.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::exhaustive_enums, reason = "known to our own crates alone")]
+pub enum Step<'a> {
+    /// They have come from a source, which may say when it read and cut their bytes.
+    Arrived {
+        /// The source.
+        source: &'a SourceId,
+        /// When they were read.
+        read: Option<Duration>,
+        /// When they were cut into events.
+        scanned: Option<Duration>,
+    },
+    /// They have passed this hop: one from [`Hop::Queued`] to [`Hop::Distributed`].
+    Passed(Hop),
+    /// They are with this subscription.
+    Delivered(&'a Arc<str>),
+}
+
 /// The newest marks of each place.
 #[derive(Debug, Default)]
 pub struct Marks {
-    places: BTreeMap<Arc<str>, Place>,
+    informers: BTreeMap<Arc<str>, Changes>,
+    controllers: BTreeMap<Arc<str>, Work>,
     noted: u64,
     keys: BTreeSet<ObjectKey>,
     /// Keys of queues, by controller, that a change with marks has added.
     work: BTreeSet<(Arc<str>, ObjectKey)>,
     /// The same, the oldest first: it is forgotten for a new one.
     work_order: VecDeque<(Arc<str>, ObjectKey)>,
-    /// By informer and subscription, what was delivered and is not handled.
-    delivered: BTreeMap<(Arc<str>, Arc<str>), Vec<Mark>>,
 }
 
+/// What a controller has done.
 #[derive(Debug, Default)]
-struct Place {
-    /// When the newest change of a key left its first mark.
-    first: BTreeMap<ObjectKey, (Option<ResourceVersion>, Duration)>,
-    /// When a slow path was told last.
-    slow_since: Option<Duration>,
+struct Work {
     marks: VecDeque<(u64, Mark)>,
     is_cut: bool,
-}
-
-impl Place {
-    fn begin(&mut self, mark: &Mark) {
-        if self.first.get(&mark.key).is_some_and(|(version, _)| *version == mark.version) {
-            return;
-        }
-        if self.first.len() >= MOST_MARKS {
-            self.first.clear();
-        }
-        self.first.insert(mark.key.clone(), (mark.version.clone(), mark.at));
-    }
-
-    /// How long it is since the first mark of this change.
-    fn took(&self, last: &Mark) -> Duration {
-        let first = self.first.get(&last.key).filter(|(version, _)| *version == last.version);
-        first.map_or(Duration::ZERO, |(_, at)| last.at.saturating_sub(*at))
-    }
 }
 
 impl Marks {
@@ -137,37 +138,71 @@ impl Marks {
         self.keys.contains(key)
     }
 
-    /// Notes a mark. One of an added key is followed in its queue until its reconcile has ended.
+    /// The keys that are followed.
+    pub fn followed(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.keys.iter()
+    }
+
+    /// These changes of this informer have made a step; each says whether it is live. Those that are chosen
+    /// leave a mark.
+    pub fn pass<'a>(
+        &mut self,
+        choice: Choice,
+        informer: &Arc<str>,
+        (step, at): (Step<'_>, Duration),
+        changes: impl Iterator<Item = (&'a ObjectKey, &'a ResourceVersion, bool)>,
+    ) {
+        let Self { informers, noted, keys, .. } = self;
+        if !informers.contains_key(informer) {
+            if informers.len() >= MOST_PLACES {
+                return;
+            }
+            informers.insert(Arc::clone(informer), Changes::default());
+        }
+        let Some(ring) = informers.get_mut(informer) else { return };
+        let is_chosen = |key: &ObjectKey, version: &ResourceVersion| {
+            choice.samples(version) || (choice.has_keys() && keys.contains(key))
+        };
+        let changes = changes.filter(|(key, version, _)| is_chosen(key, version));
+        ring.pass(noted, step, at, changes);
+    }
+
+    /// The subscriber has handled what was delivered to it. Returns the path of the slowest of these changes
+    /// if it took longer than [`SLOW`], at most once in [`SLOW_EVERY`] for each informer.
+    pub fn handled(&mut self, at: Duration, informer: &Arc<str>, subscription: &Arc<str>) -> Option<Path> {
+        let ring = self.informers.get_mut(informer)?;
+        let marks = ring.handled(&mut self.noted, at, informer, subscription)?;
+        Some(Path::of(marks, ring.is_cut))
+    }
+
+    /// The subscriber receives nothing more.
+    pub fn forget_subscription(&mut self, informer: &Arc<str>, subscription: &Arc<str>) {
+        self.informers.get_mut(informer).into_iter().for_each(|ring| ring.forget_subscription(subscription));
+    }
+
+    /// Notes a mark of a controller. An added key is followed in its queue until its reconcile has ended.
     pub fn note(&mut self, mark: Mark) {
         match mark.hop {
             Hop::KeyAdded => self.begin_work(&mark),
-            Hop::Delivered => {
-                let by = mark.by.clone().unwrap_or_default();
-                let delivered = self.delivered.entry((Arc::clone(&mark.place), by)).or_default();
-                if delivered.len() < MOST_WORK {
-                    delivered.push(mark.clone());
-                }
-            }
             Hop::Seen => drop(self.work.remove(&(Arc::clone(&mark.place), mark.key.clone()))),
             _ => {}
         }
         // A write is reported once for each type of cache.
         let is_same = |(_, last): &(u64, Mark)| *last == mark.clone().at(last.at);
-        let last = self.places.get(&mark.place).and_then(|place| place.marks.back());
-        let is_new_place = !self.places.contains_key(&mark.place);
+        let last = self.controllers.get(&mark.place).and_then(|work| work.marks.back());
+        let is_new = !self.controllers.contains_key(&mark.place);
         if (mark.hop == Hop::Written && last.is_some_and(is_same))
-            || (is_new_place && self.places.len() >= MOST_PLACES)
+            || (is_new && self.controllers.len() >= MOST_PLACES)
         {
             return;
         }
         self.noted += 1;
-        let place = self.places.entry(Arc::clone(&mark.place)).or_default();
-        place.begin(&mark);
-        if place.marks.len() >= MOST_MARKS {
-            place.marks.pop_front();
-            place.is_cut = true;
+        let work = self.controllers.entry(Arc::clone(&mark.place)).or_default();
+        if work.marks.len() >= MOST_MARKS {
+            work.marks.pop_front();
+            work.is_cut = true;
         }
-        place.marks.push_back((self.noted, mark));
+        work.marks.push_back((self.noted, mark));
     }
 
     fn begin_work(&mut self, mark: &Mark) {
@@ -181,86 +216,43 @@ impl Marks {
         }
     }
 
-    /// The subscriber receives nothing more.
-    pub fn forget_subscription(&mut self, place: &Arc<str>, subscription: &Arc<str>) {
-        self.delivered.remove(&(Arc::clone(place), Arc::clone(subscription)));
-    }
-
-    /// The subscriber has handled what was delivered to it. Returns the path of the slowest of these changes
-    /// if it took longer than [`SLOW`], at most once in [`SLOW_EVERY`] for each informer.
-    pub fn handled(&mut self, at: Duration, place: &Arc<str>, subscription: &Arc<str>) -> Option<Path> {
-        let delivered = self.delivered.remove(&(Arc::clone(place), Arc::clone(subscription)))?;
-        let mut slowest: Option<(Duration, Mark)> = None;
-        for mark in delivered {
-            let handled = Mark { at, hop: Hop::Handled, ..mark };
-            // What is not live was published long ago: a resync, or the first events of a late subscriber.
-            let took = self.places.get(place).filter(|_| handled.is_live);
-            let took = took.map_or(Duration::ZERO, |place| place.took(&handled));
-            if took > SLOW && slowest.as_ref().is_none_or(|(longest, _)| took > *longest) {
-                slowest = Some((took, handled.clone()));
-            }
-            self.note(handled);
-        }
-        let (_, slowest) = slowest?;
-        let place = self.places.get_mut(place)?;
-        if place.slow_since.is_some_and(|last| at.saturating_sub(last) < SLOW_EVERY) {
-            return None;
-        }
-        place.slow_since = Some(at);
-        Some(self.of_change(&slowest))
-    }
-
-    /// The marks of the change of this mark in its informer, and this one.
-    fn of_change(&self, last: &Mark) -> Path {
-        let is_of = |mark: &Mark| mark.key == last.key && mark.version == last.version;
-        let own = |mark: &Mark| mark.hop != Hop::Delivered || mark.by == last.by;
-        let mut path = self.path(|mark| mark.place == last.place && is_of(mark) && own(mark));
-        path.marks.retain(|mark| mark.hop != Hop::Handled);
-        path.marks.push(last.clone());
-        path
-    }
-
-    /// The keys that are followed.
-    pub fn followed(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.keys.iter()
-    }
-
     /// Whether a change with marks has added this key to the queue of this controller.
     pub fn has_work(&self, controller: &Arc<str>, key: &ObjectKey) -> bool {
         self.work.contains(&(Arc::clone(controller), key.clone()))
     }
 
-    /// Forgets a place that has ended.
-    pub fn forget(&mut self, place: &Arc<str>) {
-        self.places.remove(place);
-        self.work.retain(|(controller, _)| controller != place);
-        self.work_order.retain(|(controller, _)| controller != place);
-        self.delivered.retain(|(informer, _), _| informer != place);
+    /// Forgets an informer that has ended.
+    pub fn forget_informer(&mut self, informer: &Arc<str>) {
+        self.informers.remove(informer);
+    }
+
+    /// Forgets a controller that has ended.
+    pub fn forget_controller(&mut self, controller: &Arc<str>) {
+        self.controllers.remove(controller);
+        self.work.retain(|(of, _)| of != controller);
+        self.work_order.retain(|(of, _)| of != controller);
     }
 
     /// The marks of this object, and those that name it.
     pub fn of(&self, key: &ObjectKey) -> Path {
-        self.path(|mark| mark.key == *key || mark.other.as_ref() == Some(key))
+        self.path(|one, other| one == key || other == Some(key))
     }
 
     /// All marks.
     pub fn all(&self) -> Path {
-        self.path(|_| true)
+        self.path(|_, _| true)
     }
 
-    fn path(&self, is_of: impl Fn(&Mark) -> bool) -> Path {
-        let mut marks: Vec<_> = self
-            .places
-            .values()
-            .flat_map(|place| &place.marks)
-            .filter(|(_, mark)| is_of(mark))
-            .map(|(number, mark)| (mark.at, *number, mark))
-            .collect();
-        marks.sort_unstable_by_key(|(at, number, _)| (*at, *number));
-        Path {
-            marks: marks.into_iter().map(|(_, _, mark)| mark.clone()).collect(),
-            is_cut: self.places.values().any(|place| place.is_cut),
+    fn path(&self, is_of: impl Fn(&ObjectKey, Option<&ObjectKey>) -> bool) -> Path {
+        let mut marks = Vec::new();
+        for (name, ring) in &self.informers {
+            ring.marks(name, |key| is_of(key, None), &mut marks);
         }
+        let of_work = self.controllers.values().flat_map(|work| &work.marks);
+        marks.extend(of_work.filter(|(_, mark)| is_of(&mark.key, mark.other.as_ref())).cloned());
+        let is_cut = self.informers.values().any(|ring| ring.is_cut)
+            || self.controllers.values().any(|work| work.is_cut);
+        Path::of(marks, is_cut)
     }
 }
 

@@ -114,6 +114,8 @@ pub struct Request<S: Body> {
     pub(super) writes: Arc<WritesCell>,
     pub(super) watched: Arc<[Box<dyn Watched>]>,
     pub(super) paths: Paths,
+    /// The span of the change that has led to it.
+    pub(super) change: Option<Arc<tracing::Span>>,
     pub(super) task: Task,
 }
 
@@ -281,6 +283,9 @@ impl<S: Body> Request<S> {
         if self.paths.is_on() && self.paths.chooses_work(&self.controller, &self.key) {
             let mark = Mark::new(Hop::Written, Arc::clone(&self.controller), key.clone());
             self.paths.note(mark.version(Some(awaited.version.clone())).other(self.key.clone()));
+            if let Some(change) = &self.change {
+                self.paths.note_written_span(key, &awaited.version, change);
+            }
         }
     }
 

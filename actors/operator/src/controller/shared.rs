@@ -248,7 +248,7 @@ impl<S: Body> Shared<S> {
 impl<S: Body> Drop for Shared<S> {
     /// The queue may be dropped last in its actor, where no user code runs.
     fn drop(&mut self) {
-        self.runtime.paths().forget(&self.name);
+        self.runtime.paths().forget_controller(&self.name);
         let lasts = self.queue.with(|book, _, _| book.handle_over());
         lasts.into_iter().for_each(|last| self.free(Some(last)));
     }

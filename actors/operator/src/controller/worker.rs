@@ -34,6 +34,9 @@ use telling::Then;
 
 mod telling;
 
+/// From the caches to the queues of controllers.
+const WRITTEN_COMES: Duration = Duration::from_secs(5);
+
 /// Global: what a reconcile leaves behind may outlive its runtime.
 static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
 
@@ -124,6 +127,8 @@ struct Run<S: Body> {
     writes: Arc<WritesCell>,
     stopping: CancellationToken,
     span: tracing::Span,
+    /// The span of the change that has led to it.
+    change: Option<Arc<tracing::Span>>,
     attempt: u32,
     began: Duration,
     took: OnceLock<Duration>,
@@ -153,7 +158,9 @@ impl<S: Body> Run<S> {
         let id = shared.counters.reconciles.add(1) + 1;
         let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
         let controller = &*shared.name;
-        let span = tracing::info_span!(target: "actix_informer::controller", "reconcile", controller, id, %key, cause = %causes);
+        let change = shared.runtime.paths().take_span(&shared.name, &key);
+        let caused_by = change.as_ref().and_then(|change| change.id());
+        let span = tracing::info_span!(target: "actix_informer::controller", parent: caused_by, "reconcile", controller, id, %key, cause = %causes);
         let (writes, stopping) = (Arc::<WritesCell>::default(), shared.stop.child_token());
         let (attempt, began) = (item.failures(), shared.runtime.now());
         let request = Request {
@@ -171,6 +178,7 @@ impl<S: Body> Run<S> {
             writes: Arc::clone(&writes),
             watched: Arc::clone(&shared.watched),
             paths: shared.runtime.paths().clone(),
+            change: change.clone(),
             task: task.clone(),
         };
         let (shared, item) = (Arc::clone(shared), Some(item));
@@ -178,7 +186,21 @@ impl<S: Body> Run<S> {
         shared.mark_work(Hop::KeyTaken, &key, None);
         // From here on the run, or its drop, takes it back.
         shared.counters.active.fetch_add(1, Ordering::Relaxed);
-        let run = Self { shared, item, key, begun, writes, stopping, span, attempt, began, took, why, _task };
+        let run = Self {
+            shared,
+            item,
+            key,
+            begun,
+            writes,
+            stopping,
+            span,
+            change,
+            attempt,
+            began,
+            took,
+            why,
+            _task,
+        };
         Some((run, request))
     }
 
@@ -321,6 +343,7 @@ impl<S: Body> Run<S> {
             self.shared.counters.cancelled.add(1);
         }
         self.shared.mark_work(Hop::Seen, &self.key, None);
+        self.end_change(matches!(ended.next(), Next::Retry));
         let ending = (ended, &self.begun, self.why.get());
         let back = item.back(|book, key, limiter, moment| book.handle_end(key, ending, limiter, moment));
         self.shared.free(self.begun.release());
@@ -332,6 +355,23 @@ impl<S: Body> Run<S> {
             Next::Retry => Then::TriedAgain(retry),
         };
         self.log(telling, &then);
+    }
+}
+
+impl<S: Body> Run<S> {
+    /// A retry belongs to the same change. What was written is in the caches, and comes to the controllers now.
+    fn end_change(&mut self, is_retried: bool) {
+        let Some(change) = self.change.take() else { return };
+        let paths = self.shared.runtime.paths().clone();
+        if is_retried {
+            paths.put_span_back(&self.shared.name, &self.key, Arc::clone(&change));
+        }
+        if paths.has_written_spans(&change) {
+            self.shared.runtime.spawn_local(move || async move {
+                sleep(WRITTEN_COMES).await;
+                paths.forget_written_spans(&change);
+            });
+        }
     }
 }
 

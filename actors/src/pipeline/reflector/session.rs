@@ -104,6 +104,7 @@ impl<S: Body> Session<S> {
             arrival: Arc::new(Arrival::new(
                 spec.shared.runtime.0.clock.clone(),
                 spec.shared.runtime.paths().clone(),
+                Arc::clone(&spec.shared.name),
             )),
             spec,
         }

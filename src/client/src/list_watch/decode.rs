@@ -17,8 +17,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
+use informer_core::path::Seen;
 use informer_core::words::{panic_text, shortened};
 
+use super::shown;
 use crate::representation::{DecodeError, Encoded, Prune, Representation};
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
@@ -79,9 +81,28 @@ impl<R: Representation> Decoding<'_, R> {
         match frame {
             Frame::Whole(bytes) => {
                 let object = Encoded::new(self.wire, bytes);
-                (self.observe(&object), object.meta().kind.is_some())
+                let observed = self.observe(&object);
+                if let Observed::Object(listed) = &observed {
+                    self.note_state(listed, bytes, false);
+                }
+                (observed, object.meta().kind.is_some())
             }
             Frame::Oversize { head, size } => (self.oversize(head, *size), true),
+        }
+    }
+
+    /// Keeps the state of an object that is followed.
+    pub(super) fn note_state(&self, object: &Object<R::Body>, bytes: &[u8], is_deleted: bool) {
+        let is_known =
+            || self.known.get(object.key()).is_some_and(|known| known.version() == object.version());
+        if !self.known.keeps_states_of(object.key()) || (!is_deleted && is_known()) {
+            return;
+        }
+        let kind = self.decoder.representation.expected().map(|expected| &*expected.kind);
+        let seen =
+            if is_deleted { Some(Seen::Deleted) } else { shown::object(bytes, kind).map(Seen::Object) };
+        if let Some(seen) = seen {
+            self.known.note_state(object.key(), object.version(), seen);
         }
     }
 

@@ -46,7 +46,10 @@ impl<R: Representation> Decoding<'_, R> {
         let object = event.object;
         match &event.event_type {
             EventType::Added | EventType::Modified => match self.scanned(object)? {
-                Observed::Object(object) => Ok(WatchPart::Applied(object)),
+                Observed::Object(applied) => {
+                    self.note_state(&applied, object, false);
+                    Ok(WatchPart::Applied(applied))
+                }
                 Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
                 Observed::Passed(version) => Ok(passing(version)),
                 Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
@@ -54,7 +57,10 @@ impl<R: Representation> Decoding<'_, R> {
             // A known object is decoded, too: the event brings its last state.
             EventType::Deleted => {
                 match self.decoder.decoding(self.wire, &self.known.anew()).scanned(object)? {
-                    Observed::Object(object) => Ok(WatchPart::Deleted(object)),
+                    Observed::Object(last) => {
+                        self.note_state(&last, object, true);
+                        Ok(WatchPart::Deleted(last))
+                    }
                     Observed::Undecodable(undecodable) => Ok(WatchPart::DeletedUndecodable(undecodable)),
                     Observed::Passed(version) => Ok(passing(version)),
                     Observed::Unreadable(why) | Observed::NotJson(why) => {
