@@ -111,7 +111,9 @@ fn scrape(criterion: &mut Criterion<WallTime>) {
     // kube-rs has no metrics: its controllers keep counters of their own in such a registry.
     let counters = Family::<[(&str, String); 2], Counter>::default();
     for number in 0..series {
-        counters.get_or_create(&[("kind", format!("kind-{}", number % INFORMERS)), ("of", number.to_string())]).inc();
+        counters
+            .get_or_create(&[("kind", format!("kind-{}", number % INFORMERS)), ("of", number.to_string())])
+            .inc();
     }
     let mut registry = Registry::default();
     registry.register("controller_events", "What a program counts itself", counters);

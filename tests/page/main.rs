@@ -96,7 +96,10 @@ fn all_is_well_at_first_sight_and_a_killed_server_and_a_panic_are_seen_within_tw
     assert_eq!(browser.value("document.title"), "a test");
     browser.until(&says("informers", "3 objects"));
     browser.until(&says("controllers", "0 of 1 busy"));
-    assert_eq!(browser.value("document.querySelectorAll('#threads details').forEach(one => one.open = true)"), serde_json::Value::Null);
+    assert_eq!(
+        browser.value("document.querySelectorAll('#threads details').forEach(one => one.open = true)"),
+        serde_json::Value::Null
+    );
     browser.until(&says("threads", "maps/indexer"));
     browser.colours("light");
     browser.picture("well-light");

@@ -158,6 +158,7 @@ impl<S: Body> Indexer<S> {
         if let Some(Poll::Ready(taken)) = taken {
             let replaced = self.answers.taken.take().and_then(|(_, replaced)| replaced);
             replaced.into_iter().for_each(Replaced::free);
+            self.spec.shared.published.free_given_back();
             if taken.is_ok() {
                 self.spec.shared.progress.note();
                 self.machine.handle_fanned_out();

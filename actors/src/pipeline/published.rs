@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use futures_util::FutureExt;
 use informer_core::delta::Changes;
 use informer_core::index::AnyIndex;
@@ -34,6 +34,8 @@ pub(crate) struct Published<S> {
     newest: ArcSwap<Kept<S>>,
     epoch: AtomicU64,
     waits: Guarded<Waits>,
+    /// Snapshots that readers may be the last to hold: the Indexer frees them.
+    given_back: Guarded<Vec<Arc<Kept<S>>>>,
 }
 
 /// Ready after the publish that it waits for. Its drop removes the wait.
@@ -66,7 +68,8 @@ impl<S: Body> Published<S> {
     pub(crate) fn new(indices: impl IntoIterator<Item = AnyIndex<S>>, release: Arc<dyn Release>) -> Self {
         let newest = Snapshot::empty_with_indices(indices).releasing_to(release);
         let newest = ArcSwap::new(newest.into_kept());
-        Self { newest, epoch: AtomicU64::new(0), waits: Guarded::default() }
+        let (waits, given_back) = (Guarded::default(), Guarded::new(Vec::new()));
+        Self { newest, epoch: AtomicU64::new(0), waits, given_back }
     }
 }
 
@@ -77,7 +80,25 @@ impl<S> Published<S> {
 
     /// Counts no reference to the whole snapshot.
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
-        self.newest.load().get(key).cloned()
+        self.read(|newest| newest.get(key).cloned())
+    }
+
+    /// A reader that the system has paused may be the last to hold a snapshot. It must not free it: while it does,
+    /// newer snapshots let go of more and more of what this one shares with them, so that it would free, late and
+    /// alone, all that is replaced meanwhile. The Indexer publishes nothing while it frees.
+    fn read<T>(&self, read: impl FnOnce(&Kept<S>) -> T) -> T {
+        let newest = self.newest.load();
+        let found = read(&newest);
+        if !Arc::ptr_eq(&newest, &self.newest.load()) {
+            self.given_back.with(|given_back| given_back.push(Guard::into_inner(newest)));
+        }
+        found
+    }
+
+    /// The Indexer calls it between two publishes.
+    pub(crate) fn free_given_back(&self) {
+        let given_back = self.given_back.with(std::mem::take);
+        given_back.into_iter().for_each(|kept| Snapshot::from(kept).free_here());
     }
 
     pub(crate) fn named(
@@ -85,7 +106,7 @@ impl<S> Published<S> {
         (cluster, namespace): (Option<&ClusterName>, Option<&str>),
         name: &str,
     ) -> Option<Object<S>> {
-        self.newest.load().named(cluster, namespace, name).cloned()
+        self.read(|newest| newest.named(cluster, namespace, name).cloned())
     }
 
     /// False if a newer epoch has begun.

@@ -61,9 +61,6 @@ struct Shared {
     pending: AtomicUsize,
     /// Bytes of small values that wait, plus [`EACH`] for each value.
     waiting: AtomicUsize,
-    /// How many of them have no weight: snapshots, which keep all objects that are replaced until their turn comes.
-    /// They come first, and decode threads free them.
-    unweighed: AtomicUsize,
     below_limit: Signal,
     thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
 }
@@ -116,7 +113,6 @@ impl Freeing {
             wake: Condvar::new(),
             pending: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
-            unweighed: AtomicUsize::new(0),
             below_limit: Signal::default(),
             thread: Mutex::new(None),
         };
@@ -133,8 +129,7 @@ impl Freeing {
 
     /// Called by a thread before it makes objects.
     pub(super) fn help(&self) {
-        let much_waits = || self.0.waiting.load(Ordering::Relaxed) > HELP_AT;
-        while self.0.unweighed.load(Ordering::Relaxed) > 0 || much_waits() {
+        while self.0.waiting.load(Ordering::Relaxed) > HELP_AT {
             let Some(value) = self.0.state().values.pop_front() else { break };
             self.0.free_waiting(value);
         }
@@ -223,12 +218,9 @@ impl Shared {
     }
 
     fn free_waiting(&self, value: PendingFree) {
-        let bytes = value.bytes();
-        if bytes == 0 {
-            self.unweighed.fetch_sub(1, Ordering::Relaxed);
-        }
+        let bytes = value.bytes() + EACH;
         self.free(value);
-        self.waiting.fetch_sub(bytes + EACH, Ordering::Relaxed);
+        self.waiting.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     fn free(&self, mut value: PendingFree) {
@@ -274,12 +266,7 @@ impl Release for Shared {
             state.large.push_back(value);
         } else {
             self.waiting.fetch_add(bytes + EACH, Ordering::Relaxed);
-            if bytes == 0 {
-                self.unweighed.fetch_add(1, Ordering::Relaxed);
-                state.values.push_front(value);
-            } else {
-                state.values.push_back(value);
-            }
+            state.values.push_back(value);
         }
         let wakes = match state.thread {
             ThreadState::Idle => true,

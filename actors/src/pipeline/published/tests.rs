@@ -1,6 +1,7 @@
 //! Tests of the waits for a newer snapshot, over a store of its own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt;
 use informer_core::delta::{Cause, Replacement, WatchPart};
@@ -21,6 +22,38 @@ impl Release for Here {
 
 fn version(number: u64) -> ResourceVersion {
     ResourceVersion::from_number(number).expect("not zero")
+}
+
+/// How many values were released to be freed elsewhere.
+#[derive(Default)]
+struct Elsewhere(AtomicUsize);
+
+impl Release for Elsewhere {
+    fn release(&self, _: PendingFree) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn informer_14_a_snapshot_that_a_reader_is_the_last_to_hold_is_freed_by_the_indexer() {
+    let elsewhere = Arc::new(Elsewhere::default());
+    let published = Published::<()>::new([], Arc::<Elsewhere>::clone(&elsewhere));
+    let mut store = Store::new(published.snapshot(), Vec::new());
+    let mut publish = |number: u64| {
+        let part = WatchPart::Bookmark { version: version(number), initial_events_end: false };
+        let Publish { before, snapshot, .. } = store.apply_parts([(SourceId::default(), part)]);
+        assert!(published.publish(Epoch(0), snapshot));
+        before.free_here();
+    };
+    publish(1);
+    // The system pauses the reader here, and the next state is published.
+    published.read(|_| publish(2));
+    assert_eq!(published.given_back.with(|given_back| given_back.len()), 1);
+    published.free_given_back();
+    assert_eq!(published.given_back.with(|given_back| given_back.len()), 0);
+    assert_eq!(elsewhere.0.load(Ordering::Relaxed), 0, "nothing of it went to the freeing thread");
+    published.read(|_| ());
+    assert_eq!(published.given_back.with(|given_back| given_back.len()), 0, "it is the newest still");
 }
 
 /// A store, and what it has published.

@@ -204,29 +204,3 @@ async fn a_list_waits_while_too_much_is_to_be_freed_and_begins_when_it_is_less()
     assert_eq!(freeing.pending_bytes(), 0);
     assert!(freeing.until_below_limit().now_or_never().is_some(), "and so does every later one");
 }
-
-/// Says its name when it is dropped.
-struct Named(&'static str, mpsc::Sender<&'static str>);
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        self.1.send(self.0).expect("the test listens");
-    }
-}
-
-#[test]
-fn informer_14_what_has_no_weight_is_freed_before_what_has_waited_longer() {
-    let (freeing, (told, drops)) = (Freeing::thread("order").expect("a thread"), mpsc::channel());
-    let go = busy(&freeing, 1);
-    for (name, bytes) in [("objects", 1_000), ("more objects", 1_000), ("a snapshot", 0)] {
-        let value = By::whole(freeing.release()).keep(Named(name, told.clone()));
-        value.weigh(bytes);
-    }
-    freeing.help();
-    assert_eq!(drops.try_recv(), Ok("a snapshot"), "a thread that makes objects frees it at once, and nothing else");
-    assert_eq!(drops.try_recv().ok(), None);
-    By::whole(freeing.release()).keep(Named("another", told.clone())).weigh(0);
-    drop(go);
-    let order: Vec<_> = (0..3).map(|_| drops.recv_timeout(LIMIT).expect("it is freed")).collect();
-    assert_eq!(order, ["another", "objects", "more objects"], "it would keep what is replaced meanwhile");
-}
