@@ -184,9 +184,12 @@ impl Visit for Named {
 
 #[test]
 fn one_trace_of_spans_shows_who_caused_what_and_each_span_ends() {
+    // tracing remembers for each line of code whether anybody records it: also if another thread reaches it first.
+    let _registered = tracing::Dispatch::new(tracing_subscriber::registry());
     let spans = Spans::default();
     let subscriber = tracing_subscriber::registry().with(spans.clone());
     tracing::subscriber::with_default(subscriber, || {
+        tracing::callsite::rebuild_interest_cache();
         drop(Runtime::simulated(7).run(|runtime| made(runtime, |_| ())));
     });
     let mut seen = spans.seen.lock().expect("no panic under it").clone();
