@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use self::differences::Difference;
 use crate::object::ObjectKey;
-use crate::path::{Seen, State};
+use crate::path::{PastBody, PastState};
 use crate::runtime::Runtime;
 use crate::status::Reporting as _;
 
@@ -144,13 +144,13 @@ impl Page {
         };
         let states = runtime.paths().states(&key);
         let differences = differences::of(&states);
-        let state = |(state, compared): (&State, &Option<(Vec<Difference>, usize)>)| {
+        let state = |(state, compared): (&PastState, &Option<(Vec<Difference>, usize)>)| {
             json!({
                 "at": state.at.as_secs_f64(),
                 "informer": &*state.informer,
                 "version": state.version.to_string(),
-                "deleted": state.seen == Seen::Deleted,
-                "tooLarge": matches!(state.seen, Seen::TooLarge(_)),
+                "deleted": state.body == PastBody::Deleted,
+                "tooLarge": matches!(state.body, PastBody::TooLarge(_)),
                 "more": compared.as_ref().map(|(_, more)| more),
                 "differences": compared.as_ref().map(|(differences, _)| {
                     let shown = |one: &Difference| json!([one.field, one.before, one.after]);

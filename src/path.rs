@@ -40,7 +40,7 @@ mod otlp;
 pub use self::export::{SpanExporter, SpanFigures};
 pub use self::otlp::otlp_request;
 pub use informer_actors::runtime::{Paths, TooManyKeys};
-pub use informer_core::path::{Hop, Mark, Path, Seen, State};
+pub use informer_core::path::{Hop, Mark, PastBody, PastState, Path};
 use serde_json::{Value, json};
 
 /// The marks as a trace in Chrome's format, which `ui.perfetto.dev` and `chrome://tracing` open. Each change

@@ -15,7 +15,7 @@ use informer_core::delta::{ListPart, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion};
 use informer_core::namespaces::Names;
-use informer_core::path::Seen;
+use informer_core::path::PastBody;
 use informer_core::request::{ListRequest, WatchRequest};
 
 use crate::pipeline::published::Published;
@@ -99,9 +99,9 @@ impl<S> KnownObjects<S> {
 
     /// A source has read this state of an object whose states are kept. It leaves out of a text what nobody may
     /// see.
-    pub fn note_state(&self, key: &ObjectKey, version: &ResourceVersion, seen: Seen) {
+    pub fn note_state(&self, key: &ObjectKey, version: &ResourceVersion, body: PastBody) {
         if let Some(arrival) = &self.arrival {
-            arrival.note_state(key, version, seen);
+            arrival.note_state(key, version, body);
         }
     }
 

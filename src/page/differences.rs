@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::path::{Seen, State};
+use crate::path::{PastBody, PastState};
 
 /// Of one state.
 const MOST_DIFFERENCES: usize = 50;
@@ -21,12 +21,12 @@ pub(super) struct Difference {
 
 /// For each state, what differs from the one before of the same informer, and how many further fields do. `None` if
 /// there is nothing to compare it with.
-pub(super) fn of(states: &[State]) -> Vec<Option<(Vec<Difference>, usize)>> {
-    let object = |state: &State| match &state.seen {
+pub(super) fn of(states: &[PastState]) -> Vec<Option<(Vec<Difference>, usize)>> {
+    let object = |state: &PastState| match &state.body {
         Seen::Object(text) => serde_json::from_str::<Value>(text).ok(),
         _ => None,
     };
-    let compared = |(number, state): (usize, &State)| {
+    let compared = |(number, state): (usize, &PastState)| {
         let before = states[..number].iter().rfind(|before| before.informer == state.informer)?;
         let (before, after) = (object(before)?, object(state)?);
         let mut differences = Vec::new();

@@ -8,13 +8,11 @@ use bytes::Bytes;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::{Hop, Path, Seen, SpanExporter, State, chrome_trace, otlp_request};
+use super::{Hop, PastBody, PastState, Path, SpanExporter, chrome_trace, otlp_request};
 use crate::client::Client;
 use crate::client::api::{DeleteParams, PostParams};
 use crate::controller::{Controller, Outcome, ReconcileError, Request};
@@ -127,12 +125,12 @@ fn the_states_of_a_key_that_is_followed_are_kept_and_go_when_it_is_not() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let states = runtime.paths().states(&key);
         let [first, second, third] = &states[..] else { panic!("{states:?}") };
-        let text = |state: &State| match &state.seen {
+        let text = |state: &PastState| match &state.body {
             Seen::Object(text) => text.to_string(),
             other => format!("{other:?}"),
         };
         assert!(!text(first).contains("size") && text(second).contains("size"), "{states:?}");
-        assert_eq!((&third.seen, &*first.informer), (&Seen::Deleted, maps.name()));
+        assert_eq!((&third.body, &*first.informer), (&PastBody::Deleted, maps.name()));
         let early = ObjectKey::namespaced("default", "early");
         assert_eq!(runtime.paths().states(&early), [], "nothing has changed: {made:?}");
         runtime.paths().unfollow(&key);
@@ -153,7 +151,12 @@ impl<S> Layer<S> for Spans
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+    fn on_new_span(
+        &self,
+        attributes: &tracing::span::Attributes<'_>,
+        id: &tracing::span::Id,
+        context: Context<'_, S>,
+    ) {
         let span = context.span(id).expect("it is new");
         if !["change", "reconcile"].contains(&span.name()) {
             return;
@@ -167,15 +170,15 @@ where
         self.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn on_close(&self, id: Id, context: Context<'_, S>) {
+    fn on_close(&self, id: tracing::span::Id, context: Context<'_, S>) {
         if context.span(&id).is_some_and(|span| span.extensions().get::<Named>().is_some()) {
             self.open.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-impl Visit for Named {
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+impl tracing::field::Visit for Named {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
         if ["key", "object"].contains(&field.name()) {
             self.0 += &format!(" {value:?}");
         }

@@ -12,8 +12,8 @@ use crate::words::{QUOTED, one_line};
 mod history;
 mod marks;
 
-pub use history::{History, MOST_STATE_BYTES, MOST_STATES, Seen, State};
-pub use marks::{Choice, MOST_KEYS, MOST_MARKS, Marks, SLOW, SLOW_EVERY, Step};
+pub use history::{History, MOST_STATE_BYTES, MOST_STATES, PastBody, PastState};
+pub use marks::{Choice, MOST_KEYS, MOST_MARKS, Marks, Passage, SLOW, SLOW_EVERY};
 
 /// A place that a change passes, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

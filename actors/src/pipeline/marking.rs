@@ -7,7 +7,7 @@ use std::sync::Arc;
 use informer_core::delta::{Cause, Change, Changes, WatchPart};
 use informer_core::listener::Notifications;
 use informer_core::meta::{ObjectKey, ResourceVersion, SourceId};
-use informer_core::path::{Hop, Step};
+use informer_core::path::{Hop, Passage};
 
 use crate::pipeline::messages::Body;
 use crate::pipeline::shared::PipelineShared;
@@ -30,18 +30,18 @@ fn change<S>(change: &Change<S>) -> Passing<'_> {
 impl<S: Body> PipelineShared<S> {
     /// A source has brought these.
     pub(crate) fn mark_arrived(&self, source: &SourceId, parts: &[WatchPart<S>], arrival: &Arrival) {
-        let step = Step::Arrived { source, read: arrival.read(), scanned: arrival.scanned() };
+        let step = Passage::Arrived { source, read: arrival.read(), scanned: arrival.scanned() };
         self.runtime.0.paths.pass(&self.name, step, parts.iter().filter_map(part));
     }
 
     pub(crate) fn mark_queued(&self, parts: &[WatchPart<S>]) {
-        let step = Step::Passed(Hop::Queued);
+        let step = Passage::Passed(Hop::Queued);
         self.runtime.0.paths.pass(&self.name, step, parts.iter().filter_map(part));
     }
 
     /// Published, or handed to the listeners.
     pub(crate) fn mark_changes(&self, hop: Hop, changes: Option<&Changes<S>>) {
-        let (paths, step) = (&self.runtime.0.paths, Step::Passed(hop));
+        let (paths, step) = (&self.runtime.0.paths, Passage::Passed(hop));
         match changes {
             Some(Changes::Parts(changes)) => paths.pass(&self.name, step, changes.iter().map(change)),
             Some(Changes::Listed { before, after, .. }) => {
@@ -60,7 +60,7 @@ impl<S: Body> PipelineShared<S> {
     /// A listener hands these to its subscriber.
     pub(crate) fn mark_delivered(&self, subscription: &Arc<str>, window: &Notifications<S>) {
         if let Notifications::Changes(changes) = window {
-            let step = Step::Delivered(subscription);
+            let step = Passage::Delivered(subscription);
             self.runtime.0.paths.pass(&self.name, step, changes.iter().map(change));
         }
     }

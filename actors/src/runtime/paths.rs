@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use informer_core::meta::{ObjectKey, ResourceVersion};
 use informer_core::path::{
-    Choice, History, MOST_KEYS, Mark, Marks, Path, SLOW, SLOW_EVERY, Seen, State, Step,
+    Choice, History, MOST_KEYS, Mark, Marks, Passage, PastBody, PastState, Path, SLOW, SLOW_EVERY,
 };
 use informer_core::words::Brief;
 use tracing::Span;
@@ -98,7 +98,7 @@ impl Paths {
 
     /// The newest 20 states that sources have brought of this object since it is followed, the oldest first, up to
     /// 128 KiB; of a Secret without values.
-    pub fn states(&self, key: &ObjectKey) -> Vec<State> {
+    pub fn states(&self, key: &ObjectKey) -> Vec<PastState> {
         self.0.history.with(|history| history.of(key))
     }
 
@@ -155,7 +155,7 @@ impl Paths {
     pub(crate) fn pass<'a>(
         &self,
         informer: &Arc<str>,
-        step: Step<'_>,
+        step: Passage<'_>,
         changes: impl Iterator<Item = (&'a ObjectKey, &'a ResourceVersion, bool)> + Clone,
     ) {
         let choice = self.choice();
@@ -262,8 +262,8 @@ impl Arrival {
         self.paths.choice().has_keys() && self.paths.is_followed(key)
     }
 
-    pub(crate) fn note_state(&self, key: &ObjectKey, version: &ResourceVersion, seen: Seen) {
-        let state = State::new(self.clock.now(), Arc::clone(&self.informer), version.clone(), seen);
+    pub(crate) fn note_state(&self, key: &ObjectKey, version: &ResourceVersion, body: PastBody) {
+        let state = PastState::new(self.clock.now(), Arc::clone(&self.informer), version.clone(), body);
         // Under the lock of the keys: a key that is followed no longer keeps no state.
         self.paths.0.marks.with(|marks| {
             if marks.follows(key) {

@@ -45,7 +45,6 @@ mod event;
 mod list;
 mod place;
 mod refusal;
-mod shown;
 
 /// A chunk has at most this many objects, and ends at the object that reaches this many bytes.
 const CHUNK_OBJECTS: usize = 64;

@@ -14,6 +14,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use http::{HeaderMap, header};
 use informer_core::words::shortened;
@@ -143,6 +144,14 @@ impl WireKind {
     pub(crate) fn is_document(self, bytes: &[u8]) -> bool {
         match self {
             Self::Json => json::is_document(bytes),
+        }
+    }
+
+    /// What may be shown of an object of this kind, as JSON: of a Secret no value. `None` if it may be a Secret, or
+    /// is no document.
+    pub(crate) fn shown(self, object: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
+        match self {
+            Self::Json => json::shown(object, kind),
         }
     }
 

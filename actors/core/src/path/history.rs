@@ -14,7 +14,7 @@ pub const MOST_STATE_BYTES: usize = 128 * 1_024;
 /// One state of an object that is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct State {
+pub struct PastState {
     /// When it came, as time since the runtime's start.
     pub at: Duration,
     /// The informer that it came to.
@@ -22,13 +22,13 @@ pub struct State {
     /// Its version.
     pub version: ResourceVersion,
     /// What there is of it.
-    pub seen: Seen,
+    pub body: PastBody,
 }
 
 /// What there is of a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Seen {
+pub enum PastBody {
     /// The object as JSON, as far as its source shows it: of a Secret no values.
     Object(Arc<str>),
     /// The object was deleted.
@@ -37,35 +37,35 @@ pub enum Seen {
     TooLarge(usize),
 }
 
-impl State {
+impl PastState {
     /// A state that has come now.
-    pub fn new(at: Duration, informer: Arc<str>, version: ResourceVersion, seen: Seen) -> Self {
-        let seen = match seen {
-            Seen::Object(text) if text.len() > MOST_STATE_BYTES => Seen::TooLarge(text.len()),
-            seen => seen,
+    pub fn new(at: Duration, informer: Arc<str>, version: ResourceVersion, body: PastBody) -> Self {
+        let body = match body {
+            Seen::Object(text) if text.len() > MOST_STATE_BYTES => PastBody::TooLarge(text.len()),
+            body => body,
         };
-        Self { at, informer, version, seen }
+        Self { at, informer, version, body }
     }
 
     fn bytes(&self) -> usize {
-        match &self.seen {
+        match &self.body {
             Seen::Object(text) => text.len(),
-            Seen::Deleted | Seen::TooLarge(_) => 0,
+            Seen::Deleted | PastBody::TooLarge(_) => 0,
         }
     }
 }
 
 /// The newest states of each key that is followed.
 #[derive(Debug, Default)]
-pub struct History(BTreeMap<ObjectKey, VecDeque<State>>);
+pub struct History(BTreeMap<ObjectKey, VecDeque<PastState>>);
 
 impl History {
     /// Keeps a state. The oldest of the same key go while there are more than [`MOST_STATES`] or
     /// [`MOST_STATE_BYTES`]. The caller does not add keys without a bound.
-    pub fn add(&mut self, key: &ObjectKey, state: State) {
+    pub fn add(&mut self, key: &ObjectKey, state: PastState) {
         let states = self.0.entry(key.clone()).or_default();
         states.push_back(state);
-        let mut bytes: usize = states.iter().map(State::bytes).sum();
+        let mut bytes: usize = states.iter().map(PastState::bytes).sum();
         while states.len() > MOST_STATES || bytes > MOST_STATE_BYTES {
             let Some(oldest) = states.pop_front() else { break };
             bytes -= oldest.bytes();
@@ -73,7 +73,7 @@ impl History {
     }
 
     /// The states of a key, the oldest first.
-    pub fn of(&self, key: &ObjectKey) -> Vec<State> {
+    pub fn of(&self, key: &ObjectKey) -> Vec<PastState> {
         self.0.get(key).into_iter().flatten().cloned().collect()
     }
 
@@ -89,8 +89,8 @@ mod tests {
 
     fn add(history: &mut History, number: u64, bytes: usize) {
         let version = ResourceVersion::from_number(number).expect("not zero");
-        let seen = Seen::Object("x".repeat(bytes).into());
-        history.add(&key(), State::new(Duration::from_secs(number), "pods".into(), version, seen));
+        let body = PastBody::Object("x".repeat(bytes).into());
+        history.add(&key(), PastState::new(Duration::from_secs(number), "pods".into(), version, body));
     }
 
     fn key() -> ObjectKey {
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(history.of(&key()).len(), 4, "three small ones have room beside it");
         add(&mut history, 32, MOST_STATE_BYTES + 1);
         let states = history.of(&key());
-        assert_eq!(states[4].seen, Seen::TooLarge(MOST_STATE_BYTES + 1));
+        assert_eq!(states[4].body, PastBody::TooLarge(MOST_STATE_BYTES + 1));
         history.forget(&key());
         assert_eq!(history.of(&key()), []);
     }

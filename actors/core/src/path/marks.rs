@@ -81,7 +81,7 @@ impl Choice {
 /// What changes of an informer have done.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::exhaustive_enums, reason = "known to our own crates alone")]
-pub enum Step<'a> {
+pub enum Passage<'a> {
     /// They have come from a source, which may say when it read and cut their bytes.
     Arrived {
         /// The source.
@@ -149,7 +149,7 @@ impl Marks {
         &mut self,
         choice: Choice,
         informer: &Arc<str>,
-        (step, at): (Step<'_>, Duration),
+        (step, at): (Passage<'_>, Duration),
         changes: impl Iterator<Item = (&'a ObjectKey, &'a ResourceVersion, bool)>,
     ) {
         let Self { informers, noted, keys, .. } = self;

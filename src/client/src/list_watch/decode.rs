@@ -17,10 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use informer_actors::list_watch::KnownObjects;
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
-use informer_core::path::Seen;
+use informer_core::path::PastBody;
 use informer_core::words::{panic_text, shortened};
 
-use super::shown;
 use crate::representation::{DecodeError, Encoded, Prune, Representation};
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
@@ -99,10 +98,13 @@ impl<R: Representation> Decoding<'_, R> {
             return;
         }
         let kind = self.decoder.representation.expected().map(|expected| &*expected.kind);
-        let seen =
-            if is_deleted { Some(Seen::Deleted) } else { shown::object(bytes, kind).map(Seen::Object) };
-        if let Some(seen) = seen {
-            self.known.note_state(object.key(), object.version(), seen);
+        let body = if is_deleted {
+            Some(PastBody::Deleted)
+        } else {
+            self.wire.shown(bytes, kind).map(PastBody::Object)
+        };
+        if let Some(body) = body {
+            self.known.note_state(object.key(), object.version(), body);
         }
     }
 

@@ -12,6 +12,7 @@ mod cursor;
 mod cut;
 mod event;
 mod identify;
+mod shown;
 mod split;
 mod value_scanner;
 
@@ -24,6 +25,7 @@ pub(crate) use cursor::Cursor;
 pub(crate) use cut::{Cut, LeftOut, cut, scan};
 pub(crate) use event::{Event, EventType, INITIAL_EVENTS_END, bookmark, event, event_head, parsed_event};
 pub(crate) use identify::{identify, labels, owners};
+pub(crate) use shown::shown;
 pub use split::Splitter;
 
 use super::{Form, RequestedContent};

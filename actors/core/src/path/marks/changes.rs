@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Hop, MOST_MARKS, Mark, SLOW, SLOW_EVERY, Step};
+use super::{Hop, MOST_MARKS, Mark, Passage, SLOW, SLOW_EVERY};
 use crate::meta::{ObjectKey, ResourceVersion};
 
 /// Entries of an informer: a power of two.
@@ -77,12 +77,12 @@ impl Changes {
     pub(super) fn pass<'a>(
         &mut self,
         noted: &mut u64,
-        step: Step<'_>,
+        step: Passage<'_>,
         at: Duration,
         changes: impl Iterator<Item = (&'a ObjectKey, &'a ResourceVersion, bool)>,
     ) {
         match step {
-            Step::Arrived { source, read, scanned } => {
+            Passage::Arrived { source, read, scanned } => {
                 let [read, scanned] = [read, scanned].map(|before| before.map(|before| before.min(at)));
                 for (key, version, _) in changes {
                     let first = read.or(scanned).unwrap_or(at);
@@ -94,10 +94,10 @@ impl Changes {
                     }
                 }
             }
-            Step::Passed(hop) => {
+            Passage::Passed(hop) => {
                 changes.for_each(|(key, version, _)| self.note(noted, (key, version), hop, at));
             }
-            Step::Delivered(subscription) => {
+            Passage::Delivered(subscription) => {
                 let mut unhandled = self.unhandled.remove(subscription).unwrap_or_default();
                 for (key, version, is_live) in changes {
                     let number = self.deliver(noted, (key, version), (subscription, at, is_live));

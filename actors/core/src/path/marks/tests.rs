@@ -42,13 +42,13 @@ fn a_key_of_a_queue_has_marks_from_its_addition_until_its_writes_are_seen() {
 const ALL: Choice = Choice(SAMPLES);
 
 /// A change of version `number` of this object has passed this hop of `pods`.
-fn pass(marks: &mut Marks, of: (&str, u64), step: Step<'_>, at: Duration) {
+fn pass(marks: &mut Marks, of: (&str, u64), step: Passage<'_>, at: Duration) {
     let (key, version) = (key(of.0), version(of.1));
     marks.pass(ALL, &"pods".into(), (step, at), [(&key, &version, true)].into_iter());
 }
 
-const fn queued() -> Step<'static> {
-    Step::Passed(Hop::Queued)
+const fn queued() -> Passage<'static> {
+    Passage::Passed(Hop::Queued)
 }
 
 fn hops(path: &Path) -> Vec<Hop> {
@@ -60,7 +60,7 @@ fn what_a_subscriber_was_handed_has_its_mark_when_it_is_handled() {
     let mut marks = Marks::default();
     let (pods, one, other): (Arc<str>, Arc<str>, Arc<str>) = ("pods".into(), "one".into(), "other".into());
     for subscription in [&one, &other] {
-        pass(&mut marks, ("web", 7), Step::Delivered(subscription), Duration::ZERO);
+        pass(&mut marks, ("web", 7), Passage::Delivered(subscription), Duration::ZERO);
     }
     drop(marks.handled(Duration::from_secs(2), &pods, &one));
     drop(marks.handled(Duration::from_secs(3), &pods, &one));
@@ -81,7 +81,7 @@ fn what_arrives_has_the_times_of_the_hops_before_if_its_source_has_said_them() {
         (None, None, vec![(Hop::Decoded, ms(5))]),
     ] {
         let mut marks = Marks::default();
-        pass(&mut marks, ("web", 7), Step::Arrived { source: &source, read, scanned }, ms(5));
+        pass(&mut marks, ("web", 7), Passage::Arrived { source: &source, read, scanned }, ms(5));
         let path = marks.of(&key("web"));
         assert_eq!(path.marks.iter().map(|mark| (mark.hop, mark.at)).collect::<Vec<_>>(), expected);
         assert!(path.marks.iter().all(|mark| mark.by.as_deref() == Some("default")));
@@ -92,8 +92,13 @@ fn what_arrives_has_the_times_of_the_hops_before_if_its_source_has_said_them() {
 fn a_path_names_what_led_to_it_and_is_told_in_one_line_a_mark() {
     let mut marks = Marks::default();
     let (source, micros) = (SourceId::new("pods"), Duration::from_micros);
-    pass(&mut marks, ("web", 7), Step::Arrived { source: &source, read: None, scanned: None }, micros(250));
-    pass(&mut marks, ("web", 7), Step::Passed(Hop::Published), micros(1_250));
+    pass(
+        &mut marks,
+        ("web", 7),
+        Passage::Arrived { source: &source, read: None, scanned: None },
+        micros(250),
+    );
+    pass(&mut marks, ("web", 7), Passage::Passed(Hop::Published), micros(1_250));
     let added = Mark::new(Hop::KeyAdded, "sites".into(), key("site")).by("pods").other(key("web"));
     marks.note(added.at(micros(1_250)));
     let told = marks.of(&key("web")).to_string();
@@ -153,7 +158,7 @@ proptest! {
         let mut at = Duration::ZERO;
         for (said, later) in all {
             at += Duration::from_secs(later);
-            let mut tell = |informer: u8, step: Step<'_>, changes: &[(u8, u64)]| {
+            let mut tell = |informer: u8, step: Passage<'_>, changes: &[(u8, u64)]| {
                 let changes = changes.iter();
                 let changes: Vec<_> = changes.map(|of| (key(&of.0.to_string()), version(of.1))).collect();
                 let changes = changes.iter().map(|(key, version)| (key, version, true));
@@ -161,18 +166,18 @@ proptest! {
             };
             match said {
                 Said::Arrived { informer, changes } => {
-                    tell(informer, Step::Arrived { source: &source, read: Some(at), scanned: None }, &changes);
+                    tell(informer, Passage::Arrived { source: &source, read: Some(at), scanned: None }, &changes);
                     for (of, hop) in changes.into_iter().flat_map(|of| [(of, Hop::Read), (of, Hop::Decoded)]) {
                         naive.push((true, mark(hop, informer, of, at).by("default")));
                     }
                 }
                 Said::Passed { informer, hop, changes } => {
-                    tell(informer, Step::Passed(IN_INFORMER[hop]), &changes);
+                    tell(informer, Passage::Passed(IN_INFORMER[hop]), &changes);
                     let marks = changes.into_iter().map(|of| mark(IN_INFORMER[hop], informer, of, at));
                     naive.extend(marks.map(|mark| (true, mark)));
                 }
                 Said::Delivered { informer, to, changes } => {
-                    tell(informer, Step::Delivered(&name(to)), &changes);
+                    tell(informer, Passage::Delivered(&name(to)), &changes);
                     let marks = changes.into_iter().map(|of| mark(Hop::Delivered, informer, of, at).by(name(to)));
                     let marks: Vec<_> = marks.collect();
                     unhandled.extend(marks.clone());
@@ -218,12 +223,12 @@ fn an_informer_that_is_full_forgets_its_oldest_change_and_the_path_says_so() {
     assert_eq!((marks.all().marks.len() as u64, marks.all().is_cut), (many, false));
     // Most slots have several versions by now; each is found.
     for number in 1..=many {
-        pass(&mut marks, (&number.to_string(), number), Step::Passed(Hop::Published), at(many + number));
+        pass(&mut marks, (&number.to_string(), number), Passage::Passed(Hop::Published), at(many + number));
     }
     assert_eq!((marks.all().marks.len() as u64, marks.all().is_cut), (2 * many, false), "none is twice");
     pass(&mut marks, ("new", many + 1), queued(), at(3 * many));
     assert!(marks.of(&key("1")).marks.is_empty() && marks.all().is_cut);
-    pass(&mut marks, ("1", 1), Step::Passed(Hop::Distributed), at(3 * many));
+    pass(&mut marks, ("1", 1), Passage::Passed(Hop::Distributed), at(3 * many));
     assert_eq!(hops(&marks.of(&key("1"))), [Hop::Distributed], "the rest is gone");
     assert_eq!(hops(&marks.of(&key("3"))), [Hop::Queued, Hop::Published]);
 }
@@ -232,7 +237,7 @@ fn an_informer_that_is_full_forgets_its_oldest_change_and_the_path_says_so() {
 fn an_informer_of_many_subscribers_keeps_the_newest_deliveries() {
     let (mut marks, one): (_, Arc<str>) = (Marks::default(), "one".into());
     for number in 0..=MOST_MARKS {
-        pass(&mut marks, ("web", 7), Step::Delivered(&one), Duration::from_secs(number as u64));
+        pass(&mut marks, ("web", 7), Passage::Delivered(&one), Duration::from_secs(number as u64));
     }
     let path = marks.all();
     assert_eq!((path.marks.len(), path.marks[0].at, path.is_cut), (MOST_MARKS, Duration::from_secs(1), true));
@@ -266,7 +271,7 @@ fn a_slow_change_is_told_with_its_hops_at_most_once_in_ten_minutes() {
     let mut handle = |number: u64, at: u64, took: u64| {
         let at = Duration::from_secs(at);
         pass(&mut marks, ("web", number), queued(), at);
-        pass(&mut marks, ("web", number), Step::Delivered(&one), at);
+        pass(&mut marks, ("web", number), Passage::Delivered(&one), at);
         marks.handled(at + Duration::from_millis(took), &pods, &one)
     };
     assert_eq!(handle(1, 10, 1_000), None, "a second is not slow");

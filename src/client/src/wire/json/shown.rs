@@ -12,7 +12,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The object as JSON, without `managedFields`, and of a Secret without values. `None` if its kind is not known: it may
 /// be a Secret; or if it is not JSON. `kind` is the one that was requested.
-pub(super) fn object(bytes: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
+pub(crate) fn shown(bytes: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
     let mut object: Value = serde_json::from_slice(bytes).ok()?;
     let is_secret = object.get("kind").and_then(Value::as_str).or(kind)? == "Secret";
     if let Some(Value::Object(meta)) = object.get_mut("metadata") {
@@ -49,12 +49,12 @@ mod tests {
 
     use super::*;
 
-    fn shown(object: &Value, kind: Option<&str>) -> Option<Value> {
+    fn value_of(object: &Value, kind: Option<&str>) -> Option<Value> {
         object_of(object, kind).map(|text| serde_json::from_str(&text).expect("JSON"))
     }
 
     fn object_of(object: &Value, kind: Option<&str>) -> Option<Arc<str>> {
-        super::object(object.to_string().as_bytes(), kind)
+        super::shown(object.to_string().as_bytes(), kind)
     }
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
             let text = object_of(&secret(value), Some("Secret")).expect("its kind is known");
             assert!(!text.contains(value) && text.contains("token") && text.contains("seen"), "{text}");
         }
-        let token = |value| shown(&secret(value), Some("Secret")).expect("known")["data"]["token"].clone();
+        let token = |value| value_of(&secret(value), Some("Secret")).expect("known")["data"]["token"].clone();
         assert_eq!(token("one"), token("one"));
         assert_ne!(token("one"), token("two"));
         let told = json!({ "kind": "Secret", "data": "of another shape" });
@@ -81,7 +81,7 @@ mod tests {
         let object = json!({ "metadata": { "managedFields": [1], "name": "web" }, "data": { "a": "b" } });
         assert_eq!(object_of(&object, None), None);
         let expected = json!({ "metadata": { "name": "web" }, "data": { "a": "b" } });
-        assert_eq!(shown(&object, Some("ConfigMap")), Some(expected));
-        assert_eq!(super::object(b"{", Some("ConfigMap")), None);
+        assert_eq!(value_of(&object, Some("ConfigMap")), Some(expected));
+        assert_eq!(super::shown(b"{", Some("ConfigMap")), None);
     }
 }
