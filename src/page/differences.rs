@@ -23,7 +23,7 @@ pub(super) struct Difference {
 /// there is nothing to compare it with.
 pub(super) fn of(states: &[PastState]) -> Vec<Option<(Vec<Difference>, usize)>> {
     let object = |state: &PastState| match &state.body {
-        Seen::Object(text) => serde_json::from_str::<Value>(text).ok(),
+        PastBody::Object(text) => serde_json::from_str::<Value>(text).ok(),
         _ => None,
     };
     let compared = |(number, state): (usize, &PastState)| {

@@ -126,7 +126,7 @@ fn the_states_of_a_key_that_is_followed_are_kept_and_go_when_it_is_not() {
         let states = runtime.paths().states(&key);
         let [first, second, third] = &states[..] else { panic!("{states:?}") };
         let text = |state: &PastState| match &state.body {
-            Seen::Object(text) => text.to_string(),
+            PastBody::Object(text) => text.to_string(),
             other => format!("{other:?}"),
         };
         assert!(!text(first).contains("size") && text(second).contains("size"), "{states:?}");

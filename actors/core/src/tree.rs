@@ -33,6 +33,17 @@ pub(crate) trait Item: Clone {
 
     fn compare(one: &Self, other: &Self) -> Ordering;
 
+    /// A number that follows from the name, which stands in the node: most items of a leaf are then told apart
+    /// without a look at their names, which are elsewhere in memory. `None` if there is none.
+    fn fingerprint_of(_query: Self::Query<'_>) -> Option<u32> {
+        None
+    }
+
+    /// The same of the item.
+    fn fingerprint(&self) -> Option<u32> {
+        None
+    }
+
     /// Of the item, or of any object in it.
     fn sources(&self) -> Sources;
 }
@@ -102,11 +113,25 @@ impl<T: Item> Tree<T> {
     }
 
     pub(crate) fn find(&self, name: T::Query<'_>) -> Descent {
-        self.find_by(|other| T::order(other, name))
+        let fingerprint = T::fingerprint_of(name);
+        let is_it = |item: &T| item.fingerprint() == fingerprint && T::order(item.name(), name).is_eq();
+        self.descend(
+            |other| T::order(other, name),
+            |items| fingerprint.and_then(|_| items.iter().position(is_it)),
+        )
     }
 
     /// Finds the name for which `order` returns `Equal`. It must order names as the tree does.
     pub(crate) fn find_by(&self, order: impl Fn(&T::Name) -> Ordering) -> Descent {
+        self.descend(order, |_| None)
+    }
+
+    /// `known` may find the item in its leaf; else it is searched for by its order.
+    fn descend(
+        &self,
+        order: impl Fn(&T::Name) -> Ordering,
+        known: impl FnOnce(&[T]) -> Option<usize>,
+    ) -> Descent {
         let mut path = Descent { at: [0; LEVELS], is_found: false };
         let mut next = self.root.as_ref();
         let mut level = 0;
@@ -118,9 +143,11 @@ impl<T: Item> Tree<T> {
                     at
                 }
                 Kind::Leaf(items) => {
-                    let at = items.binary_search_by(|item| order(item.name()));
+                    let search = || items.binary_search_by(|item| order(item.name()));
+                    let at = known(items).map_or_else(search, Ok);
                     path.is_found = at.is_ok();
-                    at.unwrap_or_else(|at| at)
+                    path.at[level] = at.unwrap_or_else(|at| at);
+                    return path;
                 }
             };
             level += 1;

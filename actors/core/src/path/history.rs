@@ -41,7 +41,7 @@ impl PastState {
     /// A state that has come now.
     pub fn new(at: Duration, informer: Arc<str>, version: ResourceVersion, body: PastBody) -> Self {
         let body = match body {
-            Seen::Object(text) if text.len() > MOST_STATE_BYTES => PastBody::TooLarge(text.len()),
+            PastBody::Object(text) if text.len() > MOST_STATE_BYTES => PastBody::TooLarge(text.len()),
             body => body,
         };
         Self { at, informer, version, body }
@@ -49,8 +49,8 @@ impl PastState {
 
     fn bytes(&self) -> usize {
         match &self.body {
-            Seen::Object(text) => text.len(),
-            Seen::Deleted | PastBody::TooLarge(_) => 0,
+            PastBody::Object(text) => text.len(),
+            PastBody::Deleted | PastBody::TooLarge(_) => 0,
         }
     }
 }

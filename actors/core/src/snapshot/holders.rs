@@ -11,6 +11,7 @@ pub(crate) struct Held<S> {
     object: Object<S>,
     /// `None`: never rewound, and held only by the source that brought it. Many objects share one.
     more: Option<Arc<More>>,
+    fingerprint: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,14 +60,14 @@ impl<S> Held<S> {
         if matches!(holders.as_slice(), [only] if only == object.source()) {
             holders.clear();
         }
-        let more = More { rewinds, holders };
+        let (more, fingerprint) = (More { rewinds, holders }, fingerprint_of(object.key().name()));
         if more.rewinds == 0 && more.holders.is_empty() {
-            return Self { object, more: None };
+            return Self { object, more: None, fingerprint };
         }
         if recent.as_deref() != Some(&more) {
             *recent = Some(Arc::new(more));
         }
-        Self { object, more: recent.clone() }
+        Self { object, more: recent.clone(), fingerprint }
     }
 
     pub(crate) fn object(&self) -> &Object<S> {
@@ -98,6 +99,16 @@ impl<S> Held<S> {
     }
 }
 
+/// Eight bytes at a time. Names with the same one cost a comparison more.
+fn fingerprint_of(name: &str) -> u32 {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(ODD);
+    let (words, rest) = name.as_bytes().as_chunks::<8>();
+    let hash = words.iter().fold(name.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let rest = rest.iter().rfold(0, |word, byte| (word << 8) | u64::from(*byte));
+    (mix(hash, rest) >> 32) as u32
+}
+
 impl<S> Item for Held<S> {
     type Name = Arc<str>;
     type Query<'q> = &'q str;
@@ -114,9 +125,17 @@ impl<S> Item for Held<S> {
         one.name().cmp(other.name())
     }
 
+    fn fingerprint_of(name: &str) -> Option<u32> {
+        Some(fingerprint_of(name))
+    }
+
+    fn fingerprint(&self) -> Option<u32> {
+        Some(self.fingerprint)
+    }
+
     fn sources(&self) -> Sources {
         self.holders().iter().map(Sources::of).fold(Sources::NONE, Sources::and)
     }
 }
 
-crate::clone_of!([S] Held<S> { object, more });
+crate::clone_of!([S] Held<S> { object, more, fingerprint });
