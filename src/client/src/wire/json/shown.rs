@@ -54,7 +54,7 @@ mod tests {
     }
 
     fn object_of(object: &Value, kind: Option<&str>) -> Option<Arc<str>> {
-        super::shown(object.to_string().as_bytes(), kind)
+        shown(object.to_string().as_bytes(), kind)
     }
 
     #[test]
@@ -82,6 +82,6 @@ mod tests {
         assert_eq!(object_of(&object, None), None);
         let expected = json!({ "metadata": { "name": "web" }, "data": { "a": "b" } });
         assert_eq!(value_of(&object, Some("ConfigMap")), Some(expected));
-        assert_eq!(super::shown(b"{", Some("ConfigMap")), None);
+        assert_eq!(shown(b"{", Some("ConfigMap")), None);
     }
 }
