@@ -156,13 +156,21 @@ impl Paths {
         &self,
         informer: &Arc<str>,
         step: Passage<'_>,
-        changes: impl Iterator<Item = (&'a ObjectKey, &'a ResourceVersion, bool)> + Clone,
+        changes: impl Iterator<Item = (&'a ObjectKey, &'a ResourceVersion, bool)>,
     ) {
         let choice = self.choice();
-        let is_sampled = || changes.clone().any(|(_, version, _)| choice.samples(version));
-        if choice.is_on() && (choice.has_keys() || is_sampled()) {
-            let at = self.0.clock.now();
-            self.0.marks.with(|marks| marks.pass(choice, informer, (step, at), changes));
+        if !choice.is_on() {
+            return;
+        }
+        // The lock is taken for the first one that leaves a mark.
+        let mut changes = changes;
+        let first = match choice.has_keys() {
+            true => changes.next(),
+            false => changes.find(|(_, version, _)| choice.samples(version)),
+        };
+        if let Some(first) = first {
+            let (at, all) = (self.0.clock.now(), std::iter::once(first).chain(changes));
+            self.0.marks.with(|marks| marks.pass(choice, informer, (step, at), all));
         }
     }
 

@@ -1,9 +1,10 @@
 //! The newest changes of one informer that leave marks: where each has been, and when.
 //!
-//! 1. A change has one entry, found by its version: a mark costs no search among texts.
+//! 1. A change has one entry, found by its version: a mark costs no search among texts. Most changes pass a hop in the
+//!    order of their entries, so the next one is looked at first.
 //! 2. The oldest entry goes for a new one, with its marks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,16 +44,22 @@ struct Delivery {
     handled: Option<Stamp>,
 }
 
+/// The newest things of a sequence, at most `MOST`, a power of two. The first one ever has the number 1.
+#[derive(Debug)]
+struct Ring<T, const MOST: usize> {
+    kept: Vec<T>,
+    newest: u64,
+}
+
 /// The newest changes.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    entries: VecDeque<Entry>,
-    /// How many entries have gone. The first entry ever has the number 1.
-    gone: u64,
+    entries: Ring<Entry, MOST_CHANGES>,
     /// The number of the newest entry, by a hash of its version; empty before the first entry.
     newest: Vec<u64>,
-    deliveries: VecDeque<Delivery>,
-    deliveries_gone: u64,
+    /// For each hop, the entry that is expected next.
+    expected: [u64; HOPS.len() + 1],
+    deliveries: Ring<Delivery, MOST_MARKS>,
     /// Numbers of deliveries that are not handled, by subscription.
     unhandled: BTreeMap<Arc<str>, Vec<u64>>,
     /// When a slow path was told last.
@@ -88,7 +95,7 @@ impl Changes {
                     let first = read.or(scanned).unwrap_or(at);
                     let stamps = [read, scanned, Some(at)].map(|at| Some(stamp(noted, at?)));
                     let number = self.push((key, version), first);
-                    if let Some(entry) = self.entry_mut(number) {
+                    if let Some(entry) = self.entries.get_mut(number) {
                         entry.source = Some(Arc::clone(source.shared()));
                         entry.stamps[..stamps.len()].copy_from_slice(&stamps);
                     }
@@ -111,14 +118,15 @@ impl Changes {
     }
 
     fn note(&mut self, noted: &mut u64, of: (&ObjectKey, &ResourceVersion), hop: Hop, at: Duration) {
-        let known = self.find(of).and_then(|number| Some((number, self.entry(number)?)));
+        let known = self.find(of, hop).and_then(|number| Some((number, self.entries.get(number)?)));
         let number = match known {
             Some((number, entry)) if entry.stamps.get(hop as usize).is_some_and(Option::is_none) => number,
             // A change that passes once more, after a restart, has a second entry.
             Some((_, entry)) => self.push(of, entry.first),
             None => self.push(of, at),
         };
-        if let Some(kept) = self.entry_mut(number).and_then(|entry| entry.stamps.get_mut(hop as usize)) {
+        let entry = self.entries.get_mut(number);
+        if let Some(kept) = entry.and_then(|entry| entry.stamps.get_mut(hop as usize)) {
             *kept = Some(stamp(noted, at));
         }
     }
@@ -129,15 +137,11 @@ impl Changes {
         of: (&ObjectKey, &ResourceVersion),
         (subscription, at, is_live): (&Arc<str>, Duration, bool),
     ) -> u64 {
-        let entry = self.find(of).unwrap_or_else(|| self.push(of, at));
-        if self.deliveries.len() >= MOST_MARKS {
-            self.deliveries.pop_front();
-            self.deliveries_gone += 1;
-            self.is_cut = true;
-        }
+        let entry = self.find(of, Hop::Delivered).unwrap_or_else(|| self.push(of, at));
         let (subscription, delivered) = (Arc::clone(subscription), stamp(noted, at));
-        self.deliveries.push_back(Delivery { entry, subscription, is_live, delivered, handled: None });
-        self.deliveries_gone + self.deliveries.len() as u64
+        let delivery = Delivery { entry, subscription, is_live, delivered, handled: None };
+        self.is_cut |= self.deliveries.push(delivery);
+        self.deliveries.newest
     }
 
     /// The marks of the slowest change, if it is time to tell of it.
@@ -151,11 +155,9 @@ impl Changes {
         let mut numbers = std::mem::take(self.unhandled.get_mut(subscription)?);
         let mut slowest: Option<(Duration, u64)> = None;
         for number in numbers.drain(..) {
-            let place = place_of(number, self.deliveries_gone);
-            let Some(delivery) = place.and_then(|place| self.deliveries.get_mut(place)) else { continue };
+            let Some(delivery) = self.deliveries.get_mut(number) else { continue };
             delivery.handled = Some(stamp(noted, at));
-            let place = place_of(delivery.entry, self.gone).filter(|_| delivery.is_live);
-            let entry = place.and_then(|place| self.entries.get(place));
+            let entry = if delivery.is_live { self.entries.get(delivery.entry) } else { None };
             // What is not live was published long ago: a resync, or the first events of a late subscriber.
             let took = entry.map_or(Duration::ZERO, |entry| at.saturating_sub(entry.first));
             if took > SLOW && slowest.is_none_or(|(longest, _)| took > longest) {
@@ -169,8 +171,8 @@ impl Changes {
             return None;
         }
         self.slow_since = Some(at);
-        let delivery = self.deliveries.get(place_of(slowest, self.deliveries_gone)?)?;
-        let entry = self.entry(delivery.entry)?;
+        let delivery = self.deliveries.get(slowest)?;
+        let entry = self.entries.get(delivery.entry)?;
         Some(entry.marks(informer).chain(delivery.marks(informer, entry)).collect())
     }
 
@@ -185,57 +187,77 @@ impl Changes {
         is_of: impl Fn(&ObjectKey) -> bool,
         marks: &mut Vec<(u64, Mark)>,
     ) {
-        for entry in self.entries.iter().filter(|entry| is_of(&entry.key)) {
+        for entry in self.entries.kept.iter().filter(|entry| is_of(&entry.key)) {
             marks.extend(entry.marks(informer));
         }
-        for delivery in &self.deliveries {
-            let entry = self.entry(delivery.entry).filter(|entry| is_of(&entry.key));
+        for delivery in &self.deliveries.kept {
+            let entry = self.entries.get(delivery.entry).filter(|entry| is_of(&entry.key));
             marks.extend(entry.into_iter().flat_map(|entry| delivery.marks(informer, entry)));
         }
     }
 
-    fn entry(&self, number: u64) -> Option<&Entry> {
-        self.entries.get(place_of(number, self.gone)?)
-    }
-
-    fn entry_mut(&mut self, number: u64) -> Option<&mut Entry> {
-        self.entries.get_mut(place_of(number, self.gone)?)
-    }
-
     /// The number of the newest entry of this change. Several clusters may use one version.
-    fn find(&self, (key, version): (&ObjectKey, &ResourceVersion)) -> Option<u64> {
-        let mut number = *self.newest.get(slot(version))?;
-        loop {
-            let entry = self.entry(number)?;
-            if entry.version == *version && entry.key == *key {
-                return Some(number);
+    fn find(&mut self, of: (&ObjectKey, &ResourceVersion), hop: Hop) -> Option<u64> {
+        let expected = self.expected.get_mut(hop as usize)?;
+        let is_it = |entry: &Entry| entry.version == *of.1 && entry.key == *of.0;
+        if !self.entries.get(*expected).is_some_and(is_it) {
+            let mut number = *self.newest.get(slot(of.1))?;
+            while !is_it(self.entries.get(number)?) {
+                number = self.entries.get(number)?.before;
             }
-            number = entry.before;
+            *expected = number;
         }
+        *expected += 1;
+        Some(*expected - 1)
     }
 
     fn push(&mut self, (key, version): (&ObjectKey, &ResourceVersion), first: Duration) -> u64 {
         if self.newest.is_empty() {
             self.newest.resize(MOST_CHANGES, 0);
         }
-        if self.entries.len() >= MOST_CHANGES {
-            self.entries.pop_front();
-            self.gone += 1;
-            self.is_cut = true;
-        }
-        let number = self.gone + self.entries.len() as u64 + 1;
+        let number = self.entries.newest + 1;
         let newest = self.newest.get_mut(slot(version));
         let before = newest.map_or(0, |newest| std::mem::replace(newest, number));
         let (key, version) = (key.clone(), version.clone());
         let entry = Entry { key, version, source: None, first, stamps: [None; HOPS.len()], before };
-        self.entries.push_back(entry);
+        self.is_cut |= self.entries.push(entry);
         number
     }
 }
 
-/// Where the one with this number is, after so many have gone. `None` for one that has gone.
-fn place_of(number: u64, gone: u64) -> Option<usize> {
-    usize::try_from(number.checked_sub(gone + 1)?).ok()
+impl<T, const MOST: usize> Ring<T, MOST> {
+    fn place(&self, number: u64) -> Option<usize> {
+        let is_kept = number > self.newest.saturating_sub(MOST as u64) && number <= self.newest;
+        is_kept.then(|| (number as usize).wrapping_sub(1) & (MOST - 1))
+    }
+
+    fn get(&self, number: u64) -> Option<&T> {
+        self.kept.get(self.place(number)?)
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut T> {
+        let place = self.place(number)?;
+        self.kept.get_mut(place)
+    }
+
+    /// Whether the oldest one has gone for it.
+    fn push(&mut self, thing: T) -> bool {
+        self.newest += 1;
+        let place = self.place(self.newest).and_then(|place| self.kept.get_mut(place));
+        let Some(oldest) = place else {
+            self.kept.push(thing);
+            return false;
+        };
+        *oldest = thing;
+        true
+    }
+}
+
+impl<T, const MOST: usize> Default for Ring<T, MOST> {
+    fn default() -> Self {
+        const { assert!(MOST.is_power_of_two(), "numbers are mapped to places by their lowest bits") };
+        Self { kept: Vec::new(), newest: 0 }
+    }
 }
 
 impl Entry {
