@@ -67,7 +67,7 @@ pub mod inner {
     pub use crate::runtime::clock::{Clock, RandomNumbers, sleep, sleep_until, within};
     pub use crate::runtime::faults::{Faults, Site};
     pub use crate::runtime::inside::WeakRuntime;
-    pub use crate::runtime::labels::{Label, Labelled, Turns};
+    pub use crate::runtime::labels::{Label, Labelled};
     pub use crate::runtime::locked::{Guarded, Locked, Machine, locked};
     pub use crate::runtime::mailbox::{Asked, Closed, answer, ask, ask_with};
     pub use crate::runtime::registry::{Named, Registrant, Registration};

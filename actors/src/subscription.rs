@@ -158,7 +158,8 @@ impl<S: Body> Informer<S> {
         let id = ListenerId::new(running.next_number());
         let name = options.name.unwrap_or_else(|| format!("{}-{}", subscriber.kind, id.number()).into());
         let owner = Arc::clone(&running.pipeline.parent.name);
-        let label = Arc::new(Label::new(owner, "listener ", name));
+        let label =
+            Arc::new(Label::listener(owner, name, Arc::clone(&running.pipeline.shared.listener_turns)));
         let SubscribeOptions { resync, callback_limit, .. } = options;
         let resync = resync.or(running.pipeline.shared.resync);
         let times = Times { resync, callback_limit };

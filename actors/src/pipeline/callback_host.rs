@@ -151,7 +151,7 @@ pub(crate) struct CallbackHost<S: Body> {
 impl<S: Body> CallbackHost<S> {
     pub(crate) fn new(callback: impl Callback<S> + 'static, state: &SubscriptionState) -> Self {
         let (owner, name) = (Arc::clone(&state.label().owner), Arc::clone(state.name()));
-        let label = Arc::new(Label::new(owner, "", name));
+        let label = Arc::new(Label::closure(owner, name));
         Self { callback: Box::new(callback), label, state: state.enter() }
     }
 

@@ -25,6 +25,7 @@ use crate::pipeline::sources::Sources;
 use crate::pipeline::unexpected_data;
 use crate::runtime::Runtime;
 use crate::runtime::faults::Site;
+use crate::runtime::labels::Turns;
 use crate::runtime::locked::Guarded;
 use crate::runtime::progress::Progress;
 
@@ -42,6 +43,8 @@ pub(crate) struct Common<S: Body> {
     pub(crate) indices: IndexRegistry<S>,
     pub(crate) resync: Option<Duration>,
     pub(crate) policy: Policy,
+    /// Of all listeners.
+    pub(crate) listener_turns: Arc<Turns>,
     /// Cancelled at the start. Until then sources receive no request.
     pub(crate) begun: CancellationToken,
     /// Cancelled first at a stop: reading ends, so that the waiting events can be delivered.

@@ -167,6 +167,7 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -
         indices: IndexRegistry::new(&spec.indices),
         resync: spec.resync,
         policy: spec.policy,
+        listener_turns: Arc::default(),
         begun: CancellationToken::new(),
         stop_reading: CancellationToken::new(),
     }))

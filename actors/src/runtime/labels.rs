@@ -1,11 +1,12 @@
 //! Which actor or closure a thread runs now, for the watchdog: one number that each poll writes, and a table
-//! of names. Each label counts its turns, which are polls, and their time.
+//! of names. Actors count their turns, which are polls, and their time; the listeners of an informer count together.
 //!
 //! A poll writes only the number of its label and never takes the table's lock, so its cost does not depend
 //! on other threads. A poll inside another poll shows its own label; afterwards the outer one shows again,
 //! also after a panic. A [`Labelled`] is never dropped during its own poll.
 use crate::runtime::locked::locked;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -38,17 +39,15 @@ pub struct ActorTurns {
 pub struct Label {
     /// The owner of the actor or closure: an informer's name.
     pub owner: Arc<str>,
-    /// The kind of the child, with a space after it; empty if its name is enough.
-    pub kind: &'static str,
     /// The child's name.
     pub name: Arc<str>,
-    /// The turns so far.
-    pub turns: Turns,
+    turns: Option<Arc<Turns>>,
+    is_listener: bool,
 }
 
 /// Counts turns. Written by one thread alone.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub(crate) struct Turns {
     count: AtomicU64,
     nanos: AtomicU64,
     longest: AtomicU64,
@@ -69,31 +68,39 @@ impl Turns {
 }
 
 impl Label {
-    /// Without turns.
-    pub fn new(owner: Arc<str>, kind: &'static str, name: Arc<str>) -> Self {
-        Self { owner, kind, name, turns: Turns::default() }
+    /// An actor, or a task, that counts its turns.
+    pub fn new(owner: Arc<str>, name: Arc<str>) -> Self {
+        Self { owner, name, turns: Some(Arc::default()), is_listener: false }
+    }
+
+    /// A listener; those of one informer count their turns together.
+    pub(crate) fn listener(owner: Arc<str>, name: Arc<str>, turns: Arc<Turns>) -> Self {
+        Self { owner, name, turns: Some(turns), is_listener: true }
+    }
+
+    /// A closure, whose calls are measured elsewhere.
+    pub(crate) fn closure(owner: Arc<str>, name: Arc<str>) -> Self {
+        Self { owner, name, turns: None, is_listener: false }
     }
 
     /// The name within its owner.
     pub(crate) fn child(&self) -> Arc<str> {
-        if self.kind.is_empty() {
-            Arc::clone(&self.name)
-        } else {
-            format!("{}{}", self.kind, self.name).into()
-        }
+        if self.is_listener { format!("listener {}", self.name).into() } else { Arc::clone(&self.name) }
     }
 
-    fn read(&self) -> ActorTurns {
-        let Turns { count, nanos, longest } = &self.turns;
+    fn read(&self) -> Option<ActorTurns> {
+        let Turns { count, nanos, longest } = &**self.turns.as_ref()?;
         let time = |figure: &AtomicU64| Duration::from_nanos(figure.load(Ordering::Relaxed));
+        let actor = if self.is_listener { format!("{}/listeners", self.owner) } else { self.to_string() };
         let turns = count.load(Ordering::Relaxed);
-        ActorTurns { actor: self.to_string(), turns, time: time(nanos), longest: time(longest) }
+        Some(ActorTurns { actor, turns, time: time(nanos), longest: time(longest) })
     }
 }
 
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}{}", self.owner, self.kind, self.name)
+        let kind = if self.is_listener { "listener " } else { "" };
+        write!(f, "{}/{kind}{}", self.owner, self.name)
     }
 }
 
@@ -122,8 +129,9 @@ impl Labels {
             table.labels.push(None);
             u32::try_from(table.labels.len()).expect("a thread has fewer than four billion actors")
         });
-        table.labels[number as usize - 1] = Some(Arc::clone(&label));
-        Labelled { labels: Arc::clone(self), label, number }
+        let turns = label.turns.clone();
+        table.labels[number as usize - 1] = Some(label);
+        Labelled { labels: Arc::clone(self), turns, number }
     }
 
     pub(super) fn running(&self) -> Option<String> {
@@ -136,11 +144,15 @@ impl Labels {
 
     /// Those that took most of the thread's time, and run still. O(labels).
     pub(super) fn busiest(&self) -> Vec<ActorTurns> {
-        let mut busiest: Vec<Arc<Label>> = self.table().labels.iter().flatten().cloned().collect();
-        let time = |label: &Arc<Label>| std::cmp::Reverse(label.turns.nanos.load(Ordering::Relaxed));
-        busiest.sort_by_cached_key(time);
+        let labels: Vec<Arc<Label>> = self.table().labels.iter().flatten().cloned().collect();
+        // Listeners of one informer are one.
+        let mut known = BTreeSet::new();
+        let is_new =
+            |label: &&Arc<Label>| label.turns.as_ref().is_some_and(|turns| known.insert(Arc::as_ptr(turns)));
+        let mut busiest: Vec<_> = labels.iter().filter(is_new).filter_map(|label| label.read()).collect();
+        busiest.sort_by(|one, other| other.time.cmp(&one.time).then_with(|| one.actor.cmp(&other.actor)));
         busiest.truncate(MOST_SHOWN);
-        busiest.iter().map(|label| label.read()).collect()
+        busiest
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -152,7 +164,7 @@ impl Labels {
 #[derive(Debug)]
 pub struct Labelled {
     labels: Arc<Labels>,
-    label: Arc<Label>,
+    turns: Option<Arc<Turns>>,
     number: u32,
 }
 
@@ -162,7 +174,8 @@ impl Labelled {
         // Only this thread writes it.
         let outer = running.load(Ordering::Relaxed);
         running.store(self.number, Ordering::Release);
-        Entered { of: self, outer, began: self.labels.clock.now() }
+        let began = self.turns.as_ref().map_or(Duration::ZERO, |_| self.labels.clock.now());
+        Entered { of: self, outer, began }
     }
 
     /// Polls `future` under the label.
@@ -192,9 +205,11 @@ pub(crate) struct Entered<'a> {
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        let Labelled { labels, label, .. } = self.of;
+        let Labelled { labels, turns, .. } = self.of;
         labels.running.store(self.outer, Ordering::Release);
-        label.turns.note(labels.clock.now().saturating_sub(self.began));
+        if let Some(turns) = turns {
+            turns.note(labels.clock.now().saturating_sub(self.began));
+        }
     }
 }
 
@@ -210,7 +225,7 @@ mod tests {
     }
 
     fn label(name: &str) -> Arc<Label> {
-        Arc::new(Label::new("pods".into(), "listener ", name.into()))
+        Arc::new(Label::listener("pods".into(), name.into(), Arc::default()))
     }
 
     #[test]

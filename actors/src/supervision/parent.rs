@@ -71,7 +71,7 @@ impl Future for Stopped<'_> {
 impl Parent {
     /// The context of a child of this name and role, which ends with its parent.
     pub fn context(self: &Arc<Self>, name: &str, role: Role) -> ChildContext {
-        let label = Label::new(Arc::clone(&self.name), "", name.into());
+        let label = Label::new(Arc::clone(&self.name), name.into());
         let stop = StopOn::Token(self.stop.clone());
         ChildContext { parent: Arc::clone(self), label: Arc::new(label), role: Some(role), stop }
     }

@@ -44,7 +44,7 @@ impl Parent {
             faults: runtime.0.faults.clone(),
             supervisor,
         });
-        let label = Label::new(Arc::clone(&parent.name), "", "supervisor".into());
+        let label = Label::new(Arc::clone(&parent.name), "supervisor".into());
         let supervisor = ChildContext {
             parent: Arc::clone(&parent),
             label: Arc::new(label),

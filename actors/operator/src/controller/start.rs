@@ -57,7 +57,7 @@ where
 
 /// On the arbiter for callbacks.
 fn with_us<S: Body>(shared: &Shared<S>, make: impl FnOnce() -> LocalBoxFuture<'static, ()> + Send + 'static) {
-    let label = Arc::new(Label::new(Arc::clone(&shared.name), "", "reconcile".into()));
+    let label = Arc::new(Label::new(Arc::clone(&shared.name), "reconcile".into()));
     let arbiter = shared.runtime.callback_arbiter();
     shared.runtime.spawn_local(move || async move {
         let labelled = arbiter.label(label);

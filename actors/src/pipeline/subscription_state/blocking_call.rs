@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn lis_41_a_call_that_nobody_looked_at_is_counted_at_its_end_and_no_call_is_counted_twice() {
-        let label = Label::new("texts".into(), "blocking", "slow".into());
+        let label = Label::closure("texts".into(), "slow".into());
         let state = SubscriptionState::new(Arc::new(label), Policy::Coalesce, Times::default(), at(0));
         let key = ObjectKey::namespaced("default", "a");
         state.begin_call(&key, at(0));
