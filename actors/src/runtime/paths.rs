@@ -60,8 +60,8 @@ impl Paths {
     /// From now on one of so many changes leaves marks, rounded up to a power of two. 1: all; 0, the default:
     /// only those of keys that are followed. In a simulation the default is 1.
     ///
-    /// A change that leaves marks costs some microseconds more: with 1 an event takes twice its time, with 64 some
-    /// 7 % more instructions. `benches/instructions.sh` and `benches/seeing.rs` show it.
+    /// With 64 an event takes less than 1 % more instructions, with 1 some 13 %. `benches/instructions.sh` and
+    /// `benches/seeing.rs` show it.
     pub fn sample(&self, one_of: u32) {
         self.choose(|choice, _| choice.sampling(one_of));
     }
