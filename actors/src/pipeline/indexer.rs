@@ -55,6 +55,10 @@ struct Replaced<S> {
 }
 
 impl<S> Replaced<S> {
+    fn count(&self) -> usize {
+        self.objects.len() + usize::from(self.lone.is_some())
+    }
+
     /// The objects are freed off the arbiter, and the snapshot before a list too. The snapshot before other changes is
     /// freed here: in the queue of the freeing thread it would keep every object that is replaced until its turn comes,
     /// and no bound counts these.
@@ -157,8 +161,9 @@ impl<S: Body> Indexer<S> {
         let taken = self.answers.taken.as_mut().map(|(taken, _)| taken.poll_unpin(cx));
         if let Some(Poll::Ready(taken)) = taken {
             let replaced = self.answers.taken.take().and_then(|(_, replaced)| replaced);
+            let count = replaced.as_ref().map_or(0, Replaced::count);
             replaced.into_iter().for_each(Replaced::free);
-            self.spec.shared.published.free_given_back();
+            self.spec.shared.published.free_given_back(count);
             if taken.is_ok() {
                 self.spec.shared.progress.note();
                 self.machine.handle_fanned_out();

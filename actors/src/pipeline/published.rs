@@ -34,8 +34,10 @@ pub(crate) struct Published<S> {
     newest: ArcSwap<Kept<S>>,
     epoch: AtomicU64,
     waits: Guarded<Waits>,
-    /// Snapshots that readers may be the last to hold: the Indexer frees them.
-    given_back: Guarded<Vec<Arc<Kept<S>>>>,
+    /// How many objects have been replaced.
+    replaced: AtomicU64,
+    /// Snapshots that readers may be the last to hold, each with what `replaced` was when it was read, or less.
+    given_back: Guarded<Vec<(Arc<Kept<S>>, u64)>>,
 }
 
 /// Ready after the publish that it waits for. Its drop removes the wait.
@@ -69,7 +71,7 @@ impl<S: Body> Published<S> {
         let newest = Snapshot::empty_with_indices(indices).releasing_to(release);
         let newest = ArcSwap::new(newest.into_kept());
         let (waits, given_back) = (Guarded::default(), Guarded::new(Vec::new()));
-        Self { newest, epoch: AtomicU64::new(0), waits, given_back }
+        Self { newest, epoch: AtomicU64::new(0), waits, replaced: AtomicU64::new(0), given_back }
     }
 }
 
@@ -87,18 +89,25 @@ impl<S> Published<S> {
     /// newer snapshots let go of more and more of what this one shares with them, so that it would free, late and
     /// alone, all that is replaced meanwhile. The Indexer publishes nothing while it frees.
     fn read<T>(&self, read: impl FnOnce(&Kept<S>) -> T) -> T {
+        let replaced = self.replaced.load(Ordering::Acquire);
         let newest = self.newest.load();
         let found = read(&newest);
         if !Arc::ptr_eq(&newest, &self.newest.load()) {
-            self.given_back.with(|given_back| given_back.push(Guard::into_inner(newest)));
+            self.given_back.with(|given_back| given_back.push((Guard::into_inner(newest), replaced)));
         }
         found
     }
 
-    /// The Indexer calls it between two publishes.
-    pub(crate) fn free_given_back(&self) {
-        let given_back = self.given_back.with(std::mem::take);
-        given_back.into_iter().for_each(|kept| Snapshot::from(kept).free_here());
+    /// After a publish that has replaced so many objects, before the next one. What keeps more objects than a turn
+    /// may free, such as a snapshot before a list, is freed elsewhere.
+    pub(crate) fn free_given_back(&self, replaced: usize) {
+        let now = self.replaced.fetch_add(replaced as u64, Ordering::AcqRel) + replaced as u64;
+        for (kept, then) in self.given_back.with(std::mem::take) {
+            match Snapshot::from(kept) {
+                few if now - then <= AT_ONCE as u64 => few.free_here(),
+                many => drop(many),
+            }
+        }
     }
 
     pub(crate) fn named(

@@ -49,9 +49,12 @@ fn informer_14_a_snapshot_that_a_reader_is_the_last_to_hold_is_freed_by_the_inde
     // The system pauses the reader here, and the next state is published.
     published.read(|_| publish(2));
     assert_eq!(published.given_back.with(|given_back| given_back.len()), 1);
-    published.free_given_back();
+    published.free_given_back(AT_ONCE);
     assert_eq!(published.given_back.with(|given_back| given_back.len()), 0);
     assert_eq!(elsewhere.0.load(Ordering::Relaxed), 0, "nothing of it went to the freeing thread");
+    published.read(|_| publish(3));
+    published.free_given_back(AT_ONCE + 1);
+    assert_eq!(elsewhere.0.load(Ordering::Relaxed), 1, "a turn frees no more than it may");
     published.read(|_| ());
     assert_eq!(published.given_back.with(|given_back| given_back.len()), 0, "it is the newest still");
 }
