@@ -169,5 +169,16 @@ mod tests {
         let long = "ü".repeat(MOST_CHARS + 1);
         let all = differences(&json!({ "a": "" }), &json!({ "a": long }));
         assert_eq!(all[0].2.as_ref().map(|text| text.chars().count()), Some(MOST_CHARS + 1));
+        let state = |informer: &str, number: usize| {
+            let fields: serde_json::Map<_, _> =
+                (0..MOST_DIFFERENCES + 10).map(|field| (field.to_string(), number.into())).collect();
+            let version = crate::object::ResourceVersion::from_number(1).expect("not zero");
+            let body = PastBody::Object(Value::Object(fields).to_string().into());
+            PastState::new(std::time::Duration::ZERO, informer.into(), version, body)
+        };
+        let compared = of(&[state("pods", 1), state("metadata", 2), state("pods", 2)]);
+        assert!(compared[0].is_none() && compared[1].is_none(), "each is the first of its informer");
+        let (told, more) = compared[2].as_ref().expect("there is one before of the same informer");
+        assert_eq!((told.len(), *more), (MOST_DIFFERENCES, 10));
     }
 }
