@@ -64,6 +64,9 @@ pub enum WatchPart<S> {
     DeletedUndecodable(Undecodable),
     /// ADDED or MODIFIED, but the object did not decode.
     Undecodable(Undecodable),
+    /// A reader has found that the body that is kept of this version does not decode: see `Lazy` of the client.
+    /// It says nothing about how far the source has come. It is dropped unless exactly this version is stored.
+    LateUndecodable(Undecodable),
     /// The answer to a GET for an undecodable object; it does not show how far the source has come. The
     /// reflector makes it (`repair.rs`); no watch brings it.
     Fetched(Object<S>),
@@ -81,7 +84,9 @@ impl<S> WatchPart<S> {
     pub fn version(&self) -> &ResourceVersion {
         match self {
             Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => object.version(),
-            Self::DeletedUndecodable(undecodable) | Self::Undecodable(undecodable) => &undecodable.version,
+            Self::DeletedUndecodable(undecodable)
+            | Self::Undecodable(undecodable)
+            | Self::LateUndecodable(undecodable) => &undecodable.version,
             Self::Bookmark { version, .. } => version,
         }
     }
@@ -89,7 +94,7 @@ impl<S> WatchPart<S> {
     /// The version that the source has reached with this part; a fetched object may be ahead of its source.
     pub fn reached(&self) -> Option<&ResourceVersion> {
         match self {
-            Self::Fetched(_) => None,
+            Self::Fetched(_) | Self::LateUndecodable(_) => None,
             part => Some(part.version()),
         }
     }
@@ -98,7 +103,9 @@ impl<S> WatchPart<S> {
     pub fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => Some(object.key()),
-            Self::DeletedUndecodable(undecodable) | Self::Undecodable(undecodable) => Some(&undecodable.key),
+            Self::DeletedUndecodable(undecodable)
+            | Self::Undecodable(undecodable)
+            | Self::LateUndecodable(undecodable) => Some(&undecodable.key),
             Self::Bookmark { .. } => None,
         }
     }
@@ -109,7 +116,9 @@ impl<S> WatchPart<S> {
             Self::Applied(object) | Self::Deleted(object) | Self::Fetched(object) => {
                 object.wire_bytes() as usize
             }
-            Self::DeletedUndecodable(undecodable) | Self::Undecodable(undecodable) => undecodable.bytes(),
+            Self::DeletedUndecodable(undecodable)
+            | Self::Undecodable(undecodable)
+            | Self::LateUndecodable(undecodable) => undecodable.bytes(),
             Self::Bookmark { .. } => UNDECODABLE_BYTES,
         }
     }

@@ -94,7 +94,8 @@ impl RepairSchedule {
                 WatchPart::DeletedUndecodable(undecodable) => {
                     self.settle(&undecodable.key, &undecodable.version)
                 }
-                WatchPart::Bookmark { .. } => {}
+                // A GET would bring the same body.
+                WatchPart::LateUndecodable(_) | WatchPart::Bookmark { .. } => {}
             }
         }
     }

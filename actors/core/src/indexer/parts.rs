@@ -5,6 +5,7 @@
 //! 3. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, if
 //!    that is not older. A fetched object is applied only while its key is undecodable and not newer:
 //!    otherwise the watch has brought a newer state.
+//!    An entry about the stored body itself (found late) stays while that body is stored.
 //! 4. Of parts by key, each slice is one publish. A source's version moves after the last part of the batch,
 //!    to what the queue reports as reached. The newest version of any applied object is kept too: no request
 //!    may go below it.
@@ -59,6 +60,7 @@ impl<S> Store<S> {
             WatchPart::Deleted(last) => self.apply_deletion(source, last),
             WatchPart::DeletedUndecodable(undecodable) => self.apply_unread_deletion(source, &undecodable),
             WatchPart::Undecodable(undecodable) => self.apply_undecodable(source, undecodable),
+            WatchPart::LateUndecodable(undecodable) => self.apply_late(source, undecodable),
             WatchPart::Fetched(object) => self.apply_fetched(source, object),
             WatchPart::Bookmark { .. } => {}
         }
@@ -109,7 +111,7 @@ impl<S> Store<S> {
     fn refuse(&mut self, source: &SourceId, stored: &Object<S>, object: Object<S>) {
         let is_own = stored.source() == source;
         if object.version() >= stored.version() {
-            self.end_undecodable(object.key(), object.version());
+            self.end_unless_stored(&object);
             if is_own {
                 self.draft.report(source, Incident::Unchanged(object.key().clone()));
             }
@@ -187,6 +189,21 @@ impl<S> Store<S> {
         self.working.insert_undecodable(source, round, undecodable);
     }
 
+    /// All that hold the object hold the entry, too: it stays as long as the body.
+    fn apply_late(&mut self, source: &SourceId, undecodable: Undecodable) {
+        let stored = self.working.objects().held(&undecodable.key);
+        let Some(held) = stored.filter(|held| *held.object().version() == undecodable.version) else {
+            return;
+        };
+        let known = self.working.undecodable().get(&undecodable.key);
+        if known.is_some_and(|known| known.object.version >= undecodable.version) {
+            return;
+        }
+        let holders: Vec<SourceId> = held.holders().to_vec();
+        self.draft.report(source, Incident::Undecodable(undecodable.clone()));
+        self.working.insert_late(&holders, undecodable);
+    }
+
     fn apply_fetched(&mut self, source: &SourceId, object: Object<S>) {
         let wanted = self
             .working
@@ -199,6 +216,15 @@ impl<S> Store<S> {
     pub(super) fn end_undecodable(&mut self, key: &ObjectKey, version: &ResourceVersion) {
         if self.working.undecodable().get(key).is_some_and(|entry| entry.object.version <= *version) {
             self.working.remove_undecodable(key);
+        }
+    }
+
+    /// As [`Self::end_undecodable`], for an object that may be the stored one.
+    pub(super) fn end_unless_stored(&mut self, object: &Object<S>) {
+        let entry = self.working.undecodable().get(object.key());
+        let is_stored = || self.working.get(object.key()).is_some_and(|stored| stored.is_same_as(object));
+        if !(entry.is_some_and(|entry| entry.is_late) && is_stored()) {
+            self.end_undecodable(object.key(), object.version());
         }
     }
 

@@ -127,7 +127,12 @@ impl<S> Store<S> {
     }
 
     fn store_one(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
-        self.end_undecodable(object.key(), object.version());
+        let stored = self.working.get(object.key());
+        if stored.is_some_and(|stored| !self.is_replaced(replacing, stored)) {
+            self.end_unless_stored(&object);
+        } else {
+            self.end_undecodable(object.key(), object.version());
+        }
         let listed_at = replacing.version();
         let Some(object) = self.unless_old_news(&replacing.source, object, listed_at) else { return };
         let Some(held) = self.working.objects().held(object.key()) else {
@@ -256,8 +261,10 @@ impl<S> Store<S> {
         let is_over = keys.len() < *left;
         *left -= keys.len();
         for key in &keys {
-            let is_missing =
-                self.working.undecodable().get(key).is_some_and(|entry| entry.round != replacing.round);
+            let is_missing = self.working.undecodable().get(key).is_some_and(|entry| {
+                let is_stored = || self.working.get(key).map(Object::version) == Some(&entry.object.version);
+                entry.round != replacing.round && !(entry.is_late && is_stored())
+            });
             if is_missing {
                 self.let_go_undecodable(replacing, key);
             }

@@ -41,6 +41,8 @@ impl<S> Content<S> {
             }
             WatchPart::Deleted(object) => self.remove(object.key()),
             WatchPart::DeletedUndecodable(undecodable) => self.remove(&undecodable.key),
+            // It is about what was stored before.
+            WatchPart::LateUndecodable(_) => {}
             WatchPart::Bookmark { version, initial_events_end } => {
                 return initial_events_end.then_some(version);
             }

@@ -29,6 +29,8 @@ pub(crate) struct UndecodableEntry {
     by: SourceId,
     /// How many Replaces the frame had when the key became undecodable.
     pub(crate) round: u64,
+    /// It is about the body that is stored.
+    pub(crate) is_late: bool,
     pub(crate) object: Undecodable,
 }
 
@@ -201,8 +203,19 @@ impl<S> Frame<S> {
             known.filter(|known| known.object.version == object.version).map_or(source, |known| &known.by);
         let (by, sources) = (by.clone(), known.map_or_else(Vec::new, |known| known.sources.clone()));
         let key = object.key.clone();
-        self.undecodable.insert(key.clone(), UndecodableEntry { sources, by, round, object });
+        self.undecodable.insert(key.clone(), UndecodableEntry { sources, by, round, is_late: false, object });
         self.hold_undecodable(&key, source);
+    }
+
+    pub(crate) fn insert_late(&mut self, holders: &[SourceId], object: Undecodable) {
+        let Some(first) = holders.first() else { return };
+        let key = object.key.clone();
+        self.insert_undecodable(first, self.replaces, object);
+        holders.iter().for_each(|holder| self.hold_undecodable(&key, holder));
+        if let Some(mut entry) = self.undecodable.get(&key).cloned() {
+            entry.is_late = true;
+            self.undecodable.insert(key, entry);
+        }
     }
 
     pub(crate) fn hold_undecodable(&mut self, key: &ObjectKey, source: &SourceId) {

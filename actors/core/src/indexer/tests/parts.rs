@@ -157,6 +157,46 @@ fn an_undecodable_entry_ends_with_a_good_version_or_a_deletion_that_is_not_older
     check(bookmark(9), false);
 }
 
+fn late(at: &str, number: u64) -> WatchPart<String> {
+    WatchPart::LateUndecodable(undecodable(at, number))
+}
+
+#[test]
+fn a_stored_body_that_turns_out_not_to_decode_is_set_aside_until_another_body_replaces_it() {
+    let check = |part: Option<WatchPart<String>>, ends: bool| {
+        let mut play = Play::listed(5, &[object("a/x", 5)]);
+        let applied = play.apply(vec![late("a/x", 5), late("a/x", 5)]);
+        assert_eq!((texts(&applied), reported(&applied)), (vec![], vec!["undecodable a/x".into()]));
+        assert_eq!((at(&play), play.holds()), ("5".into(), vec!["a/x u1@5".into()]), "it is still there");
+        match part {
+            Some(part) => drop(play.apply(vec![part])),
+            None => drop(play.replace(9, Cause::Relist, &[object("a/x", 5)])),
+        }
+        assert_eq!(play.now().undecodable_len() == 0, ends, "{:?}", play.holds());
+    };
+    check(Some(put(object("a/x", 6))), true);
+    check(Some(gone(object("a/x", 6))), true);
+    check(Some(put(life("a/x", "u2", 7))), true);
+    check(Some(put(object("a/x", 5))), false);
+    check(Some(bookmark(9)), false);
+    check(None, false);
+}
+
+#[test]
+fn a_late_finding_about_a_state_that_is_no_longer_stored_is_dropped() {
+    for (at, number) in [("a/x", 4), ("a/x", 6), ("a/y", 5)] {
+        check(vec![late(at, number)], &[], &[], &["a/x u1@5"], "5");
+    }
+}
+
+#[test]
+fn a_late_finding_leaves_with_the_object_that_a_list_does_not_name() {
+    let mut play = Play::listed(5, &[object("a/x", 5), object("a/y", 5)]);
+    play.apply(vec![late("a/x", 5)]);
+    play.replace(9, Cause::Relist, &[object("a/y", 5)]);
+    assert_eq!((play.holds(), play.now().undecodable_len()), (vec!["a/y u1@5".into()], 0));
+}
+
 fn fetched(object: Object<String>) -> WatchPart<String> {
     WatchPart::Fetched(object)
 }

@@ -29,6 +29,10 @@ enum Deed {
     Break {
         name: usize,
     },
+    /// A reader finds that what is stored does not decode.
+    Doubt {
+        name: usize,
+    },
     Bookmark,
     /// The watch repeats an old part.
     Repeat {
@@ -52,6 +56,7 @@ fn deeds() -> impl Strategy<Value = Vec<(usize, Deed, usize)>> {
         1 => name.clone().prop_map(|name| Deed::Recreate { name }),
         3 => (name.clone(), any::<bool>()).prop_map(|(name, unread)| Deed::Delete { name, unread }),
         1 => name.clone().prop_map(|name| Deed::Break { name }),
+        1 => name.clone().prop_map(|name| Deed::Doubt { name }),
         1 => Just(Deed::Bookmark),
         1 => (0..6_usize).prop_map(|back| Deed::Repeat { back }),
         2 => (prop::collection::vec((name, 0..4_u8), 0..8), prop::bool::weighted(0.2))
@@ -68,13 +73,15 @@ struct Server {
     lives: u64,
     objects: BTreeMap<ObjectKey, Object<String>>,
     broken: BTreeMap<ObjectKey, Undecodable>,
+    /// What is stored and does not decode.
+    late: BTreeMap<ObjectKey, Undecodable>,
     sent: Vec<(bool, Object<String>)>,
 }
 
 impl Server {
     fn new(name: &str) -> Self {
-        let (objects, broken) = (BTreeMap::new(), BTreeMap::new());
-        Self { source: SourceId::new(name), number: 1, lives: 0, objects, broken, sent: Vec::new() }
+        let (objects, broken, late) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { source: SourceId::new(name), number: 1, lives: 0, objects, broken, late, sent: Vec::new() }
     }
 
     fn key(&self, name: usize) -> ObjectKey {
@@ -92,6 +99,7 @@ impl Server {
         let known = self.objects.get(&key).and_then(|object| object.object_uid()).map(Uid::to_string);
         let uid = uid.or(known).unwrap_or_else(|| format!("l{lives}"));
         let number = self.next();
+        self.late.remove(&key);
         brought_by(&self.source, &key.to_string(), &uid, number, words)
     }
 
@@ -124,11 +132,24 @@ impl Server {
         let undecodable =
             Undecodable { key: self.key(name), version: version(self.next()), error: "spoilt".into() };
         self.broken.insert(undecodable.key.clone(), undecodable.clone());
+        self.late.remove(&undecodable.key);
         undecodable
+    }
+
+    /// `None` if nothing is stored, or a newer version cannot be read.
+    fn doubt(&mut self, name: usize) -> Option<Undecodable> {
+        let stored = self.objects.get(&self.key(name)).filter(|one| !self.broken.contains_key(one.key()))?;
+        let (key, version) = (stored.key().clone(), stored.version().clone());
+        let late = Undecodable { key: key.clone(), version, error: "late".into() };
+        self.late.insert(key, late.clone());
+        Some(late)
     }
 
     fn list(&mut self, cause: Cause) -> Replacement<String> {
         let version = version(self.next());
+        if cause == Cause::Rewind {
+            self.late.clear();
+        }
         let is_good = |object: &&Object<String>| !self.broken.contains_key(object.key());
         let renewed = |object: &Object<String>| match cause {
             Cause::Rewind => Object::new(object.cached_meta().clone(), object.body().clone()),
@@ -187,6 +208,7 @@ impl World {
                 }));
             }
             Deed::Break { name } => WatchPart::Undecodable(server.spoil(*name)),
+            Deed::Doubt { name } => WatchPart::LateUndecodable(server.doubt(*name)?),
             Deed::Bookmark => {
                 WatchPart::Bookmark { version: version(server.number), initial_events_end: false }
             }
@@ -284,12 +306,13 @@ impl World {
                 continue;
             }
             assert_eq!(now.get(&at).map(written), server.objects.get(&at).map(written), "{at}");
-            assert!(now.undecodable_of(&at).is_none(), "{at} is undecodable");
+            assert_eq!(now.undecodable_of(&at), server.late.get(&at), "{at}");
         }
         let of_it = now
             .undecodable()
             .filter(|undecodable| undecodable.key.to_string().starts_with(server.source.as_str()));
-        assert!(of_it.eq(server.broken.values()), "{:?}", server.broken);
+        let all: BTreeMap<_, _> = server.broken.iter().chain(&server.late).collect();
+        assert!(of_it.eq(all.into_values()), "{:?}", server.broken);
         if let Some(reached) = now.version(&server.source) {
             assert!(*reached <= version(server.number));
         }
@@ -339,6 +362,7 @@ fn copy(part: &WatchPart<String>) -> WatchPart<String> {
         WatchPart::Deleted(object) => gone(object.clone()),
         WatchPart::Undecodable(undecodable) => WatchPart::Undecodable(undecodable.clone()),
         WatchPart::DeletedUndecodable(undecodable) => WatchPart::DeletedUndecodable(undecodable.clone()),
+        WatchPart::LateUndecodable(undecodable) => WatchPart::LateUndecodable(undecodable.clone()),
         WatchPart::Fetched(object) => WatchPart::Fetched(object.clone()),
         WatchPart::Bookmark { version, .. } => {
             WatchPart::Bookmark { version: version.clone(), initial_events_end: false }

@@ -372,6 +372,9 @@ fn part_text(part: &WatchPart<()>) -> String {
         WatchPart::DeletedUndecodable(undecodable) => {
             format!("!-{}@{}", undecodable.key, undecodable.version)
         }
+        WatchPart::LateUndecodable(undecodable) => {
+            format!("!!{}@{}", undecodable.key, undecodable.version)
+        }
         WatchPart::Fetched(object) => format!("?{}@{}", object.key(), object.version()),
         WatchPart::Bookmark { version, .. } => format!("*{version}"),
     }
