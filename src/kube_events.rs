@@ -10,13 +10,17 @@ use std::task::{Context, Poll, ready};
 
 use futures_util::Stream;
 use informer_actors::subscription::{Events, Marked, MarkedEvents, Notify, Subscription};
+use informer_client::representation::LazyBody;
 use informer_core::meta::ObjectKey;
 use kube_runtime::watcher::{Error, Event};
+use serde::de::DeserializeOwned;
 
 /// A subscription as a stream of kube-rs's `watcher::Event`; made by [`kube_events`].
 #[must_use = "a stream does nothing until it is polled"]
-pub struct KubeEvents<K: Send + Sync + 'static> {
-    events: MarkedEvents<K>,
+pub struct KubeEvents<S: Send + Sync + 'static, K = S> {
+    events: MarkedEvents<S>,
+    /// `None` if it does not decode: then it is left out, as one that does not decode on its way.
+    to_kube: fn(&S) -> Option<K>,
     waiting: VecDeque<Event<K>>,
     initial: Initial<K>,
 }
@@ -59,23 +63,37 @@ enum Initial<K> {
 /// # Ok(()) }
 /// ```
 pub fn kube_events<K: Clone + Send + Sync + 'static>(events: Events<K>) -> KubeEvents<K> {
-    KubeEvents { events: events.marked(), waiting: VecDeque::new(), initial: Initial::NotBegun }
+    KubeEvents::new(events, |body| Some(body.clone()))
 }
 
-impl<K: Clone + Send + Sync + 'static> KubeEvents<K> {
+/// As [`kube_events`], for an informer with lazy bodies: each event decodes its object. kube-rs owns its objects,
+/// so nothing is decoded twice. An object that does not decode is left out, and counts as undecodable in its
+/// informer.
+pub fn lazy_kube_events<K: DeserializeOwned + Send + Sync + 'static>(
+    events: Events<LazyBody<K>>,
+) -> KubeEvents<LazyBody<K>, K> {
+    KubeEvents::new(events, |body| body.decode().ok())
+}
+
+impl<S: Send + Sync + 'static, K> KubeEvents<S, K> {
+    fn new(events: Events<S>, to_kube: fn(&S) -> Option<K>) -> Self {
+        Self { events: events.marked(), to_kube, waiting: VecDeque::new(), initial: Initial::NotBegun }
+    }
+
     /// The subscription of this stream.
-    pub fn subscription(&self) -> &Subscription<K> {
+    pub fn subscription(&self) -> &Subscription<S> {
         self.events.subscription()
     }
 
-    fn take(&mut self, marked: Marked<K>) {
+    fn take(&mut self, marked: Marked<S>) {
+        let to_kube = self.to_kube;
         match (&mut self.initial, marked) {
             (Initial::UnderWay(deleted), Marked::Event(Notify::Deleted { last, .. })) => {
-                deleted.insert(last.key().clone(), last.body().clone());
+                deleted.extend(to_kube(last.body()).map(|body| (last.key().clone(), body)));
             }
             (Initial::UnderWay(deleted), Marked::Event(notify)) => {
                 deleted.remove(notify.key());
-                self.waiting.push_back(Event::InitApply(notify.subject().body().clone()));
+                self.waiting.extend(to_kube(notify.subject().body()).map(Event::InitApply));
             }
             (Initial::UnderWay(deleted), Marked::InitDone) => {
                 let deleted = std::mem::take(deleted).into_values().map(Event::Delete);
@@ -84,17 +102,17 @@ impl<K: Clone + Send + Sync + 'static> KubeEvents<K> {
                 self.initial = Initial::Done;
             }
             (_, Marked::Event(Notify::Deleted { last, .. })) => {
-                self.waiting.push_back(Event::Delete(last.body().clone()));
+                self.waiting.extend(to_kube(last.body()).map(Event::Delete));
             }
             (_, Marked::Event(notify)) => {
-                self.waiting.push_back(Event::Apply(notify.subject().body().clone()));
+                self.waiting.extend(to_kube(notify.subject().body()).map(Event::Apply));
             }
             (_, Marked::InitDone) => {}
         }
     }
 }
 
-impl<K: Clone + Send + Sync + Unpin + 'static> Stream for KubeEvents<K> {
+impl<S: Send + Sync + Unpin + 'static, K: Unpin> Stream for KubeEvents<S, K> {
     type Item = Result<Event<K>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -114,7 +132,7 @@ impl<K: Clone + Send + Sync + Unpin + 'static> Stream for KubeEvents<K> {
     }
 }
 
-informer_core::debug_as!([K: Send + Sync + 'static] KubeEvents<K>, self, events = self.events);
+informer_core::debug_as!([S: Send + Sync + 'static, K] KubeEvents<S, K>, self, events = self.events);
 
 #[cfg(all(test, feature = "testing"))]
 mod tests {

@@ -11,5 +11,6 @@ pub use informer_core::delta::Cause;
 
 #[cfg(feature = "client")]
 pub use crate::controller::predicates::{annotations_changed, generation_changed, labelled, labels_changed};
+
 #[cfg(feature = "kube")]
-pub use crate::kube_events::{KubeEvents, kube_events};
+pub use crate::kube_events::{KubeEvents, kube_events, lazy_kube_events};

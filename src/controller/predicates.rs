@@ -26,13 +26,14 @@
 //!
 //! [`SubscribeOptions::filter`]: crate::subscription::SubscribeOptions::filter
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use informer_core::listener::ChangeFilter;
 use informer_core::meta::Object;
-use kube_core::Resource;
+use kube_core::ObjectMeta;
 
 use informer_client::LabelSelector;
+use informer_client::representation::ReadMetadata;
 
 /// The objects that a label selector selects, for [`SubscribeOptions::filter`].
 ///
@@ -52,17 +53,18 @@ use informer_client::LabelSelector;
 /// ```
 ///
 /// [`SubscribeOptions::filter`]: crate::subscription::SubscribeOptions::filter
-pub fn labelled<S: Resource>(selector: LabelSelector) -> impl Fn(&Object<S>) -> bool + Send + Sync + 'static {
-    let none = BTreeMap::new();
-    move |object| selector.matches(object.meta().labels.as_ref().unwrap_or(&none))
+pub fn labelled<S: ReadMetadata>(
+    selector: LabelSelector,
+) -> impl Fn(&Object<S>) -> bool + Send + Sync + 'static {
+    move |object| selector.selects(|key| object.body().label(key))
 }
 
 /// The updates that raise `metadata.generation`: those of the spec, for kinds that count it. For an object
 /// without a generation every update passes, since nothing distinguishes its updates. (controller-runtime
 /// drops them.)
-pub fn generation_changed<S: Resource + 'static>() -> ChangeFilter<S> {
+pub fn generation_changed<S: ReadMetadata + 'static>() -> ChangeFilter<S> {
     ChangeFilter::between(|old: &Object<S>, new: &Object<S>| {
-        match (old.meta().generation, new.meta().generation) {
+        match (old.body().generation(), new.body().generation()) {
             (Some(old), Some(new)) => old != new,
             _ => !old.ptr_eq(new),
         }
@@ -70,13 +72,15 @@ pub fn generation_changed<S: Resource + 'static>() -> ChangeFilter<S> {
 }
 
 /// The updates that change a label.
-pub fn labels_changed<S: Resource + 'static>() -> ChangeFilter<S> {
-    ChangeFilter::between(|old: &Object<S>, new: &Object<S>| old.meta().labels != new.meta().labels)
+pub fn labels_changed<S: ReadMetadata + 'static>() -> ChangeFilter<S> {
+    ChangeFilter::between(|old: &Object<S>, new: &Object<S>| metadata(old).labels != metadata(new).labels)
 }
 
 /// The updates that change an annotation.
-pub fn annotations_changed<S: Resource + 'static>() -> ChangeFilter<S> {
-    ChangeFilter::between(|old: &Object<S>, new: &Object<S>| old.meta().annotations != new.meta().annotations)
+pub fn annotations_changed<S: ReadMetadata + 'static>() -> ChangeFilter<S> {
+    ChangeFilter::between(|old: &Object<S>, new: &Object<S>| {
+        metadata(old).annotations != metadata(new).annotations
+    })
 }
 
 /// The updates that change the version of the object or its uid: all but resyncs.
@@ -85,15 +89,21 @@ pub fn version_changed<S: Send + Sync + 'static>() -> ChangeFilter<S> {
 }
 
 /// The updates that change a finalizer, or by which the deletion of the object begins.
-pub fn ending_changed<S: Resource + 'static>() -> ChangeFilter<S> {
+pub fn ending_changed<S: ReadMetadata + 'static>() -> ChangeFilter<S> {
     ChangeFilter::between(|old: &Object<S>, new: &Object<S>| {
-        let (old, new) = (old.meta(), new.meta());
+        let (old, new) = (metadata(old), metadata(new));
         old.finalizers != new.finalizers || old.deletion_timestamp != new.deletion_timestamp
     })
 }
 
+fn metadata<S: ReadMetadata>(object: &Object<S>) -> Cow<'_, ObjectMeta> {
+    object.body().metadata()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use informer_core::meta::{Meta, ObjectKey, ResourceVersion, SourceId};
     use k8s_openapi::api::core::v1::Pod;
 

@@ -32,6 +32,7 @@ mod informers;
 #[cfg(feature = "kube")]
 mod kube_client;
 mod layers;
+mod lazy;
 #[cfg(feature = "kube")]
 mod leading;
 mod list;

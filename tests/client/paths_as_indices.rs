@@ -8,12 +8,11 @@ use actix_informer::client::{Client, Config, ResourceSource};
 use actix_informer::informer::{Index, Informer};
 use actix_informer::object::{FieldPathError, FieldText, Fields, LabelSelector, Select};
 use actix_informer::prelude::Object;
-use actix_informer::representation::{MetadataOnly, Representation};
+use actix_informer::representation::{MetadataOnly, ReadFields, Representation};
 use informer_actors::runtime::Runtime;
 use informer_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::discovery::ApiResource;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 /// A limit that a healthy wait never comes near.
@@ -52,7 +51,7 @@ async fn synced<K, R: Representation>(
 }
 
 /// Follows the pods of a server with an index of each path.
-async fn indexed<K, R: Representation<Body: Serialize>, const N: usize>(
+async fn indexed<K, R: Representation<Body: ReadFields>, const N: usize>(
     source: ResourceSource<K, R>,
     paths: [&str; N],
     runtime: &Runtime,
@@ -62,7 +61,7 @@ async fn indexed<K, R: Representation<Body: Serialize>, const N: usize>(
 }
 
 #[tokio::test]
-async fn idx_34_an_index_by_a_path_finds_typed_dynamic_and_metadata_objects_and_follows_their_changes() {
+async fn idx_34_an_index_by_a_path_finds_typed_lazy_dynamic_and_metadata_objects_and_follows_their_changes() {
     let server = ApiServer::builder().start().await.unwrap();
     server.create(pod("one", "web", Some("node-a"), &["x", "y"])).unwrap();
     let mut two = server.create(pod("two", "db", None, &["y"])).unwrap();
@@ -70,6 +69,7 @@ async fn idx_34_an_index_by_a_path_finds_typed_dynamic_and_metadata_objects_and_
     let runtime = Runtime::threads().start().unwrap();
     let fields = ["spec.nodeName", "spec.containers[*].image", "spec.hostNetwork"];
     let (typed, by) = indexed(client.resource::<Pod>(), fields, &runtime).await;
+    let (lazy, of_texts) = indexed(client.resource::<Pod>().name("texts").lazy(), fields, &runtime).await;
     let trees = client.dynamic(&ApiResource::erase::<Pod>(&()));
     let (dynamic, of_trees) = indexed(trees.name("trees"), fields, &runtime).await;
     let light = client.resource::<Pod>().keep_as(MetadataOnly::<Pod>::new());
@@ -77,6 +77,9 @@ async fn idx_34_an_index_by_a_path_finds_typed_dynamic_and_metadata_objects_and_
 
     assert_eq!(under(&typed, &by[0], "node-a"), ["one"]);
     assert_eq!(under(&dynamic, &of_trees[0], "node-a"), ["one"]);
+    for (at, value) in [(0, "node-a"), (1, "y"), (2, "true")] {
+        assert_eq!(under(&lazy, &of_texts[at], value), under(&typed, &by[at], value), "{value}");
+    }
     assert_eq!(under(&typed, &by[1], "y"), ["one", "two"]);
     assert_eq!(under(&dynamic, &of_trees[1], "y"), ["one", "two"]);
     assert_eq!(under(&typed, &by[2], "true"), ["one", "two"]);
@@ -90,6 +93,8 @@ async fn idx_34_an_index_by_a_path_finds_typed_dynamic_and_metadata_objects_and_
         written.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap().parse().unwrap();
     typed.lister().wait_for(&version, LIMIT).await.unwrap();
     dynamic.lister().wait_for(&version, LIMIT).await.unwrap();
+    lazy.lister().wait_for(&version, LIMIT).await.unwrap();
+    assert_eq!(under(&lazy, &of_texts[1], "z"), ["two"]);
     metadata.lister().wait_for(&version, LIMIT).await.unwrap();
     assert_eq!(
         (under(&typed, &by[1], "y"), under(&typed, &by[1], "z")),
@@ -136,7 +141,7 @@ async fn idx_34_a_field_selector_uses_the_index_by_the_path_that_it_names() {
 // field is missing, null, an object or an array. What is not a path, or is not below `metadata` where
 // metadata alone is kept, is a typed error before the start.
 // - a it finds typed, dynamic and metadata objects, also after a change and if it is added later:
-//   `idx_34_an_index_by_a_path_finds_typed_dynamic_and_metadata_objects_and_follows_their_changes`
+//   `idx_34_an_index_by_a_path_finds_typed_lazy_dynamic_and_metadata_objects_and_follows_their_changes`
 // - b it holds what a look into the JSON finds:
 //   `idx_34_any_path_in_any_value_gives_what_a_look_into_the_json_gives`
 // - c texts, numbers and booleans; nothing where a field is missing, null, an object or an array:

@@ -17,7 +17,9 @@ use crate::runtime::Arrival;
 type Passing<'a> = (&'a ObjectKey, &'a ResourceVersion, bool);
 
 fn part<S>(part: &WatchPart<S>) -> Option<Passing<'_>> {
-    Some((part.key()?, part.version(), true))
+    // A late finding was not on its way.
+    let is_late = matches!(part, WatchPart::LateUndecodable(_));
+    part.key().filter(|_| !is_late).map(|key| (key, part.version(), true))
 }
 
 fn change<S>(change: &Change<S>) -> Passing<'_> {

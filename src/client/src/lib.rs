@@ -79,6 +79,7 @@ pub mod inner {
     pub use crate::layers::{SendGuard, Traffic};
     pub use crate::namespaces::Sources;
     pub use crate::object::key_of;
+    pub use crate::representation::bodies_of;
     pub use crate::request::RequestKind;
     pub use crate::resource::{FindResource, FoundResource, OutsideKey, Represent};
     pub use crate::scope::{encoded_name, segment};

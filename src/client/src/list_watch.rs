@@ -14,9 +14,10 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use futures_util::future::{Either, LocalBoxFuture, ready};
+use futures_util::future::{self, Either, LocalBoxFuture};
 use futures_util::stream::{self, LocalBoxStream, Stream};
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use http::{Method, Request, Response, header};
@@ -32,7 +33,7 @@ use super::error::{TransportError, status};
 use super::request::{RequestKind, RequestOptions, SentCredentials, audit_id};
 use super::scope::Scope;
 use super::transport::{Body, Transport};
-use crate::representation::{Encoded, Representation};
+use crate::representation::{Encoded, LateFindings, Representation};
 use crate::wire::{Asked, Form, Frame, Splitter, WireKind};
 use chunks::{ChunkReader, Now, Times};
 use decode::{Decoder, Observed};
@@ -187,10 +188,12 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         let answer = self.send(&target, Form::Object, kind);
         let mut requested = self.requested(&target);
         requested.initial_events = request.initial_events;
-        let reader = self.reader(known);
+        let (reader, late) = (self.reader(known), Arc::clone(&self.decoder.late));
+        let is_live = !request.initial_events;
         let opened = async move {
             let (wire, body) = answer.await?.map_err(|refusal| requested.refused(refusal))?;
-            let batches = reader.batches(wire, body).map_err(move |error| requested.failed(error));
+            let batches = with_late(reader.batches(wire, body), late, is_live);
+            let batches = batches.map_err(move |error| requested.failed(error));
             // The empty batch reports that the watch is open.
             Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(batches))
         };
@@ -231,8 +234,10 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
                 return Err(ListWatchError::Protocol(format!("{key} is larger than {limit} bytes").into()));
             };
             let size = bytes.len();
-            let job =
-                move || decoder.decoding(wire, &KnownObjects::nothing()).observe(&Encoded::new(wire, &bytes));
+            let job = move || {
+                let (known, object) = (KnownObjects::nothing(), Encoded::new(wire, &bytes));
+                decoder.decoding(wire, &known).observe(&object.telling(&decoder.late))
+            };
             match place.run((size, 1), job).await? {
                 Observed::Object(object) => Ok(Some(object)),
                 Observed::Passed(_) => Ok(None),
@@ -249,7 +254,7 @@ impl<R: Representation> KubeListWatch<R> {
     /// Gets the namespace. Without the right to read it, nothing is known.
     fn missing_namespace(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
         let Some(namespace) = self.scope.namespace.clone().filter(|_| !self.scope.is_cluster_scoped) else {
-            return std::future::ready(None).boxed_local();
+            return future::ready(None).boxed_local();
         };
         let answer = self.send(&format!("/api/v1/namespaces/{namespace}"), Form::Object, RequestKind::Unary);
         async move {
@@ -286,7 +291,7 @@ fn until_error<T: 'static>(
 ) -> LocalBoxStream<'static, Result<T, ListWatchError>> {
     let pass = |failed: &mut bool, item: Result<T, ListWatchError>| {
         let is_behind_error = std::mem::replace(failed, item.is_err());
-        ready((!is_behind_error).then_some(item))
+        future::ready((!is_behind_error).then_some(item))
     };
     stream.scan(false, pass).boxed_local()
 }
@@ -303,7 +308,7 @@ impl<R: Representation> Reader<R> {
                 Ok((frames, times)) => {
                     Either::Left(decode_events(&self, wire, frames).map(move |parts| (parts, times)))
                 }
-                Err(error) => Either::Right(ready((vec![Err(error)], None))),
+                Err(error) => Either::Right(future::ready((vec![Err(error)], None))),
             })
             .buffered(width + 1)
             .flat_map(move |(parts, times)| {
@@ -311,6 +316,28 @@ impl<R: Representation> Reader<R> {
                 stream::iter(parts)
             })
     }
+}
+
+/// Between the batches of a live watch stands what readers have found undecodable meanwhile.
+fn with_late<S>(
+    batches: impl Stream<Item = Batch<S>>,
+    late: Arc<LateFindings>,
+    mut is_live: bool,
+) -> impl Stream<Item = Batch<S>> {
+    let mut batches = Box::pin(batches);
+    stream::poll_fn(move |cx| {
+        if is_live && let Poll::Ready(found) = late.poll_found(cx) {
+            let parts = found.into_iter().map(WatchPart::LateUndecodable).collect();
+            return Poll::Ready(Some(Ok(parts)));
+        }
+        let batch = ready!(batches.poll_next_unpin(cx));
+        is_live |= matches!(&batch, Some(Ok(parts)) if parts.iter().any(ends_initial_events));
+        Poll::Ready(batch)
+    })
+}
+
+fn ends_initial_events<S>(part: &WatchPart<S>) -> bool {
+    matches!(part, WatchPart::Bookmark { initial_events_end: true, .. })
 }
 
 fn decode_events<R: Representation>(

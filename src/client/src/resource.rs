@@ -19,7 +19,8 @@ use informer_core::meta::{ClusterName, SourceId};
 use informer_core::namespaces::ClusterWide;
 use informer_core::reflector::ReflectorConfig;
 use kube_core::discovery::{self, ApiResource};
-use kube_core::{NamespaceScope, Resource};
+use kube_core::{DynamicObject, NamespaceScope, Resource};
+use serde::de::DeserializeOwned;
 
 use self::named::Named;
 pub use self::named::{FindResource, FoundResource, Represent};
@@ -31,7 +32,7 @@ use super::list_watch::decode::{Decoder, Scopes};
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;
-use crate::representation::{Prune, Representation, RequestedContent, Typed};
+use crate::representation::{Dynamic, LateFindings, Lazy, Prune, Representation, RequestedContent, Typed};
 
 /// More bytes than any server stores for an object (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
@@ -300,12 +301,50 @@ impl<K, R: Representation> ResourceSource<K, R> {
             return Err(several_sources());
         }
         let Self { scope, representation, prune, source, cluster, frame_limit, .. } = self;
-        let scopes = Scopes::default();
-        let decoder = Arc::new(Decoder { representation, prune, source, form: 0, cluster, scopes });
+        let (scopes, late) = (Scopes::default(), Arc::new(LateFindings::new(cluster.clone())));
+        let decoder = Arc::new(Decoder { representation, prune, source, form: 0, cluster, scopes, late });
         Ok(move || {
             let (scope, decoder, pool) = (scope.clone(), Arc::clone(&decoder), pool.clone());
             KubeListWatch::new(transport(), Parts { scope, decoder, pool, frame_limit })
         })
+    }
+}
+
+impl<K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static> ResourceSource<K> {
+    /// Keeps the text of each object, and decodes it when it is read: see [`Lazy`].
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) {
+    /// use actix_informer::controller::{Controller, Outcome, ReconcileError, Request};
+    /// use actix_informer::informer::Informer;
+    /// use actix_informer::representation::LazyBody;
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    ///
+    /// async fn reconcile(request: Request<LazyBody<Deployment>>) -> Result<Outcome, ReconcileError> {
+    ///     let Some(deployment) = request.object() else { return Ok(Outcome::Done) };
+    ///     let deployment = deployment.decoded()?; // a `Deployment`, freed when this ends
+    ///     println!("{:?}", deployment.spec.as_ref().and_then(|spec| spec.replicas));
+    ///     Ok(Outcome::Done)
+    /// }
+    /// let deployments = client.resource::<Deployment>().lazy();
+    /// # let _ = deployments;
+    /// # }
+    /// ```
+    pub fn lazy(self) -> ResourceSource<K, Lazy<K>> {
+        self.keep_as(Lazy::new())
+    }
+}
+
+impl ResourceSource<DynamicObject, Dynamic> {
+    /// As for a kind with a Rust type.
+    pub fn lazy(self) -> ResourceSource<DynamicObject, Lazy<DynamicObject>> {
+        let lazy = Lazy::of(&self.scope.resource);
+        let finder = self.named.as_ref().map(Named::finder);
+        let source = self.keep_as(lazy);
+        match finder {
+            Some(finder) => source.followed_as(finder, Arc::new(Lazy::of)),
+            None => source,
+        }
     }
 }
 

@@ -8,12 +8,11 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::representation::ReadMetadata;
+use crate::selector::LabelSelector;
 use informer_core::index::Index;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::snapshot::Snapshot;
-use kube_core::Resource;
-
-use crate::selector::LabelSelector;
 
 pub use fields::{FieldSelector, FieldText, Fields};
 
@@ -60,20 +59,17 @@ impl fmt::Display for LabelValue {
 /// println!("{} pods of the cart", by_app.count(&pods.snapshot(), "cart")?);
 /// # Ok(()) }
 /// ```
-pub fn by_label<S: Resource>(key: &str) -> Index<S, LabelValue> {
+pub fn by_label<S: ReadMetadata>(key: &str) -> Index<S, LabelValue> {
     let label = key.to_owned();
     Index::new(format!("label:{key}"), move |object: &Object<S>| {
-        object.meta().labels.as_ref().and_then(|labels| labels.get(&label)).cloned().map(LabelValue)
+        object.body().label(&label).map(|value| LabelValue(value.into_owned()))
     })
 }
 
 /// An index by the uids of an object's owners, named `owner`: `by_owner().get(&snapshot, uid)` returns the
 /// children.
-pub fn by_owner<S: Resource>() -> Index<S> {
-    Index::new("owner", |object: &Object<S>| {
-        let owners = object.meta().owner_references.iter().flatten();
-        owners.map(|owner| owner.uid.clone()).collect::<Vec<_>>()
-    })
+pub fn by_owner<S: ReadMetadata>() -> Index<S> {
+    Index::new("owner", |object: &Object<S>| object.body().owner_uids())
 }
 
 /// Selects objects of a snapshot by their labels and fields.
@@ -102,7 +98,7 @@ pub trait Select<S> {
         S: 'a;
 }
 
-impl<S: Resource> Select<S> for Snapshot<S> {
+impl<S: ReadMetadata> Select<S> for Snapshot<S> {
     fn labelled<'a>(&'a self, selector: &'a LabelSelector) -> impl Iterator<Item = &'a Object<S>>
     where
         S: 'a,
@@ -131,18 +127,15 @@ impl<S: Resource> Select<S> for Snapshot<S> {
     }
 }
 
-fn has_labels<'a, S: Resource + 'a>(
+fn has_labels<'a, S: ReadMetadata + 'a>(
     objects: impl Iterator<Item = &'a Object<S>>,
     selector: &'a LabelSelector,
 ) -> impl Iterator<Item = &'a Object<S>> {
-    let none = BTreeMap::new();
-    objects.filter(move |object| {
-        selector.is_empty() || selector.matches(object.meta().labels.as_ref().unwrap_or(&none))
-    })
+    objects.filter(move |object| selector.selects(|key| object.body().label(key)))
 }
 
 /// From the index that has the fewest objects. O(log n) for each index and value, and for each object.
-fn indexed<'a, S: Resource>(
+fn indexed<'a, S: ReadMetadata>(
     snapshot: &'a Snapshot<S>,
     labels: &LabelSelector,
     fields: Option<&FieldSelector<S>>,

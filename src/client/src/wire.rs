@@ -98,6 +98,27 @@ impl WireKind {
         }
     }
 
+    pub(crate) fn annotations<'a>(
+        self,
+        object: &'a [u8],
+    ) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
+        match self {
+            Self::Json => json::annotations(object),
+        }
+    }
+
+    pub(crate) fn generation(self, object: &[u8]) -> Option<i64> {
+        match self {
+            Self::Json => json::generation(object),
+        }
+    }
+
+    pub(crate) fn metadata(self, object: &[u8]) -> Option<&[u8]> {
+        match self {
+            Self::Json => json::metadata(object),
+        }
+    }
+
     pub(crate) fn owners<'a>(self, found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>> + use<'a> {
         match self {
             Self::Json => json::owners(found),

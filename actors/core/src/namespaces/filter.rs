@@ -121,10 +121,11 @@ impl FilterMachine {
     pub fn keep_watched<S>(&self, parts: Vec<WatchPart<S>>) -> Vec<WatchPart<S>> {
         let mut kept: Vec<WatchPart<S>> = Vec::with_capacity(parts.len());
         for part in parts {
-            let part = match part.key() {
-                Some(key) if !keeps(&self.kept, key) => {
-                    WatchPart::Bookmark { version: part.version().clone(), initial_events_end: false }
+            let part = match (part.key(), part.reached()) {
+                (Some(key), Some(version)) if !keeps(&self.kept, key) => {
+                    WatchPart::Bookmark { version: version.clone(), initial_events_end: false }
                 }
+                (Some(key), None) if !keeps(&self.kept, key) => continue,
                 _ => part,
             };
             if is_passing_mark(&part) && kept.last().is_some_and(is_passing_mark) {

@@ -94,22 +94,29 @@ impl<S> ListWatchMachine<S> {
     }
 
     pub(super) fn absorb(&mut self, mut parts: Vec<WatchPart<S>>, at: Moment) {
-        self.last_frame_at = Some(at.now);
+        // A late finding comes from a reader, not from the server.
+        let has_frames = parts.iter().any(|part| part.reached().is_some());
+        if has_frames {
+            self.last_frame_at = Some(at.now);
+        }
         let mut reached = self.newest.as_ref();
         let mut stale_at = None;
         for (index, part) in parts.iter().enumerate() {
-            if reached.is_some_and(|reached| part.version() < reached) {
+            let Some(version) = part.reached() else { continue };
+            if reached.is_some_and(|reached| version < reached) {
                 stale_at = Some(index);
                 break;
             }
-            reached = Some(part.version());
+            reached = Some(version);
         }
         self.newest = reached.cloned();
         if let Some(index) = stale_at {
             parts.truncate(index);
         }
-        if !parts.is_empty() {
+        if has_frames && !parts.is_empty() {
             self.frames_came(at);
+        }
+        if !parts.is_empty() {
             self.effects.push_back(Effect::Deliver(Delivery::Delta(parts)));
         }
         if stale_at.is_some() {

@@ -5,19 +5,18 @@
 //! 3. Key, uid and version of an own write are those of the answer; without a name or a version nothing is
 //!    awaited.
 
-use std::any::TypeId;
-
-use crate::controller::{ControllerBuilder, Request};
+use crate::controller::{ControllerBuilder, Outcome, ReadyController, ReconcileError, Request};
 use informer_actors::informer::{Body, Informer, Lister};
 use informer_actors::subscription::SubscribeOptions;
 use informer_core::meta::{Meta, Object, ObjectKey};
 use kube_core::Resource;
-use kube_core::metadata::PartialObjectMeta;
+use serde::de::DeserializeOwned;
 
 use informer_client::api::Deleted;
+use informer_client::inner::bodies_of;
 use informer_client::object::meta_of;
 use informer_client::overlay::remains;
-use informer_client::representation::{Controlled, ControllerOf, ControllerRef};
+use informer_client::representation::{Controlled, ControllerRef, DecodeError, LazyBody, OfKind};
 
 /// Objects that belong to primary objects by owner references. It is in the prelude.
 pub trait Owns: Sized {
@@ -46,11 +45,11 @@ pub trait Owns: Sized {
     ) -> Self;
 }
 
-impl<S: Body + Resource<DynamicType = ()>> Owns for ControllerBuilder<S> {
+impl<S: Body + OfKind> Owns for ControllerBuilder<S> {
     fn owns_if<T: Body + Controlled>(self, children: &Informer<T>, options: SubscribeOptions<T>) -> Self {
         let primary = self.primary().lister();
         self.owns_with(children, options, move |child| {
-            owner(&primary, (&S::group(&()), &S::kind(&())), child)
+            owner(&primary, (&S::Kind::group(&()), &S::Kind::kind(&())), child)
         })
     }
 
@@ -63,9 +62,51 @@ impl<S: Body + Resource<DynamicType = ()>> Owns for ControllerBuilder<S> {
         self.owns_with(children, SubscribeOptions::new(), move |child| {
             let between =
                 child.body().controller().and_then(|reference| found(&middle, child.key(), reference))?;
-            owner(&primary, (&S::group(&()), &S::kind(&())), &between)
+            owner(&primary, (&S::Kind::group(&()), &S::Kind::kind(&())), &between)
         })
     }
+}
+
+impl<K: Body + DeserializeOwned> ControllerBuilder<LazyBody<K>> {
+    /// As [`Self::reconcile`], for a function that takes the object decoded: it is decoded when its key is
+    /// due, and freed with the request. So a function that was written for a typed cache runs on a lazy one.
+    ///
+    /// A key whose object does not decode rests until something changes, with the reason in the status; its
+    /// object counts as undecodable in its informer.
+    ///
+    /// ```
+    /// use actix_informer::controller::{Controller, Outcome, ReconcileError, Request};
+    /// use actix_informer::prelude::*;
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    ///
+    /// async fn reconcile(request: Request<Deployment>) -> Result<Outcome, ReconcileError> {
+    ///     println!("{}: {}", request.key(), request.object().is_some());
+    ///     Ok(Outcome::Done)
+    /// }
+    /// # fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
+    /// let deployments = client.resource::<Deployment>().lazy().informer(&runtime)?.start()?;
+    /// let controller = Controller::builder(&deployments).reconcile_decoded(reconcile).start()?;
+    /// # drop(controller); Ok(()) }
+    /// ```
+    pub fn reconcile_decoded<F>(
+        self,
+        function: impl Fn(Request<K>) -> F + Clone + Send + Sync + 'static,
+    ) -> ReadyController<LazyBody<K>>
+    where
+        F: Future<Output = Result<Outcome, ReconcileError>> + Send + 'static,
+    {
+        self.reconcile(move |request| {
+            let function = function.clone();
+            async move {
+                let decoded = request.with_bodies(decode).map_err(ReconcileError::until_changed)?;
+                function(decoded).await
+            }
+        })
+    }
+}
+
+fn decode<K: DeserializeOwned>(object: &Object<LazyBody<K>>) -> Result<Object<K>, DecodeError> {
+    Ok(Object::new(object.cached_meta().clone(), object.decode()?))
 }
 
 /// The key of the object of this group and kind that controls `child`, if the cache has it with the uid of
@@ -91,14 +132,14 @@ pub fn owner<S: Body, T: Controlled>(
     child: &Object<T>,
 ) -> Option<ObjectKey> {
     let reference = child.body().controller()?;
-    let is_kind = reference.kind == kind && group_of(reference.api_version) == group;
+    let is_kind = reference.kind == kind && group_of(&reference.api_version) == group;
     is_kind.then(|| found(primary, child.key(), reference)).flatten().map(|owner| owner.key().clone())
 }
 
 /// The owner is in the namespace of the child, or in none.
 fn found<S: Body>(cache: &Lister<S>, child: &ObjectKey, reference: ControllerRef<'_>) -> Option<Object<S>> {
-    let beside = child.sibling(reference.name);
-    let above = ObjectKey::cluster(reference.name);
+    let beside = child.sibling(&*reference.name);
+    let above = ObjectKey::cluster(&*reference.name);
     let above = match child.cluster_name() {
         Some(cluster) => above.in_cluster(cluster),
         None => above,
@@ -114,7 +155,7 @@ fn group_of(api_version: &str) -> &str {
 /// Own writes of a reconcile: its key waits until the caches have seen them. It is in the prelude.
 ///
 /// Each method returns how many informers of the controller are awaited: those that follow the object with
-/// typed bodies of this type, its metadata alone, or its controller alone. For dynamic objects every informer
+/// typed or lazy bodies of this type, its metadata alone, or its controller alone. For dynamic objects every informer
 /// that follows the name counts; [`Request::written_to`] names one.
 ///
 /// An informer whose label selector does not match the written object is not awaited. Of a field selector
@@ -156,8 +197,7 @@ fn wait_in_each<S: Body, K: Resource + 'static>(
     is_removed: bool,
 ) -> usize {
     let labels = body.meta().labels.clone().unwrap_or_default();
-    let forms = [TypeId::of::<K>(), TypeId::of::<PartialObjectMeta<K>>(), TypeId::of::<ControllerOf<K>>()];
-    forms.iter().map(|form| request.wait_for_write(*form, meta, Some(&labels), is_removed)).sum()
+    bodies_of::<K>().iter().map(|form| request.wait_for_write(*form, meta, Some(&labels), is_removed)).sum()
 }
 
 /// In the cluster of the request.

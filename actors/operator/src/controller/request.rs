@@ -120,6 +120,35 @@ pub struct Request<S: Body> {
 }
 
 impl<S: Body> Request<S> {
+    /// The same request with other bodies.
+    pub(super) fn with_bodies<T: Body, E>(
+        self,
+        body: impl Fn(&Object<S>) -> Result<Object<T>, E>,
+    ) -> Result<Request<T>, E> {
+        let with = |object: &Option<Object<S>>| object.as_ref().map(&body).transpose();
+        let (object, deleted, left) = (with(&self.object)?, with(&self.deleted)?, with(&self.left)?);
+        let Self { controller, key, causes, attempt, fence, id, serial, stopping, .. } = self;
+        let Self { writes, watched, paths, change, task, .. } = self;
+        Ok(Request {
+            controller,
+            key,
+            object,
+            deleted,
+            left,
+            causes,
+            attempt,
+            fence,
+            id,
+            serial,
+            stopping,
+            writes,
+            watched,
+            paths,
+            change,
+            task,
+        })
+    }
+
     /// The name of its controller.
     pub fn controller(&self) -> &str {
         &self.controller

@@ -47,7 +47,8 @@ impl<S> Happened<S> {
     pub(super) fn count(&self, came: &mut Came) {
         match self {
             Self::Watched(_, Some(Ok(parts))) => {
-                for part in parts.iter().filter(|part| part.key().is_some()) {
+                let is_event = |part: &&WatchPart<S>| part.key().is_some() && part.reached().is_some();
+                for part in parts.iter().filter(is_event) {
                     came.watch_events += 1;
                     came.wire_bytes += part.wire_bytes() as u64;
                 }

@@ -20,7 +20,7 @@ use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion,
 use informer_core::path::PastBody;
 use informer_core::words::{panic_text, shortened};
 
-use crate::representation::{DecodeError, Encoded, Prune, Representation};
+use crate::representation::{DecodeError, Encoded, LateFindings, Prune, Representation};
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
 const MAX_ERROR_CHARS: usize = 256;
@@ -35,6 +35,7 @@ pub(crate) struct Decoder<R> {
     /// If the informer has several clusters.
     pub(crate) cluster: Option<ClusterName>,
     pub(crate) scopes: Scopes,
+    pub(crate) late: Arc<LateFindings>,
 }
 
 #[derive(Debug)]
@@ -65,6 +66,10 @@ pub(crate) struct Decoding<'a, R: Representation> {
 }
 
 impl<R: Representation> Decoding<'_, R> {
+    pub(super) fn encoded<'b>(&'b self, bytes: &'b [u8]) -> Encoded<'b> {
+        Encoded::new(self.wire, bytes).telling(&self.decoder.late)
+    }
+
     /// The version of an object that is dropped; `None` if it is kept.
     pub(super) fn passed(&self, object: &Encoded<'_>) -> Option<ResourceVersion> {
         let scan = object.meta();
@@ -79,7 +84,7 @@ impl<R: Representation> Decoding<'_, R> {
     pub(crate) fn item(&self, frame: &Frame) -> (Observed<R::Body>, bool) {
         match frame {
             Frame::Whole(bytes) => {
-                let object = Encoded::new(self.wire, bytes);
+                let object = self.encoded(bytes);
                 let observed = self.observe(&object);
                 if let Observed::Object(listed) = &observed {
                     self.note_state(listed, bytes, false);

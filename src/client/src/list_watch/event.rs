@@ -16,7 +16,7 @@ use informer_core::words::shortened;
 
 use super::decode::{Decoding, Observed, unreadable};
 use crate::error::status;
-use crate::representation::{Encoded, Representation};
+use crate::representation::Representation;
 use crate::wire::{Event, EventType, Frame};
 
 const MAX_EVENT_TYPE_CHARS: usize = 40;
@@ -85,7 +85,7 @@ impl<R: Representation> Decoding<'_, R> {
     }
 
     fn scanned(&self, object: &[u8]) -> Result<Observed<R::Body>, ListWatchError> {
-        let object = Encoded::new(self.wire, object);
+        let object = self.encoded(object);
         let scan = object.meta();
         let is_table = scan.kind.as_deref() == Some("Table")
             && scan.api_version.as_deref().is_some_and(|version| version.starts_with("meta.k8s.io/"));

@@ -2,6 +2,7 @@
 //! metadata is requested, and it is not decoded: the scan that finds the name also finds the owner. The uid
 //! is kept as a number, the rest as one short text.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -9,7 +10,7 @@ use informer_core::meta::Uid;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::{Resource, TypeMeta};
 
-use super::{DecodeError, Encoded, MetadataOnly, Prune, Representation, RequestedContent};
+use super::{DecodeError, Encoded, LazyBody, MetadataOnly, Prune, Representation, RequestedContent};
 use crate::wire::Owner;
 
 /// Separates the parts of the kept text. No owner reference that a server accepts contains it.
@@ -26,7 +27,7 @@ const BETWEEN: char = '\0';
 ///     [{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"4c2f","controller":true}]}}"#;
 /// let kept = ControllerOnly::<Pod>::new().keep(&Encoded::json(sent), &Prune::default())?;
 /// let controller = kept.controller().expect("it has one");
-/// assert_eq!((controller.kind, controller.name), ("ReplicaSet", "web"));
+/// assert_eq!((&*controller.kind, &*controller.name), ("ReplicaSet", "web"));
 /// assert_eq!(controller.uid, Uid::new("4c2f"));
 /// # Ok::<(), actix_informer::representation::DecodeError>(())
 /// ```
@@ -45,16 +46,16 @@ pub struct ControllerOf<K> {
 #[non_exhaustive]
 pub struct ControllerRef<'a> {
     /// Group and version, or the version alone.
-    pub api_version: &'a str,
+    pub api_version: Cow<'a, str>,
     /// Its kind.
-    pub kind: &'a str,
+    pub kind: Cow<'a, str>,
     /// Its name; it is in the namespace of the object, or in none.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     /// Its uid; a reference that a server has accepted has one.
     pub uid: Option<Uid>,
 }
 
-/// Bodies that know which object controls theirs: all with Kubernetes metadata, and [`ControllerOf`].
+/// Bodies that know which object controls theirs: all with Kubernetes metadata, [`LazyBody`] and [`ControllerOf`].
 pub trait Controlled {
     /// The owner reference with `controller: true`, if there is one.
     fn controller(&self) -> Option<ControllerRef<'_>>;
@@ -67,10 +68,16 @@ impl<R: Resource> Controlled for R {
     }
 }
 
+impl<K> Controlled for LazyBody<K> {
+    fn controller(&self) -> Option<ControllerRef<'_>> {
+        self.encoded().owners().find(|owner| owner.is_controller).map(ControllerRef::of)
+    }
+}
+
 impl<K> Controlled for ControllerOf<K> {
     fn controller(&self) -> Option<ControllerRef<'_>> {
         let mut parts = self.text.split(BETWEEN);
-        let mut part = || parts.next();
+        let mut part = || parts.next().map(Cow::Borrowed);
         Some(ControllerRef { api_version: part()?, kind: part()?, name: part()?, uid: self.uid.clone() })
     }
 }
@@ -80,7 +87,21 @@ impl<'a> ControllerRef<'a> {
     #[doc(hidden)]
     pub fn controlling(reference: &'a OwnerReference) -> Option<Self> {
         let OwnerReference { api_version, kind, name, uid, controller, .. } = reference;
-        (*controller == Some(true)).then(|| Self { api_version, kind, name, uid: Uid::new(uid) })
+        let text = |text: &'a String| Cow::Borrowed(&**text);
+        let uid = || Uid::new(uid);
+        (*controller == Some(true)).then(|| Self {
+            api_version: text(api_version),
+            kind: text(kind),
+            name: text(name),
+            uid: uid(),
+        })
+    }
+
+    pub(super) fn of(owner: Owner<'a>) -> Self {
+        let Owner { api_version, kind, name, uid, .. } = owner;
+        let (api_version, kind) = (api_version.unwrap_or_default(), kind.unwrap_or_default());
+        let uid = Uid::new(uid.as_deref().unwrap_or_default());
+        Self { api_version, kind, name: name.unwrap_or_default(), uid }
     }
 }
 

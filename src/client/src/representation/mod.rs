@@ -1,5 +1,15 @@
 //! Turns an object's bytes into the body that a cache keeps. The trait is [`Representation`]; [`Typed`],
-//! [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
+//! [`Lazy`], [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
+//!
+//! | how a kind is used | take | by |
+//! |---|---|---|
+//! | most objects are read again and again, by type | [`Typed`] | `client.resource::<Pod>()` |
+//! | many objects, of which some are read: by a controller, when their key is due | [`Lazy`] | `client.resource::<Pod>().lazy()` |
+//! | objects are passed on as JSON | [`Lazy`] | [`LazyBody::text`] |
+//! | a kind without a Rust type | [`Dynamic`], or [`Lazy`] of it | `client.dynamic(&widgets)`, `client.dynamic(&widgets).lazy()` |
+//! | names, labels and owners are enough | [`MetadataOnly`] | `client.metadata::<Pod>()` |
+//! | only whose child an object is | [`ControllerOnly`] | `client.controllers_of::<Pod>()` |
+//! | a few fields | a [`Typed`] of a struct with these fields, or an own [`Representation`] | `keep_as` |
 //!
 //! 1. [`Representation::keep`] makes a body, and runs the user's transform, exactly once for each observed
 //!    state of an object. It is pure and may run on any thread; a panic in it affects only that object.
@@ -7,12 +17,8 @@
 //!    field is cut, the plain deserializer runs at no extra cost.
 //! 3. An error of decoding quotes no value of the object and has a bounded length.
 //!
-//! `Lazy` (`lazy.rs`), which decodes on the first access, and `Packed` (`packed.rs`), which is compressed, do
-//! not exist yet. When one of these lines compiles, the test fails:
+//! `Packed` (`packed.rs`), which is compressed, does not exist yet. When this line compiles, the test fails:
 //!
-//! ```compile_fail,E0432
-//! use actix_informer::representation::Lazy;
-//! ```
 //! ```compile_fail,E0432
 //! use actix_informer::representation::Packed;
 //! ```
@@ -31,9 +37,15 @@ use crate::wire::{Cut, FieldPath, FieldTree, LeftOut};
 
 pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError, WireKind};
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
+pub(crate) use late::LateFindings;
+pub use lazy::{Decoded, Lazy, LazyBody};
+pub use reading::{OfKind, ReadFields, ReadMetadata, bodies_of};
 pub use typed::{Dynamic, MetadataOnly, Typed};
 
 mod controller_only;
+mod late;
+mod lazy;
+mod reading;
 mod typed;
 
 /// An error of the user's code.
@@ -59,7 +71,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how objects are kept",
     label = "this is not a representation",
-    note = "`Typed<K>`, `Dynamic`, `MetadataOnly<K>` and `ControllerOnly<K>` are; or implement `Representation` for a type of your own"
+    note = "`Typed<K>`, `Lazy<K>`, `Dynamic`, `MetadataOnly<K>` and `ControllerOnly<K>` are; or implement `Representation` for a type of your own"
 )]
 pub trait Representation: Send + Sync + 'static {
     /// What the cache keeps of one object.
@@ -143,6 +155,7 @@ pub struct Encoded<'a> {
     wire: WireKind,
     bytes: &'a [u8],
     meta: MetaScan<'a>,
+    late: Option<&'a Arc<LateFindings>>,
 }
 
 impl<'a> Encoded<'a> {
@@ -152,7 +165,16 @@ impl<'a> Encoded<'a> {
     }
 
     pub(crate) fn new(wire: WireKind, bytes: &'a [u8]) -> Self {
-        Self { wire, bytes, meta: wire.identify(bytes) }
+        Self { wire, bytes, meta: wire.identify(bytes), late: None }
+    }
+
+    /// What is found later is told there.
+    pub(crate) fn telling(self, late: &'a Arc<LateFindings>) -> Self {
+        Self { late: Some(late), ..self }
+    }
+
+    pub(super) fn late(&self) -> Option<&'a Arc<LateFindings>> {
+        self.late
     }
 
     /// How it is written. Representations get only JSON.
@@ -182,6 +204,21 @@ impl<'a> Encoded<'a> {
     /// the metadata behind the version.
     pub fn labels(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
         self.wire.labels(&self.meta)
+    }
+
+    /// `metadata.annotations` in the order of the bytes, as [`Self::labels`]. Costs a scan of the metadata.
+    pub fn annotations(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
+        self.wire.annotations(self.bytes)
+    }
+
+    /// `metadata.generation`. Costs a scan of the metadata.
+    pub fn generation(&self) -> Option<i64> {
+        self.wire.generation(self.bytes)
+    }
+
+    /// The whole `metadata`.
+    pub(super) fn metadata(&self) -> Option<&'a [u8]> {
+        self.wire.metadata(self.bytes)
     }
 
     /// `metadata.ownerReferences` in the order of the bytes. Costs a scan of the metadata behind the version.
@@ -242,10 +279,24 @@ impl<'a> Encoded<'a> {
         let text = self.text()?;
         let rest = prune.rest(text, LeftOut::Gone).filter(|rest| self.wire.is_document(rest.as_bytes()));
         match rest {
-            // Frees the capacity of what was cut.
-            Some(rest) => Ok(rest.into_boxed_str().into_string()),
+            // Without the capacity of what was cut.
+            Some(rest) => Ok((*rest).to_owned()),
             None => Ok(prune.decode::<Value>(text)?.to_string()),
         }
+    }
+
+    /// As [`Self::pruned`], with these members in front, and checked only as far as its brackets show: it is
+    /// one object. On any doubt it is parsed.
+    fn kept(&self, prune: &Prune, types: Option<&str>) -> Result<Box<str>, DecodeError> {
+        let mut rest = Vec::with_capacity(self.bytes.len());
+        if self.wire.cut(self.bytes, &prune.0, LeftOut::Passed, &mut rest) == Cut::Unsure {
+            rest = prune.decode::<Value>(self.text()?)?.to_string().into_bytes();
+        }
+        let rest = std::str::from_utf8(&rest)?;
+        Ok(match types.zip(rest.strip_prefix('{')) {
+            Some((types, members)) => ["{", types, members].concat().into(),
+            None => rest.into(),
+        })
     }
 }
 

@@ -26,7 +26,7 @@ use crate::backend::Backend;
 use crate::error::Error;
 use crate::list_watch::decode::{Decoder, Scopes};
 use crate::list_watch::{KubeListWatch, Parts};
-use crate::representation::{Prune, Representation};
+use crate::representation::{LateFindings, Prune, Representation};
 use crate::scope::{Scope, check_selectors};
 use crate::transport::Transport;
 
@@ -58,6 +58,10 @@ pub(super) struct Named<R> {
 pub type Represent<R> = Arc<dyn Fn(&ApiResource) -> R + Send + Sync>;
 
 impl<R> Named<R> {
+    pub(super) fn finder(&self) -> Arc<dyn FindResource> {
+        Arc::clone(&self.finder)
+    }
+
     pub(super) fn kept_otherwise<T>(self) -> Named<T> {
         Named { finder: self.finder, represent: None }
     }
@@ -153,6 +157,7 @@ impl<R: Representation> Template<R> {
             form: form_of(&found.api),
             cluster: self.cluster.clone(),
             scopes: Scopes::default(),
+            late: Arc::new(LateFindings::new(self.cluster.clone())),
         };
         let (decoder, pool) = (Arc::new(decoder), self.pool.clone());
         Ok(KubeListWatch::new(transport, Parts { scope, decoder, pool, frame_limit: self.frame_limit }))

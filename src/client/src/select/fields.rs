@@ -16,7 +16,7 @@ use informer_core::snapshot::Snapshot;
 use serde::Serialize;
 
 use crate::ResourceSource;
-use crate::representation::{Representation, RequestedContent};
+use crate::representation::{ReadFields, Representation, RequestedContent};
 use crate::selector::{FieldTerms, SelectorError, Term};
 use crate::wire::{FieldPath, FieldPathError, JsonError, WireKind};
 
@@ -99,12 +99,12 @@ impl<S: 'static> Fields<S> {
     /// values there.
     pub fn path(mut self, path: &str) -> Result<Self, FieldPathError>
     where
-        S: Serialize,
+        S: ReadFields,
     {
         let path = path.parse::<FieldPath>()?.of_one_value()?;
         let (name, index) = (path.to_string(), path.clone().index());
         // An object whose `Serialize` fails has no value, as in the index.
-        let read: Reading<S> = Arc::new(move |body| path.values_of(body).ok()?.pop().map(Cow::Owned));
+        let read: Reading<S> = Arc::new(move |body| body.values_at(&path).ok()?.pop().map(Cow::Owned));
         self.0.insert(name.into(), Field { read, index, is_path: true });
         Ok(self)
     }
@@ -265,10 +265,11 @@ impl FieldPath {
     }
 
     /// Named `field:` and the path.
-    pub(crate) fn index<S: Serialize + 'static>(self) -> Index<S, FieldText> {
+    pub(crate) fn index<S: ReadFields + 'static>(self) -> Index<S, FieldText> {
         let name = format!("field:{self}");
         Index::fallible(name, move |object: &Object<S>| {
-            let values = self.values_of(object.body()).map_err(|error| IndexError::new(error.to_string()))?;
+            let values =
+                object.body().values_at(&self).map_err(|error| IndexError::new(error.to_string()))?;
             Ok(values.into_iter().map(FieldText::new).collect())
         })
     }
@@ -276,7 +277,7 @@ impl FieldPath {
 
 impl<K, R: Representation> ResourceSource<K, R>
 where
-    R::Body: Serialize,
+    R::Body: ReadFields,
 {
     /// An index by the field at this path, named `field:` and the path: for the builder of this description's
     /// informer, before or after its start.

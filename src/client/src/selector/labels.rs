@@ -1,6 +1,7 @@
 //! Label selectors: parsed or built, sent to a server, or matched here as a server does (apimachinery's
 //! `labels.Requirement.Matches`). Their text is the normal form.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
@@ -121,7 +122,13 @@ impl LabelSelector {
 
     /// Whether an object with these labels is selected. Allocates nothing.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.requirements.values().all(|requirement| requirement.holds(labels.get(&requirement.key)))
+        self.selects(|key| labels.get(key).map(|value| Cow::Borrowed(&**value)))
+    }
+
+    /// Whether an object is selected whose labels are read one by one.
+    #[doc(hidden)]
+    pub fn selects<'a>(&self, label: impl Fn(&str) -> Option<Cow<'a, str>>) -> bool {
+        self.requirements.values().all(|requirement| requirement.holds(label(&requirement.key).as_deref()))
     }
 
     /// The possible values of each label for which not all are possible.
@@ -187,15 +194,15 @@ impl fmt::Display for LabelSelector {
 }
 
 impl Requirement {
-    fn holds(&self, value: Option<&String>) -> bool {
+    fn holds(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match &self.is {
             Operation::Present => value.is_some(),
             Operation::Absent => value.is_none(),
             Operation::Equal(one) => value == Some(one),
             Operation::NotEqual(one) => value != Some(one),
-            Operation::In(values) => value.is_some_and(|value| values.contains(value)),
-            Operation::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Operation::In(values) => value.is_some_and(|value| values.iter().any(|one| one == value)),
+            Operation::NotIn(values) => value.is_none_or(|value| values.iter().all(|one| one != value)),
             Operation::Above(bound) => number().is_some_and(|number| number > *bound),
             Operation::Below(bound) => number().is_some_and(|number| number < *bound),
         }

@@ -8,20 +8,19 @@ use crate::controller::{Request, Selected};
 use informer_actors::informer::Body;
 use informer_core::meta::{Meta, Object};
 use kube_core::Resource;
-use kube_core::metadata::PartialObjectMeta;
 
 use informer_client::Error;
 use informer_client::api::Patch;
+use informer_client::inner::bodies_of;
 use informer_client::object::meta_of;
-use informer_client::representation::ControllerOf;
 
 /// One answer of the server to a write.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteRecord {
     /// The body types of the informers that may follow the object: the object's own type, its metadata alone,
-    /// and its controller alone.
-    pub bodies: [TypeId; 3],
+    /// its controller alone, and its text.
+    pub bodies: [TypeId; 4],
     /// Key, uid and version of the answer; for a deletion those of the last known state.
     pub meta: Meta,
     /// Its labels: an informer that does not select them never shows the object.
@@ -40,9 +39,7 @@ impl WriteRecord {
     pub(super) fn of<C: 'static>(answer: &impl Resource) -> Option<Self> {
         let meta = meta_of(answer).ok()?;
         let labels = answer.meta().labels.clone().unwrap_or_default();
-        let bodies =
-            [TypeId::of::<C>(), TypeId::of::<PartialObjectMeta<C>>(), TypeId::of::<ControllerOf<C>>()];
-        Some(Self { bodies, meta, labels, is_removed: false })
+        Some(Self { bodies: bodies_of::<C>(), meta, labels, is_removed: false })
     }
 
     /// A deletion of this object; `None` as for [`Self::written`].

@@ -4,7 +4,7 @@
 //! 1. [`Cut::Done`]: if `out` is JSON, it is the object without the fields, as a parser would see it. What is
 //!    kept is not checked.
 //! 2. What is cut is parsed first, so that no other bytes are cut with it. On any doubt (not JSON, or deeper
-//!    lists than a parser takes) the result is [`Cut::Unsure`].
+//!    lists than a parser takes) the result is [`Cut::Unsure`]. [`LeftOut::Passed`] does without that.
 //! 3. A repeated field is cut each time.
 
 use serde::de::IgnoredAny;
@@ -26,6 +26,8 @@ pub(crate) enum Cut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     Gone,
+    /// As [`Self::Gone`], but only the brackets of what is cut are checked.
+    Passed,
     /// Spaces and the field's line breaks: everything else keeps its line and column.
     Blank,
 }
@@ -97,7 +99,10 @@ impl Cutter<'_, '_> {
             let step = fields.step(Cursor::unescape(key)?.as_bytes());
             match step {
                 Some(Step::Cut) => {
-                    self.parsed_value()?;
+                    match self.left_out {
+                        LeftOut::Passed => drop(self.cursor.value()?),
+                        LeftOut::Gone | LeftOut::Blank => self.parsed_value()?,
+                    }
                     self.leave_out(from, has_kept)?;
                 }
                 Some(Step::Descend(below)) => self.value(below, depth + 1)?,

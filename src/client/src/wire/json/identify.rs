@@ -19,7 +19,7 @@ pub(crate) fn identify(json: &[u8]) -> MetaScan<'_> {
         b"kind" => read(&mut found.kind, cursor),
         b"apiVersion" => read(&mut found.api_version, cursor),
         b"metadata" if cursor.peek()? == b'{' => {
-            let _ = cursor.members(|key, cursor| metadata(&mut found, key, cursor));
+            let _ = cursor.members(|key, cursor| read_metadata(&mut found, key, cursor));
             // Otherwise the metadata was read to its end, or to where it is cut off or invalid.
             found.rest = found.is_complete().then(|| cursor.rest());
             Some(false)
@@ -30,7 +30,7 @@ pub(crate) fn identify(json: &[u8]) -> MetaScan<'_> {
 }
 
 /// Returns `false` if no other member is needed.
-fn metadata<'a>(found: &mut MetaScan<'a>, key: &[u8], cursor: &mut Cursor<'a>) -> Option<bool> {
+fn read_metadata<'a>(found: &mut MetaScan<'a>, key: &[u8], cursor: &mut Cursor<'a>) -> Option<bool> {
     match key {
         b"name" => read(&mut found.name, cursor)?,
         b"namespace" => {
@@ -56,7 +56,33 @@ fn metadata<'a>(found: &mut MetaScan<'a>, key: &[u8], cursor: &mut Cursor<'a>) -
 pub(crate) fn labels<'a>(
     found: &MetaScan<'a>,
 ) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
-    let json = found.labels.or_else(|| find(found.rest?, b"labels"));
+    texts(found.labels.or_else(|| find(found.rest?, b"labels")))
+}
+
+pub(crate) fn annotations(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    texts(metadata(object).and_then(|metadata| member(metadata, b"annotations")))
+}
+
+pub(crate) fn generation(object: &[u8]) -> Option<i64> {
+    std::str::from_utf8(member(metadata(object)?, b"generation")?).ok()?.parse().ok()
+}
+
+/// The value of `metadata`.
+pub(crate) fn metadata(object: &[u8]) -> Option<&[u8]> {
+    member(object, b"metadata")
+}
+
+fn member<'a>(object: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
+    let (mut cursor, mut found) = (Cursor::new(object), None);
+    let _ = cursor.members(|key, cursor| {
+        let value = cursor.value()?;
+        found = (key == wanted).then_some(value);
+        Some(found.is_none())
+    });
+    found
+}
+
+fn texts<'a>(json: Option<&'a [u8]>) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
     let mut cursor = Cursor::new(json.unwrap_or_default());
     let mut key = cursor.first_key();
     let pairs = from_fn(move || {

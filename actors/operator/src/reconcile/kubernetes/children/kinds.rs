@@ -96,9 +96,9 @@ impl<K, B: Body + Controlled> Cached<K, B> {
 
 fn meta_of<K: ChildBody>(child: &Object<ControllerOf<K>>) -> ObjectMeta {
     let controlled = child.body().controller().map(|controller| OwnerReference {
-        api_version: controller.api_version.to_owned(),
-        kind: controller.kind.to_owned(),
-        name: controller.name.to_owned(),
+        api_version: controller.api_version.into_owned(),
+        kind: controller.kind.into_owned(),
+        name: controller.name.into_owned(),
         uid: controller.uid.map(|uid| uid.to_string()).unwrap_or_default(),
         controller: Some(true),
         block_owner_deletion: None,

@@ -1,0 +1,253 @@
+//! Keeps the text of each object ([`Lazy`]), and decodes it for who reads it ([`LazyBody::decoded`]).
+//!
+//! 1. Until then the text is only known to be one object by its brackets. One that does not decode for a
+//!    reader is set aside: it is undecodable in the informer's status, and stays in the cache as a text.
+//! 2. Readers at the same time share what was decoded. It is freed with the last of them.
+//! 3. Each kept text has its `apiVersion` and `kind`, even if the list left them out.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use informer_core::delta::Undecodable;
+use informer_core::words::shortened;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_core::discovery::ApiResource;
+use kube_core::{DynamicObject, Resource, TypeMeta};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::late::LateFindings;
+use super::{DecodeError, Encoded, Prune, Representation};
+use crate::wire::JsonError;
+
+const MAX_ERROR_CHARS: usize = 256;
+
+/// Keeps the text of each object, without the fields that [`Prune`] cuts; `K` is what it is decoded as when
+/// it is read.
+///
+/// A cache of texts takes a fifth of the memory of a typed one, and following changes costs a third of the
+/// time: an object that nobody reads is not decoded. It is for controllers, which read an object when its key
+/// is due, for gateways, and for large caches of which little is read. Where most objects are read again and
+/// again, [`Typed`](super::Typed) is better, since each reading decodes.
+///
+/// ```
+/// use actix_informer::prelude::*;
+/// use k8s_openapi::api::core::v1::Pod;
+///
+/// # async fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
+/// let pods = client.resource::<Pod>().lazy().informer(&runtime)?.start()?;
+/// pods.synced().await?;
+/// for pod in pods.snapshot().labelled(&"app=shop".parse()?) { // decodes nothing
+///     let pod = pod.decoded()?; // decodes this one
+///     println!("{:?}", pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()));
+/// }
+/// # Ok(()) }
+/// ```
+pub struct Lazy<K> {
+    expected: TypeMeta,
+    /// The members that a list leaves out.
+    types: Arc<str>,
+    body: PhantomData<fn() -> K>,
+}
+
+impl<K> Lazy<K> {
+    fn of_kind(expected: TypeMeta) -> Self {
+        let of = |text: &str| serde_json::Value::from(text);
+        let types = format!("\"apiVersion\":{},\"kind\":{},", of(&expected.api_version), of(&expected.kind));
+        Self { expected, types: types.into(), body: PhantomData }
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Lazy<K> {
+    /// Keeps texts of this kind. [`ResourceSource::lazy`](crate::ResourceSource::lazy) is shorter.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::of_kind(TypeMeta::resource::<K>())
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Default for Lazy<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Lazy<DynamicObject> {
+    /// Keeps texts of a kind that is known at run time.
+    #[must_use]
+    pub fn of(resource: &ApiResource) -> Self {
+        let (api_version, kind) = (resource.api_version.clone(), resource.kind.clone());
+        Self::of_kind(TypeMeta { api_version, kind })
+    }
+}
+
+impl<K: Send + Sync + 'static> Representation for Lazy<K> {
+    type Body = LazyBody<K>;
+
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<LazyBody<K>, DecodeError> {
+        let types = object.meta().kind.is_none().then_some(&*self.types);
+        let text = object.kept(prune, types)?;
+        Ok(LazyBody { text, late: object.late().cloned(), state: Mutex::new(State::Decoded(Weak::new())) })
+    }
+
+    fn expected(&self) -> Option<&TypeMeta> {
+        Some(&self.expected)
+    }
+
+    fn identity(&self) -> Option<String> {
+        Some(String::new())
+    }
+}
+
+informer_core::clone_of!([K] Lazy<K> { expected, types, body });
+
+informer_core::debug_as!([K] Lazy<K>, self, kind = self.expected.kind);
+
+/// An object as its text, decoded as a `K` for who reads it.
+///
+/// Names, labels, owners and single fields are read from the text, without decoding: [`Self::encoded`], the
+/// traits [`ReadMetadata`](super::ReadMetadata) and [`ReadFields`](super::ReadFields). Selectors, predicates
+/// and indices by label, owner and path do so.
+pub struct LazyBody<K> {
+    text: Box<str>,
+    late: Option<Arc<LateFindings>>,
+    state: Mutex<State<K>>,
+}
+
+enum State<K> {
+    /// In a box of its own: what a `Weak` points to is not freed before it.
+    Decoded(Weak<Box<K>>),
+    /// It does not decode, and this was reported.
+    Refused,
+}
+
+impl<K> LazyBody<K> {
+    /// Its JSON: one object, with `apiVersion` and `kind`, as the server wrote it, without the fields that are
+    /// cut. What is in the brackets of its fields is checked only when it is decoded.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What can be read of it without decoding. Costs a scan up to its name and version.
+    pub fn encoded(&self) -> Encoded<'_> {
+        Encoded::json(&*self.text)
+    }
+
+    fn refuse(&self, error: &DecodeError) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(late), State::Decoded(_)) = (&self.late, &*state) else { return };
+        let encoded = self.encoded();
+        let scan = encoded.meta();
+        let (Ok(key), Ok(version)) = (late.key(scan), scan.version()) else { return };
+        let error = shortened(&error.to_string(), MAX_ERROR_CHARS).into();
+        if late.note(Undecodable { key, version, error }) {
+            *state = State::Refused;
+        }
+    }
+
+    pub(super) fn object_meta(&self) -> ObjectMeta {
+        let encoded = self.encoded();
+        let text = encoded.metadata().unwrap_or(b"{}");
+        serde_json::from_slice(text).unwrap_or_else(|error| {
+            self.refuse(&DecodeError::from(error));
+            ObjectMeta::default()
+        })
+    }
+}
+
+impl<K: DeserializeOwned> LazyBody<K> {
+    /// The whole object. Decodes the text, unless another reader has it decoded at this moment.
+    ///
+    /// # Errors
+    /// When the text does not decode. The informer counts the object as undecodable from then on, until
+    /// another version of it comes.
+    pub fn decoded(&self) -> Result<Decoded<K>, DecodeError> {
+        if let Some(shared) = self.shared() {
+            return Ok(shared);
+        }
+        // No foreign code runs under the lock; another reader may have decoded it meanwhile.
+        let decoded = Decoded(Arc::new(Box::new(self.decode()?)));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Decoded(known) = &*state
+            && let Some(other) = known.upgrade()
+        {
+            return Ok(Decoded(other));
+        }
+        *state = State::Decoded(Arc::downgrade(&decoded.0));
+        Ok(decoded)
+    }
+
+    /// As [`Self::decoded`], for who changes it: a value of its own.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decode(&self) -> Result<K, DecodeError> {
+        Prune::nothing().decode(&self.text).inspect_err(|error| self.refuse(error))
+    }
+
+    fn shared(&self) -> Option<Decoded<K>> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Decoded(known) => known.upgrade().map(Decoded),
+            State::Refused => None,
+        }
+    }
+}
+
+impl<K: Serialize> LazyBody<K> {
+    /// The lazy body of an object that was not received: for tests, and for
+    /// [`FakeInformer`](informer_actors::informer::FakeInformer).
+    ///
+    /// # Errors
+    /// When its `Serialize` fails.
+    pub fn of(object: &K) -> Result<Self, JsonError> {
+        let text = serde_json::to_string(object).map_err(|error| JsonError::from(&error))?;
+        Ok(Self { text: text.into(), late: None, state: Mutex::new(State::Decoded(Weak::new())) })
+    }
+}
+
+impl<K> Clone for LazyBody<K> {
+    fn clone(&self) -> Self {
+        let state = Mutex::new(State::Decoded(Weak::new()));
+        Self { text: self.text.clone(), late: self.late.clone(), state }
+    }
+}
+
+impl<K> PartialEq for LazyBody<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl<K> Eq for LazyBody<K> {}
+
+/// Shows no value: it may be a Secret.
+impl<K> fmt::Debug for LazyBody<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LazyBody({} bytes)", self.text.len())
+    }
+}
+
+/// What was decoded of a [`LazyBody`]; it reads like a `K`. All who read the object at the same time share
+/// it, and it is freed with the last clone.
+pub struct Decoded<K>(Arc<Box<K>>);
+
+impl<K> Deref for Decoded<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.0
+    }
+}
+
+informer_core::clone_of!([K] Decoded<K>);
+
+impl<K: fmt::Debug> fmt::Debug for Decoded<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self.0).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;
