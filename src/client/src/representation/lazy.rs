@@ -117,7 +117,6 @@ pub struct LazyBody<K> {
 }
 
 enum State<K> {
-    /// In a box of its own: what a `Weak` points to is not freed before it.
     Decoded(Weak<Box<K>>),
     /// It does not decode, and this was reported.
     Refused,
@@ -231,6 +230,7 @@ impl<K> fmt::Debug for LazyBody<K> {
 
 /// What was decoded of a [`LazyBody`]; it reads like a `K`. All who read the object at the same time share
 /// it, and it is freed with the last clone.
+#[expect(clippy::redundant_allocation, reason = "a `Weak` would keep the room of a whole `K`")]
 pub struct Decoded<K>(Arc<Box<K>>);
 
 impl<K> Deref for Decoded<K> {

@@ -295,6 +295,8 @@ pub(super) fn frame(item: &str) -> WatchPart<()> {
     if let Some(rest) = strip("*") {
         let (number, end) = rest.strip_suffix("end").map_or((rest, false), |number| (number, true));
         WatchPart::Bookmark { version: version(number), initial_events_end: end }
+    } else if let Some(rest) = strip("!!") {
+        WatchPart::LateUndecodable(undecodable(rest))
     } else if let Some(rest) = strip("!-") {
         WatchPart::DeletedUndecodable(undecodable(rest))
     } else if let Some(rest) = strip("!") {

@@ -269,6 +269,22 @@ fn ref_32_an_undecodable_object_moves_the_version_on_and_nothing_relists() {
 }
 
 #[test]
+fn what_a_reader_finds_late_is_delivered_whatever_its_version_and_is_no_frame_of_the_server() {
+    check_watching(
+        r#"
+        frames a@12
+        > DELTA a@12
+        pass 7
+        frames !!a@3 !!a@12
+        > DELTA !!a@3 !!a@12
+        silent-for 7
+        frames a@13
+        > DELTA a@13
+        "#,
+    );
+}
+
+#[test]
 fn ref_50_the_time_since_the_last_frame_is_visible() {
     check_watching(
         r#"

@@ -92,16 +92,16 @@ fn what_does_not_decode_is_told_once_with_its_key_and_no_value() {
     let text = json!({"metadata": {"name": "a", "namespace": "n", "resourceVersion": "7"}, "data": {"password": 4711}}).to_string();
     let encoded = Encoded::json(&text).telling(&late);
     let body = Lazy::<ConfigMap>::new().keep(&encoded, &Prune::default()).unwrap();
-    let mut cx = Context::from_waker(Waker::noop());
-    assert!(late.poll_found(&mut cx).is_pending(), "nobody has read it");
+    let cx = Context::from_waker(Waker::noop());
+    assert!(late.poll_found(&cx).is_pending(), "nobody has read it");
     for _ in 0..2 {
         let error = body.decoded().unwrap_err().to_string();
         assert!(error.contains("data.password") && !error.contains("4711"), "{error}");
     }
-    let Poll::Ready(found) = late.poll_found(&mut cx) else { panic!("it is told") };
+    let Poll::Ready(found) = late.poll_found(&cx) else { panic!("it is told") };
     let found: Vec<_> = found.iter().map(|one| format!("{}@{}", one.key, one.version)).collect();
     assert_eq!(found, ["eu|n/a@7"]);
-    assert!(late.poll_found(&mut cx).is_pending());
+    assert!(late.poll_found(&cx).is_pending());
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn findings_that_do_not_fit_are_told_when_they_are_read_again() {
             Lazy::<Pod>::new().keep(&Encoded::json(&text).telling(&late), &Prune::default()).unwrap()
         })
         .collect();
-    let mut cx = Context::from_waker(Waker::noop());
+    let cx = Context::from_waker(Waker::noop());
     let mut told = 0;
     for _ in 0..2 {
         assert!(bodies.iter().all(|body| body.metadata().labels.is_none()));
-        let Poll::Ready(found) = late.poll_found(&mut cx) else { panic!("some are told") };
+        let Poll::Ready(found) = late.poll_found(&cx) else { panic!("some are told") };
         told += found.len();
     }
     assert_eq!(told, 300);
