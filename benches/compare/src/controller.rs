@@ -100,6 +100,8 @@ impl Plan {
 pub(crate) enum Client {
     /// actix-informer's, as it comes.
     Informer,
+    /// actix-informer's, as it comes, on a lazy cache of the websites.
+    InformerLazy,
     /// actix-informer's, with what its documentation advises for large numbers.
     InformerTuned,
     /// actix-informer's tuned, with `Children` on a cache of their controllers, as its guide shows it for many objects.

@@ -151,7 +151,7 @@ enum Part {
     },
     /// actix-informer alone: 100 controllers on one runtime while nothing changes.
     Idle(idle::Plan),
-    /// How memory grows while objects change: typed, dynamic and metadata informers, and kube-rs's reflector.
+    /// How memory grows while objects change: typed, lazy, dynamic and metadata informers, and kube-rs's reflector.
     Memory(memory::Plan),
     /// One client of `memory` alone; prints its figures as one line of JSON.
     MemoryClient {

@@ -1,7 +1,7 @@
 //! Measures how memory grows while the objects of a cache change, under the system's allocator or mimalloc.
 //!
-//! Answers "does a program that follows many changes need more memory than after its first list?" for typed, dynamic and
-//! metadata informers, for kube-rs's reflector and client-go's informer, each in a process of its own: once with changes as fast as they
+//! Answers "does a program that follows many changes need more memory than after its first list?" for typed, lazy, dynamic
+//! and metadata informers, for kube-rs's reflector and client-go's informer, each in a process of its own: once with changes as fast as they
 //! are read, once at a steady rate. Invariants:
 //! 1. Memory is what the system counts (`VmRSS`), read after the first list and after the changes; `VmHWM` is the most
 //!    between the two.
@@ -65,6 +65,8 @@ pub(crate) struct Plan {
 pub(crate) enum Kept {
     /// actix-informer, `Typed<Pod>`.
     Typed,
+    /// actix-informer, `Lazy<Pod>`.
+    Lazy,
     /// actix-informer, `DynamicObject`.
     Dynamic,
     /// actix-informer, metadata alone.
@@ -164,6 +166,12 @@ pub(crate) fn client(url: &str, kept: Kept, changes: u64, rate: u64) -> anyhow::
             Kept::Typed => {
                 ours(&server, changes, rate, |client, runtime| {
                     Ok(client.resource::<Pod>().informer(runtime)?.start()?)
+                })
+                .await
+            }
+            Kept::Lazy => {
+                ours(&server, changes, rate, |client, runtime| {
+                    Ok(client.resource::<Pod>().lazy().informer(runtime)?.start()?)
                 })
                 .await
             }

@@ -1,7 +1,7 @@
 //! The clients that are compared.
 //!
 //! Answers "who is measured?" Each is written as its library's documentation has an ordinary user write it: all pods
-//! in a cache as typed `Pod`s, and a closure that receives every change. Invariants:
+//! in a cache, as typed `Pod`s or as texts, and a closure that receives every change. Invariants:
 //! 1. Defaults everywhere, but for the one choice that is compared: list first, or watch-list.
 //!
 //! Read next: `informer.rs`, `reflector.rs`.
@@ -9,7 +9,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use actix_informer::client::ResourceSource;
 use clap::ValueEnum;
+use k8s_openapi::api::core::v1::Pod;
 
 use crate::drive::{Report, drive};
 use crate::server::Server;
@@ -33,6 +35,8 @@ pub(crate) struct Subject {
 pub(crate) enum Client {
     /// actix-informer, `Typed<Pod>`.
     Informer,
+    /// actix-informer, `Lazy<Pod>`.
+    Lazy,
     /// kube-rs: watcher, reflector and store.
     Kube,
     /// The same, with `managedFields` cleared before the store.
@@ -58,7 +62,14 @@ pub(crate) async fn measure(
     let Subject { client, by } = subject;
     match client {
         Client::Informer => {
-            drive(server, events, rest, async |last| informer::Followed::start(server.url(), by, last)).await
+            let pods = |pods: ResourceSource<Pod>| pods;
+            let start = async |last| informer::Followed::start(server.url(), by, last, pods);
+            drive(server, events, rest, start).await
+        }
+        Client::Lazy => {
+            let lazy = |pods: ResourceSource<Pod>| pods.lazy();
+            let start = async |last| informer::Followed::start(server.url(), by, last, lazy);
+            drive(server, events, rest, start).await
         }
         Client::Kube | Client::KubeCleared => {
             let clears = client == Client::KubeCleared;
@@ -71,7 +82,8 @@ pub(crate) async fn measure(
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Informer => "actix-informer",
+            Self::Informer => "actix-informer, typed",
+            Self::Lazy => "actix-informer, lazy",
             Self::Kube => "kube-rs",
             Self::KubeCleared => "kube-rs, managedFields cleared",
         })

@@ -1,5 +1,5 @@
-//! The operator with actix-informer, three times: as it comes, with what its documentation advises for large numbers, and
-//! with `Children`, as its guide shows it.
+//! The operator with actix-informer, four times: as it comes, on a lazy cache, with what its documentation advises for
+//! large numbers, and with `Children`, as its guide shows it.
 //!
 //! Answers "how does a practised user write it?". As it comes: a controller of the websites that owns what it makes, of
 //! which the informers keep the owner alone, with a filter for updates that change no generation, and with reported writes.
@@ -8,13 +8,16 @@
 //!
 //! Read next: `kube.rs`, the same with kube-rs; `../controller.rs`, the rule for all.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use actix_informer::controller::predicates;
+use actix_informer::controller::{ControllerBuilder, predicates};
+use actix_informer::informer::Body;
 use actix_informer::kube_core::NamespaceResourceScope;
 use actix_informer::prelude::*;
 use actix_informer::reconcile::Children;
+use actix_informer::representation::{ControllerOf, OfKind, ReadMetadata};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube_client::Resource;
@@ -29,6 +32,8 @@ use super::website::{MANAGER, Website, children, status_patch};
 pub(super) enum Form {
     /// As it comes.
     Plain,
+    /// The same on a lazy cache.
+    Lazy,
     /// With what the documentation advises for large numbers.
     Tuned,
     /// Tuned, and with `Children`.
@@ -38,7 +43,7 @@ pub(super) enum Form {
 /// What runs, as long as it is kept.
 pub(super) struct Running {
     _runtime: Runtime,
-    _controller: Controller<Website>,
+    _controller: Box<dyn Any>,
 }
 
 /// Starts the operator; returns when its caches are synced.
@@ -49,8 +54,8 @@ pub(super) async fn start(
     form: Form,
 ) -> anyhow::Result<Running> {
     let (runtime, client) = (Runtime::threads().start()?, Client::new(Config::new(url)?)?);
-    let client = if form == Form::Plain { client } else { client.carried_by(&runtime) };
-    let sites = client.resource::<Website>().informer(&runtime)?.start()?;
+    let is_plain = matches!(form, Form::Plain | Form::Lazy);
+    let client = if is_plain { client } else { client.carried_by(&runtime) };
     let maps = client.controllers_of::<ConfigMap>().informer(&runtime)?.start()?;
     let services = client.controllers_of::<Service>().informer(&runtime)?.start()?;
     let deployments = client.controllers_of::<Deployment>().informer(&runtime)?.start()?;
@@ -59,27 +64,48 @@ pub(super) async fn start(
         .cached_controllers(&services.lister())
         .cached_controllers(&deployments.lister());
     let kept = (form == Form::Children).then_some(kept);
-    let builder = Controller::builder(&sites)
-        .owns(&maps)
-        .owns(&services)
-        .owns(&deployments)
-        .filter(predicates::generation_changed())
-        .workers(workers);
-    let counts = Arc::clone(counts);
+    let (counts, carried) = (Arc::clone(counts), client.clone());
     let function = move |request| {
-        let (client, kept, counts) = (client.clone(), kept.clone(), Arc::clone(&counts));
+        let (client, kept, counts) = (carried.clone(), kept.clone(), Arc::clone(&counts));
         async move { counts.count(reconcile(&client, kept.as_ref(), &request).await) }
     };
-    let controller = match form {
-        Form::Plain => builder.reconcile(function),
-        Form::Tuned | Form::Children => builder.ignore_own_writes().reconcile_local(function),
+    let owning = (&maps, &services, &deployments);
+    let controller: Box<dyn Any> = if form == Form::Lazy {
+        let sites = client.resource::<Website>().lazy().informer(&runtime)?.start()?;
+        let controller = builder(&sites, owning, workers).reconcile_decoded(function).start()?;
+        sites.synced_within(LONG).await?;
+        Box::new(controller)
+    } else {
+        let sites = client.resource::<Website>().informer(&runtime)?.start()?;
+        let builder = builder(&sites, owning, workers);
+        let controller = match form {
+            Form::Plain | Form::Lazy => builder.reconcile(function),
+            Form::Tuned | Form::Children => builder.ignore_own_writes().reconcile_local(function),
+        };
+        let controller = controller.start()?;
+        sites.synced_within(LONG).await?;
+        Box::new(controller)
     };
-    let controller = controller.start()?;
-    sites.synced_within(LONG).await?;
     maps.synced_within(LONG).await?;
     services.synced_within(LONG).await?;
     deployments.synced_within(LONG).await?;
     Ok(Running { _runtime: runtime, _controller: controller })
+}
+
+/// The informers of what is made.
+type Owning<'a> = (
+    &'a Informer<ControllerOf<ConfigMap>>,
+    &'a Informer<ControllerOf<Service>>,
+    &'a Informer<ControllerOf<Deployment>>,
+);
+
+fn builder<S: Body + OfKind + ReadMetadata>(
+    sites: &Informer<S>,
+    (maps, services, deployments): Owning<'_>,
+    workers: usize,
+) -> ControllerBuilder<S> {
+    let builder = Controller::builder(sites).owns(maps).owns(services).owns(deployments);
+    builder.filter(predicates::generation_changed()).workers(workers)
 }
 
 async fn reconcile(

@@ -67,6 +67,7 @@ pub(crate) fn client(url: &str, client: Client, workers: usize) -> anyhow::Resul
     let _running = runtime.block_on(async {
         match client {
             Client::Informer => informer::start(url, workers, &counts, Form::Plain).await.map(Some),
+            Client::InformerLazy => informer::start(url, workers, &counts, Form::Lazy).await.map(Some),
             Client::InformerTuned => informer::start(url, workers, &counts, Form::Tuned).await.map(Some),
             Client::InformerChildren => {
                 informer::start(url, workers, &counts, Form::Children).await.map(Some)

@@ -47,8 +47,9 @@ const ROWS: [Row; 25] = [
 ];
 
 /// Who is compared: as both come, with what both documentations advise, and with what only ours has.
-const PAIRS: [(Client, Client); 5] = [
+const PAIRS: [(Client, Client); 6] = [
     (Client::Informer, Client::Kube),
+    (Client::InformerLazy, Client::Kube),
     (Client::InformerTuned, Client::Kube),
     (Client::InformerTuned, Client::KubeTuned),
     (Client::InformerChildren, Client::Kube),
