@@ -14,10 +14,13 @@ use std::time::Duration;
 
 use actix_informer::controller::Controller;
 use actix_informer::events::Recorder;
+use actix_informer::informer::Index;
 use actix_informer::leader_election::{LeaderElection, LeaseName};
+use actix_informer::object::FieldText;
 use actix_informer::operator::{Operator, OperatorBuilder, Part, controller};
 use actix_informer::prelude::*;
 use actix_informer::reconcile::Children;
+use actix_informer::representation::LazyBody;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 
@@ -34,9 +37,6 @@ pub(crate) mod website;
 /// The namespace of the operator itself, with its lease and the claims of host names.
 pub(crate) const NAMESPACE: &str = "website-operator";
 
-/// The index of websites by the host that they want.
-const BY_HOST: &str = "host";
-
 /// An operator that is not started yet.
 pub(crate) struct WebsiteOperator {
     /// Its parts. A program adds probes here.
@@ -44,13 +44,14 @@ pub(crate) struct WebsiteOperator {
     pub(crate) events: Recorder,
 }
 
-/// The caches of the operator.
+/// The caches of the operator: as texts where an object is read only when its site is due.
 #[derive(Clone)]
 struct Caches {
-    sites: Informer<Website>,
+    sites: Informer<LazyBody<Website>>,
+    by_host: Index<LazyBody<Website>, FieldText>,
     maps: Informer<ConfigMap>,
-    services: Informer<Service>,
-    deployments: Informer<Deployment>,
+    services: Informer<LazyBody<Service>>,
+    deployments: Informer<LazyBody<Deployment>>,
 }
 
 impl WebsiteOperator {
@@ -71,8 +72,8 @@ impl WebsiteOperator {
         let context = Arc::new(Context {
             children: Children::new(&leading, MANAGER)
                 .cached(&caches.maps.lister())
-                .cached(&caches.services.lister())
-                .cached(&caches.deployments.lister()),
+                .cached_lazy(&caches.services.lister())
+                .cached_lazy(&caches.deployments.lister()),
             hosts: Hosts::new(&leading, NAMESPACE, caches.maps.lister()),
             client: leading,
             runtime: runtime.clone(),
@@ -95,12 +96,15 @@ impl WebsiteOperator {
 impl Caches {
     /// Declares the informers, which the operator starts.
     fn declare(client: &Client, runtime: &Runtime) -> anyhow::Result<Self> {
-        let sites = client.resource::<Website>().informer(runtime)?;
+        let sites = client.resource::<Website>().lazy();
+        // The websites by the host that they want.
+        let by_host = sites.by_path("spec.host")?;
         let maps = client.resource::<ConfigMap>().labels(MANAGED).informer(runtime)?;
-        let services = client.resource::<Service>().labels(MANAGED).informer(runtime)?;
-        let deployments = client.resource::<Deployment>().labels(MANAGED).informer(runtime)?;
+        let services = client.resource::<Service>().labels(MANAGED).lazy().informer(runtime)?;
+        let deployments = client.resource::<Deployment>().labels(MANAGED).lazy().informer(runtime)?;
         Ok(Self {
-            sites: sites.index(BY_HOST, |site| [site.spec.host.clone()]).declare()?,
+            sites: sites.informer(runtime)?.index_with(&by_host).declare()?,
+            by_host,
             maps: maps.declare()?,
             services: services.declare()?,
             deployments: deployments.declare()?,
@@ -112,9 +116,11 @@ impl Caches {
 fn websites(caches: Caches, context: Arc<Context>, election: LeaderElection) -> impl Part {
     controller("websites", move || {
         let (context, fence, wanted) = (Arc::clone(&context), election.clone(), caches.sites.lister());
+        let by_host = caches.by_host.clone();
         // Who wants the host, and who has it, although that site may want another one by now, or be gone.
         let wants = move |claim: &Object<ConfigMap>| {
-            let sites = host_of(claim).map(|host| wanted.by_index(BY_HOST, host).unwrap_or_default());
+            let wanted = wanted.snapshot();
+            let sites = host_of(claim).and_then(|host| by_host.get(&wanted, host).ok());
             let wanting = sites.into_iter().flatten().map(|site| site.key().clone());
             wanting.chain(holder_of(claim)).collect::<Vec<_>>()
         };
@@ -127,7 +133,7 @@ fn websites(caches: Caches, context: Arc<Context>, election: LeaderElection) -> 
             .workers(4)
             .time_limit(Duration::from_secs(30))
             .fenced_by(move || fence.fence())
-            .reconcile(move |request| reconcile(Arc::clone(&context), request))
+            .reconcile_decoded(move |request| reconcile(Arc::clone(&context), request))
             .start()
     })
 }

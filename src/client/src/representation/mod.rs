@@ -1,15 +1,7 @@
 //! Turns an object's bytes into the body that a cache keeps. The trait is [`Representation`]; [`Typed`],
 //! [`Lazy`], [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
 //!
-//! | how a kind is used | take | by |
-//! |---|---|---|
-//! | most objects are read again and again, by type | [`Typed`] | `client.resource::<Pod>()` |
-//! | many objects, of which some are read: by a controller, when their key is due | [`Lazy`] | `client.resource::<Pod>().lazy()` |
-//! | objects are passed on as JSON | [`Lazy`] | [`LazyBody::text`] |
-//! | a kind without a Rust type | [`Dynamic`], or [`Lazy`] of it | `client.dynamic(&widgets)`, `client.dynamic(&widgets).lazy()` |
-//! | names, labels and owners are enough | [`MetadataOnly`] | `client.metadata::<Pod>()` |
-//! | only whose child an object is | [`ControllerOnly`] | `client.controllers_of::<Pod>()` |
-//! | a few fields | a [`Typed`] of a struct with these fields, or an own [`Representation`] | `keep_as` |
+//! The guide `start` has a table of when to take which.
 //!
 //! 1. [`Representation::keep`] makes a body, and runs the user's transform, exactly once for each observed
 //!    state of an object. It is pure and may run on any thread; a panic in it affects only that object.

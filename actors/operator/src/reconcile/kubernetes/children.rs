@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use super::owner::{Owner, OwnerError};
 use super::subject::WriteLog;
 use informer_client::Client;
-use informer_client::representation::ControllerOf;
+use informer_client::representation::{ControllerOf, LazyBody};
 use kinds::{Cached, ChildKind, Listed};
 use managers::Manager;
 use memory::Memory;
@@ -199,6 +199,13 @@ impl Children {
     /// what another controller has made for the same owner, once in each of its states.
     pub fn cached<K: ChildBody>(mut self, lister: &Lister<K>) -> Self {
         self.kinds.push(Arc::new(Cached::whole(lister)));
+        self
+    }
+
+    /// As [`Self::cached`], for an informer that keeps texts
+    /// ([`ResourceSource::lazy`](informer_client::ResourceSource::lazy)): each look-up decodes the child.
+    pub fn cached_lazy<K: ChildBody>(mut self, lister: &Lister<LazyBody<K>>) -> Self {
+        self.kinds.push(Arc::new(Cached::lazy(lister)));
         self
     }
 

@@ -19,7 +19,7 @@ use super::prune::Pruning;
 use super::{ChildBody, ChildError, ChildPass, KindName, kind_name};
 use informer_client::LabelSelector;
 use informer_client::api::ListParams;
-use informer_client::representation::{Controlled, ControllerOf};
+use informer_client::representation::{Controlled, ControllerOf, LazyBody, ReadMetadata as _};
 
 /// The name of the index by which [`Children`](super::Children) find the children of an owner;
 /// [`controller_uid`] returns its values.
@@ -78,6 +78,12 @@ pub(super) struct Listed<K> {
 impl<K: ChildBody> Cached<K, K> {
     pub(super) fn whole(cache: &Lister<K>) -> Self {
         Self::new(cache, |child| Cow::Borrowed(child.body().meta()))
+    }
+}
+
+impl<K: ChildBody> Cached<K, LazyBody<K>> {
+    pub(super) fn lazy(cache: &Lister<LazyBody<K>>) -> Self {
+        Self::new(cache, |child| child.body().metadata())
     }
 }
 

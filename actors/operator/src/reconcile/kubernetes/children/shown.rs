@@ -10,10 +10,11 @@ use serde_json::Value;
 
 use super::kinds::{Cached, ChildKind};
 use super::{Applied, ChildBody, State, kind_name};
-use informer_client::representation::{Controlled, ControllerOf, ControllerRef};
+use informer_client::representation::{Controlled, ControllerOf, ControllerRef, LazyBody};
 
 pub(super) enum Cache<'a, K: ChildBody> {
     Whole(&'a Cached<K, K>),
+    Lazy(&'a Cached<K, LazyBody<K>>),
     Controllers(&'a Cached<K, ControllerOf<K>>),
 }
 
@@ -43,19 +44,27 @@ impl<'a, K: ChildBody> Cache<'a, K> {
         let finding = of_kind().filter(|(_, finds)| *finds).map(|(one, _)| one.as_any());
         finding.into_iter().find_map(|kind| {
             let whole = kind.downcast_ref::<Cached<K, K>>().map(Self::Whole);
-            whole.or_else(|| kind.downcast_ref::<Cached<K, ControllerOf<K>>>().map(Self::Controllers))
+            let lazy = || kind.downcast_ref::<Cached<K, LazyBody<K>>>().map(Self::Lazy);
+            whole
+                .or_else(lazy)
+                .or_else(|| kind.downcast_ref::<Cached<K, ControllerOf<K>>>().map(Self::Controllers))
         })
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<Shown<K>> {
         match self {
             Self::Whole(kind) => kind.cache.get(key).map(Shown::Whole),
+            // What does not decode is not shown, as in a typed cache.
+            Self::Lazy(kind) => kind.cache.get(key).and_then(|child| {
+                let meta = child.cached_meta().clone();
+                child.decode().ok().map(|child| Shown::Whole(Object::new(meta, child)))
+            }),
             Self::Controllers(kind) => kind.cache.get(key).map(Shown::Controller),
         }
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        matches!(self, Self::Whole(_))
+        matches!(self, Self::Whole(_) | Self::Lazy(_))
     }
 }
 
