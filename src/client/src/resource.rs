@@ -32,7 +32,9 @@ use super::list_watch::decode::{Decoder, Scopes};
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;
-use crate::representation::{Dynamic, LateFindings, Lazy, Prune, Representation, RequestedContent, Typed};
+use crate::representation::{
+    Dynamic, LateFindings, Lazy, Projection, Prune, Representation, RequestedContent, Typed,
+};
 
 /// More bytes than any server stores for an object (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
@@ -332,6 +334,28 @@ impl<K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static> R
     /// ```
     pub fn lazy(self) -> ResourceSource<K, Lazy<K>> {
         self.keep_as(Lazy::new())
+    }
+
+    /// Keeps a struct of the fields that are read: see [`Projection`].
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) {
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// #[derive(serde::Deserialize)]
+    /// struct Placed {
+    ///     spec: Option<Place>,
+    /// }
+    /// #[derive(serde::Deserialize)]
+    /// #[serde(rename_all = "camelCase")]
+    /// struct Place {
+    ///     node_name: Option<String>,
+    /// }
+    /// let pods = client.resource::<Pod>().project::<Placed>(); // an informer of it is an `Informer<Placed>`
+    /// # let _ = pods;
+    /// # }
+    /// ```
+    pub fn project<T: DeserializeOwned + Send + Sync + 'static>(self) -> ResourceSource<K, Projection<K, T>> {
+        self.keep_as(Projection::new())
     }
 }
 

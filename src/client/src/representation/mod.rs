@@ -1,5 +1,5 @@
 //! Turns an object's bytes into the body that a cache keeps. The trait is [`Representation`]; [`Typed`],
-//! [`Lazy`], [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
+//! [`Lazy`], [`Projection`], [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
 //!
 //! The guide `start` has a table of when to take which.
 //!
@@ -25,18 +25,20 @@ use kube_core::TypeMeta;
 use serde::de::{DeserializeOwned, Error, IgnoredAny};
 use serde_json::Value;
 
-use crate::wire::{Cut, FieldPath, FieldTree, LeftOut};
+use crate::wire::{Cut, FieldPath, FieldPathError, FieldTree, LeftOut};
 
 pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError, WireKind};
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
 pub(crate) use late::LateFindings;
 pub use lazy::{Decoded, Lazy, LazyBody};
+pub use projection::Projection;
 pub use reading::{OfKind, ReadFields, ReadMetadata, bodies_of};
 pub use typed::{Dynamic, MetadataOnly, Typed};
 
 mod controller_only;
 mod late;
 mod lazy;
+mod projection;
 mod reading;
 mod typed;
 
@@ -63,7 +65,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how objects are kept",
     label = "this is not a representation",
-    note = "`Typed<K>`, `Lazy<K>`, `Dynamic`, `MetadataOnly<K>` and `ControllerOnly<K>` are; or implement `Representation` for a type of your own"
+    note = "`Typed<K>`, `Lazy<K>`, `Projection<K, T>`, `Dynamic`, `MetadataOnly<K>` and `ControllerOnly<K>` are; or implement `Representation` for a type of your own"
 )]
 pub trait Representation: Send + Sync + 'static {
     /// What the cache keeps of one object.
@@ -313,6 +315,32 @@ impl Prune {
     #[must_use]
     pub fn nothing() -> Self {
         Self(Arc::new(FieldTree::default()))
+    }
+
+    /// Keeps only the fields at these paths, beside `apiVersion`, `kind` and the metadata (without
+    /// `managedFields`). A path leads into each element of an array, with `[*]` or without. The rest is passed
+    /// by its brackets: a cache of texts, or of trees of a kind known only at run time, is as small as what is
+    /// chosen. A typed cache needs the fields without which its type does not decode.
+    ///
+    /// ```
+    /// use actix_informer::prelude::*;
+    /// use actix_informer::representation::Prune;
+    ///
+    /// # fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
+    /// let routes = Prune::only(["spec.host", "spec.backends[*].service"])?;
+    /// let websites = client.named("websites.example.org").prune(routes).informer(&runtime)?.start()?;
+    /// # drop(websites); Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// When one of them is not a path.
+    pub fn only<'a>(paths: impl IntoIterator<Item = &'a str>) -> Result<Self, FieldPathError> {
+        let mut tree = FieldTree::default();
+        let paths = ["apiVersion", "kind", "metadata"].into_iter().chain(paths);
+        for path in paths {
+            tree.choose(path.parse::<FieldPath>()?.steps());
+        }
+        Ok(Self(Arc::new(tree)).cut(["metadata", "managedFields"]))
     }
 
     /// Also cuts the field at this path. An empty path changes nothing, and so does a path below a field that

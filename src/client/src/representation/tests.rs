@@ -99,3 +99,36 @@ fn invalid_json_is_refused_inside_a_cut_field_and_behind_the_document() {
         assert!(Prune::default().decode::<Value>(broken).is_err(), "{broken}");
     }
 }
+
+#[test]
+fn only_the_chosen_paths_are_kept_beside_the_metadata_in_every_representation() {
+    let prune =
+        Prune::only(["spec.containers[*].name", "spec.containers.image", "status", "metadata.name"]).unwrap();
+    let mut chosen = removed(pod(), &["metadata", "managedFields"]);
+    chosen["spec"]["containers"] = json!([{"name": "one"}, {"name": "two", "image": "i"}]);
+    assert_eq!(prune.decode::<Value>(&pod().to_string()).unwrap(), chosen);
+    let lazy = Lazy::<Pod>::new().keep(&Encoded::json(&pod().to_string()), &prune).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(lazy.text()).unwrap(), chosen);
+    let host = Prune::only(["spec.host"]).unwrap();
+    assert_eq!(
+        host.decode::<Value>(r#"{"spec":{"host":{"a":1}},"data":2}"#).unwrap(),
+        json!({"spec": {"host": {"a": 1}}})
+    );
+    assert!(Prune::only(["spec..host"]).is_err());
+}
+
+#[test]
+fn a_choice_may_be_cut_further_and_equals_only_an_equal_choice() {
+    let only = |paths: &[&str]| Prune::only(paths.iter().copied()).unwrap();
+    let prune = only(&["spec"]).cut(["spec", "containers", "env"]).cut(["status"]);
+    let kept: Value = prune.decode(&pod().to_string()).unwrap();
+    let expected = removed(
+        removed(removed(pod(), &["spec", "containers", "env"]), &["status"]),
+        &["metadata", "managedFields"],
+    );
+    assert_eq!(kept, expected);
+    assert_eq!(only(&["spec.a", "spec.b"]).paths(), only(&["spec.b", "spec.a"]).paths());
+    let all = [Prune::nothing(), Prune::default(), only(&[]), only(&["spec"]), only(&["spec.a"]), prune];
+    let distinct: BTreeSet<_> = all.iter().map(Prune::paths).collect();
+    assert_eq!(distinct.len(), all.len());
+}

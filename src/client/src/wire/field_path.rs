@@ -135,33 +135,44 @@ fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     Ok((PathStep::Field(name.into()), rest))
 }
 
-/// What to do with the fields of one object. Fields that it does not name are kept.
+/// What to do with the fields of one object.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FieldTree {
     fields: Vec<(Box<str>, Step)>,
+    /// Fields that it does not name are left out; else they are kept.
+    is_choice: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Cut,
+    Keep,
     /// Keep it, and leave out fields in it.
     Descend(FieldTree),
 }
 
 impl FieldTree {
     pub(crate) fn is_empty(&self) -> bool {
-        self.fields.is_empty()
+        self.fields.is_empty() && !self.is_choice
     }
 
-    /// The paths that are left out, in one normal form.
+    /// The paths that are left out, or alone kept, in one normal form.
     pub(crate) fn paths(&self) -> BTreeSet<Vec<String>> {
         let mut paths = BTreeSet::new();
         let mut open = vec![(Vec::new(), self)];
         while let Some((above, tree)) = open.pop() {
+            let below =
+                |name: &str| -> Vec<String> { above.iter().cloned().chain([name.to_owned()]).collect() };
+            // No field of Kubernetes has such a name.
+            paths.extend(tree.is_choice.then(|| below("*only")));
             for (name, step) in &tree.fields {
-                let path: Vec<String> = above.iter().cloned().chain([name.to_string()]).collect();
+                let mut path = below(name);
                 match step {
                     Step::Cut => drop(paths.insert(path)),
+                    Step::Keep => {
+                        path.push("*kept".to_owned());
+                        paths.insert(path);
+                    }
                     Step::Descend(below) => open.push((path, below)),
                 }
             }
@@ -169,9 +180,33 @@ impl FieldTree {
         paths
     }
 
-    /// `None` if the field is kept as it is.
-    pub(crate) fn step(&self, key: &[u8]) -> Option<&Step> {
-        self.fields.iter().find(|(name, _)| name.as_bytes() == key).map(|(_, step)| step)
+    pub(crate) fn step(&self, key: &[u8]) -> &Step {
+        let named = self.fields.iter().find(|(name, _)| name.as_bytes() == key);
+        named.map_or(if self.is_choice { &Step::Cut } else { &Step::Keep }, |(_, step)| step)
+    }
+
+    /// Keeps this field; of a tree that chooses, nothing else that was not named.
+    pub(crate) fn choose(&mut self, path: &[PathStep]) {
+        let mut names = path.iter().filter_map(|step| match step {
+            PathStep::Field(name) => Some(name),
+            PathStep::Elements => None,
+        });
+        let Some(name) = names.next() else { return };
+        self.is_choice = true;
+        let below: Vec<PathStep> = names.cloned().map(PathStep::Field).collect();
+        let known = self.fields.iter_mut().find(|(known, _)| known == name).map(|(_, step)| step);
+        match (known, below.is_empty()) {
+            (Some(step), true) => *step = Step::Keep,
+            (Some(Step::Descend(node)), false) if node.is_choice => node.choose(&below),
+            // It is kept already.
+            (Some(_), false) => {}
+            (None, true) => self.fields.push((name.clone(), Step::Keep)),
+            (None, false) => {
+                let mut node = Self::default();
+                node.choose(&below);
+                self.fields.push((name.clone(), Step::Descend(node)));
+            }
+        }
     }
 
     /// An empty path changes nothing.
@@ -183,13 +218,19 @@ impl FieldTree {
 
     fn add<I: Iterator<Item = Box<str>>>(&mut self, name: Box<str>, mut rest: std::iter::Peekable<I>) {
         let at = self.fields.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            self.fields.push((name, Step::Descend(Self::default())));
+            let step = if self.is_choice { Step::Cut } else { Step::Keep };
+            self.fields.push((name, step));
             self.fields.len() - 1
         });
         let step = &mut self.fields[at].1;
-        match (rest.next(), step) {
-            (None, step) => *step = Step::Cut,
+        match (rest.next(), &mut *step) {
+            (None, _) => *step = Step::Cut,
             (Some(_), Step::Cut) => {}
+            (Some(next), Step::Keep) => {
+                let mut node = Self::default();
+                node.add(next, rest);
+                *step = Step::Descend(node);
+            }
             (Some(next), Step::Descend(node)) => node.add(next, rest),
         }
     }

@@ -98,17 +98,17 @@ impl Cutter<'_, '_> {
             let key = self.cursor.key()?;
             let step = fields.step(Cursor::unescape(key)?.as_bytes());
             match step {
-                Some(Step::Cut) => {
+                Step::Cut => {
                     match self.left_out {
                         LeftOut::Passed => drop(self.cursor.value()?),
                         LeftOut::Gone | LeftOut::Blank => self.parsed_value()?,
                     }
                     self.leave_out(from, has_kept)?;
                 }
-                Some(Step::Descend(below)) => self.value(below, depth + 1)?,
-                None => drop(self.cursor.value()?),
+                Step::Descend(below) => self.value(below, depth + 1)?,
+                Step::Keep => drop(self.cursor.value()?),
             }
-            has_kept |= !matches!(step, Some(Step::Cut));
+            has_kept |= !matches!(step, Step::Cut);
             if self.cursor.eat(b',').is_none() {
                 return self.cursor.eat(b'}');
             }
