@@ -1,8 +1,8 @@
 //! Measures how memory grows while the objects of a cache change, under the system's allocator or mimalloc.
 //!
 //! Answers "does a program that follows many changes need more memory than after its first list?" for typed, lazy, dynamic
-//! and metadata informers, for kube-rs's reflector and client-go's informer, each in a process of its own: once with changes as fast as they
-//! are read, once at a steady rate. Invariants:
+//! and metadata informers, for kube-rs's reflector and client-go's informer, each in a process of its own: with changes as fast as they
+//! are read, at a steady rate, and one at a time. Invariants:
 //! 1. Memory is what the system counts (`VmRSS`), read after the first list and after the changes; `VmHWM` is the most
 //!    between the two.
 //! 2. A row counts only if the cache has the last change.
@@ -21,7 +21,7 @@ use clap::ValueEnum;
 use k8s_openapi::api::core::v1::Pod;
 use kube_client::api::ApiResource;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::sleep;
 
 use crate::clients::{By, reflector::Reflected};
 use crate::drive::Cache;
@@ -33,8 +33,6 @@ use crate::server::Server;
 const LONG: Duration = Duration::from_secs(3_600);
 /// How long a client rests before its memory is read.
 const REST: Duration = Duration::from_secs(1);
-/// How often changes are released at a steady rate.
-const TICK: Duration = Duration::from_millis(10);
 
 /// How much changes, how fast, and in whose cache.
 #[derive(Debug, Clone, clap::Args)]
@@ -51,6 +49,12 @@ pub(crate) struct Plan {
     /// How many of those there are in a second.
     #[arg(long, default_value_t = 4_000)]
     rate: u64,
+    /// Changes that come alone; none: this part is left out.
+    #[arg(long, default_value_t = 500)]
+    lone: u64,
+    /// How many of those there are in a second.
+    #[arg(long, default_value_t = 50)]
+    lone_rate: u64,
     /// Which clients.
     #[arg(long, value_delimiter = ',', default_values_t = Kept::value_variants().to_vec())]
     clients: Vec<Kept>,
@@ -106,7 +110,7 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     }
     let is_there = |client: &Kept| *client != Kept::Go || go.is_some();
     let mut grown = Vec::new();
-    for (changes, rate) in [(plan.changes, 0), (plan.paced, plan.rate)] {
+    for (changes, rate) in [(plan.changes, 0), (plan.paced, plan.rate), (plan.lone, plan.lone_rate)] {
         for &client in plan.clients.iter().filter(|client| changes > 0 && is_there(client)) {
             let report = measured((plan.pods, go.as_deref()), client, changes, rate)
                 .with_context(|| format!("{client}"))?;
@@ -208,19 +212,18 @@ async fn ours<S: Send + Sync + 'static>(
     let last = ResourceVersion::from_number(last).context("a version is not zero")?;
     let lister = pods.lister();
     let caught_up = async { Ok(lister.wait_for(&last, LONG).await?) };
-    measure(server, changes, rate, caught_up).await
+    measure(server, rate, caught_up).await
 }
 
 async fn kube(server: &Server, changes: u64, rate: u64) -> anyhow::Result<Report> {
     let mut pods = Reflected::start(server.url(), By::List, false, server.version()? + changes)?;
     pods.synced().await?;
-    measure(server, changes, rate, pods.caught_up()).await
+    measure(server, rate, pods.caught_up()).await
 }
 
 /// Measures from the first list on, which the client has, until it has the last change.
 async fn measure(
     server: &Server,
-    changes: u64,
     rate: u64,
     caught_up: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<Report> {
@@ -228,24 +231,11 @@ async fn measure(
     let listed_kib = meter::resident()?;
     meter::forget_peak()?;
     let meter = Meter::start();
-    let releases = async {
-        if rate == 0 {
-            return server.release_events();
-        }
-        let (begun, mut released) = (Instant::now(), 0);
-        for tick in 1.. {
-            let at = TICK * tick;
-            released = changes.min((at.as_secs_f64() * rate as f64) as u64).max(released);
-            server.release_until(released)?;
-            if released == changes {
-                return Ok(());
-            }
-            sleep_until(begun + at).await;
-        }
-        bail!("time has no end")
-    };
-    let (released, caught_up) = tokio::join!(releases, caught_up);
-    released.and(caught_up)?;
+    match rate {
+        0 => server.release_events()?,
+        rate => server.release_paced(rate)?,
+    }
+    caught_up.await?;
     let changes = meter.cost();
     sleep(REST).await;
     Ok(Report { listed_kib, peak_kib: meter::peak()?, changed_kib: meter::resident()?, changes })

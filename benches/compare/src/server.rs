@@ -42,9 +42,9 @@ impl Server {
         self.ask("POST", "/replay/events").map(drop)
     }
 
-    /// Has it send its events up to this number of them.
-    pub(crate) fn release_until(&self, events: u64) -> anyhow::Result<()> {
-        self.ask("POST", &format!("/replay/events?until={events}")).map(drop)
+    /// Has it send so many of its events in a second.
+    pub(crate) fn release_paced(&self, rate: u64) -> anyhow::Result<()> {
+        self.ask("POST", &format!("/replay/events?rate={rate}")).map(drop)
     }
 
     /// Has it end the watches with 410: their versions are too old. Its objects stay as they are.

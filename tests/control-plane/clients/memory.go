@@ -4,7 +4,7 @@ package main
 //
 // Question it answers: what does client-go's informer hold after its first list, and after many changes, and what does a
 // change cost? Usage: go-clients memory-bench --server URL --changes N --rate N
-//  1. It releases the server's changes itself: all at once, or at the rate, if that is not zero.
+//  1. The server sends its changes when this program says so: all at once, or at the rate, if that is not zero.
 //  2. It prints one line of JSON when its handler has seen the last change.
 
 import (
@@ -28,11 +28,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// memoryRest is how long it rests before its memory is read, tick how often changes are released at a rate.
-const (
-	memoryRest = time.Second
-	tick       = 10 * time.Millisecond
-)
+// memoryRest is how long it rests before its memory is read.
+const memoryRest = time.Second
 
 // memoryReport is what the comparison reads.
 type memoryReport struct {
@@ -73,7 +70,7 @@ func memoryBench(arguments []string) error {
 	if err := followPods(ctx, clients, strconv.FormatUint(begin+*changes, 10), caughtUp); err != nil {
 		return err
 	}
-	report, err := measureChanges(*url, *changes, *rate, caughtUp)
+	report, err := measureChanges(*url, *rate, caughtUp)
 	if err != nil {
 		return err
 	}
@@ -100,7 +97,7 @@ func followPods(ctx context.Context, clients kubernetes.Interface, last string, 
 	return nil
 }
 
-func measureChanges(url string, changes, rate uint64, caughtUp <-chan struct{}) (report memoryReport, err error) {
+func measureChanges(url string, rate uint64, caughtUp <-chan struct{}) (report memoryReport, err error) {
 	time.Sleep(memoryRest)
 	if report.ListedKiB, err = memory("VmRSS"); err != nil {
 		return report, err
@@ -110,7 +107,7 @@ func measureChanges(url string, changes, rate uint64, caughtUp <-chan struct{}) 
 		return report, err
 	}
 	begun, cpu := time.Now(), processorTime()
-	if err := release(url, changes, rate); err != nil {
+	if err := release(url, rate); err != nil {
 		return report, err
 	}
 	<-caughtUp
@@ -123,18 +120,13 @@ func measureChanges(url string, changes, rate uint64, caughtUp <-chan struct{}) 
 	return report, err
 }
 
-func release(url string, changes, rate uint64) error {
+func release(url string, rate uint64) error {
 	if rate == 0 {
 		_, err := ask("POST", url+"/replay/events")
 		return err
 	}
-	for begun, released := time.Now(), uint64(0); released < changes; time.Sleep(tick) {
-		released = min(changes, uint64(time.Since(begun).Seconds()*float64(rate)))
-		if _, err := ask("POST", fmt.Sprintf("%s/replay/events?until=%d", url, released)); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := ask("POST", fmt.Sprintf("%s/replay/events?rate=%d", url, rate))
+	return err
 }
 
 func ask(method, url string) (string, error) {

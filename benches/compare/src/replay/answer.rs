@@ -9,11 +9,13 @@
 //! Bound: one buffer of 256 KiB for each connection.
 
 use std::io::{self, Write};
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::net::tcp::WriteHalf;
+use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use super::history::{History, KIND, Progress};
@@ -29,7 +31,7 @@ const METADATA_LIST: &str = r#""kind":"PartialObjectMetadataList","apiVersion":"
 const EXPIRED: &str = r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}}"#;
 
 /// Answers one connection's requests, one after the other.
-pub(super) async fn connection(mut stream: TcpStream, history: &History) -> anyhow::Result<()> {
+pub(super) async fn connection(mut stream: TcpStream, history: &Rc<History>) -> anyhow::Result<()> {
     let (read, write) = stream.split();
     let mut reader = BufReader::new(read);
     let mut reply = Reply { write, buffer: Vec::with_capacity(BUFFER + (64 << 10)), part: Vec::new() };
@@ -48,7 +50,13 @@ pub(super) async fn connection(mut stream: TcpStream, history: &History) -> anyh
                 reply.whole("200 OK", &serde_json::to_string(&history.state()?)?).await?;
             }
             ("POST", "/replay/events") => {
-                history.release(request.number("until"));
+                match request.number("rate").filter(|rate| *rate > 0) {
+                    Some(rate) => {
+                        let history = Rc::clone(history);
+                        spawn_local(async move { history.release_paced(rate).await });
+                    }
+                    None => history.release(None),
+                }
                 reply.whole("200 OK", "").await?;
             }
             ("POST", "/replay/expire") => {

@@ -6,13 +6,18 @@
 //! 2. Versions grow by one with each event and each expiry, so a version says what a client has seen.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use crate::pod::pods;
 use crate::state::State;
+
+/// How often events happen at a steady rate, if there are more of them.
+const PACE: Duration = Duration::from_millis(10);
 
 /// Where a member's value begins.
 const VERSION: &str = r#""resourceVersion":""#;
@@ -78,6 +83,20 @@ impl History {
     pub(super) fn release(&self, until: Option<u64>) {
         let until = until.unwrap_or(self.events).min(self.events);
         self.progress.send_modify(|progress| progress.events = progress.events.max(until));
+    }
+
+    /// So many events happen in a second, until all have.
+    pub(super) async fn release_paced(&self, rate: u64) {
+        let begun = Instant::now();
+        for tick in 1.. {
+            let at = PACE.max(Duration::from_secs(1) / u32::try_from(rate).unwrap_or(u32::MAX)) * tick;
+            sleep_until(begun + at).await;
+            let due = (at.as_secs_f64() * rate as f64).round() as u64;
+            self.release(Some(due));
+            if due >= self.events {
+                return;
+            }
+        }
     }
 
     /// Everything before is forgotten.
