@@ -5,12 +5,16 @@
 //! 2. Readers at the same time share what was decoded. It is freed with the last of them.
 //! 3. Each kept text has its `apiVersion` and `kind`, even if the list left them out.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll};
 
+use futures_util::task::AtomicWaker;
 use informer_core::delta::Undecodable;
+use informer_core::meta::{ClusterName, ObjectKey};
 use informer_core::words::shortened;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::discovery::ApiResource;
@@ -18,9 +22,8 @@ use kube_core::{DynamicObject, Resource, TypeMeta};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::late::LateFindings;
 use super::{DecodeError, Encoded, Prune, Representation};
-use crate::wire::JsonError;
+use crate::wire::{JsonError, MetaScan, UnnamedError};
 
 const MAX_ERROR_CHARS: usize = 256;
 
@@ -246,6 +249,52 @@ informer_core::clone_of!([K] Decoded<K>);
 impl<K: fmt::Debug> fmt::Debug for Decoded<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self.0).fmt(f)
+    }
+}
+
+// Findings go to the watch of their source, which tells the informer (`../list_watch.rs`).
+
+/// What does not fit is found again when it is read again.
+const MOST_WAITING: usize = 250;
+
+/// The findings of one source.
+#[derive(Debug, Default)]
+pub(crate) struct LateFindings {
+    cluster: Option<ClusterName>,
+    waiting: Mutex<VecDeque<Undecodable>>,
+    told: AtomicWaker,
+}
+
+impl LateFindings {
+    pub(crate) fn new(cluster: Option<ClusterName>) -> Self {
+        Self { cluster, ..Self::default() }
+    }
+
+    pub(crate) fn key(&self, scan: &MetaScan<'_>) -> Result<ObjectKey, UnnamedError> {
+        let key = scan.key()?;
+        Ok(match &self.cluster {
+            Some(cluster) => key.in_cluster(cluster),
+            None => key,
+        })
+    }
+
+    /// False if too many wait.
+    pub(crate) fn note(&self, found: Undecodable) -> bool {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() == MOST_WAITING {
+            return false;
+        }
+        waiting.push_back(found);
+        drop(waiting);
+        self.told.wake();
+        true
+    }
+
+    /// All that wait; pending if nothing does.
+    pub(crate) fn poll_found(&self, cx: &Context<'_>) -> Poll<VecDeque<Undecodable>> {
+        self.told.register(cx.waker());
+        let found = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        if found.is_empty() { Poll::Pending } else { Poll::Ready(found) }
     }
 }
 

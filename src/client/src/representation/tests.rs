@@ -1,5 +1,7 @@
 //! What is cut of an object, and what an encoded one tells of itself.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use k8s_openapi::api::core::v1::Pod;
 use kube_core::DynamicObject;
