@@ -113,9 +113,10 @@ impl WireKind {
         }
     }
 
-    pub(crate) fn metadata(self, object: &[u8]) -> Option<&[u8]> {
+    /// Encoded.
+    pub(crate) fn member<'a>(self, object: &'a [u8], name: &str) -> Option<&'a [u8]> {
         match self {
-            Self::Json => json::metadata(object),
+            Self::Json => json::member(object, name.as_bytes()),
         }
     }
 

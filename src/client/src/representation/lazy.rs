@@ -90,7 +90,7 @@ impl<K: Send + Sync + 'static> Representation for Lazy<K> {
     type Body = LazyBody<K>;
 
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<LazyBody<K>, DecodeError> {
-        let types = object.meta().kind.is_none().then_some(&*self.types);
+        let types = (!object.has_types()).then_some(&*self.types);
         let text = object.kept(prune, types)?;
         Ok(LazyBody { text, late: object.late().cloned(), state: Mutex::new(State::Decoded(Weak::new())) })
     }

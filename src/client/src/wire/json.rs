@@ -24,7 +24,7 @@ use serde::de::IgnoredAny;
 pub(crate) use cursor::Cursor;
 pub(crate) use cut::{Cut, LeftOut, cut, scan};
 pub(crate) use event::{Event, EventType, INITIAL_EVENTS_END, bookmark, event, event_head, parsed_event};
-pub(crate) use identify::{annotations, generation, identify, labels, metadata, owners};
+pub(crate) use identify::{annotations, generation, identify, labels, member, owners};
 pub(crate) use shown::shown;
 pub use split::Splitter;
 

@@ -60,19 +60,14 @@ pub(crate) fn labels<'a>(
 }
 
 pub(crate) fn annotations(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
-    texts(metadata(object).and_then(|metadata| member(metadata, b"annotations")))
+    texts(member(object, b"metadata").and_then(|metadata| member(metadata, b"annotations")))
 }
 
 pub(crate) fn generation(object: &[u8]) -> Option<i64> {
-    std::str::from_utf8(member(metadata(object)?, b"generation")?).ok()?.parse().ok()
+    std::str::from_utf8(member(member(object, b"metadata")?, b"generation")?).ok()?.parse().ok()
 }
 
-/// The value of `metadata`.
-pub(crate) fn metadata(object: &[u8]) -> Option<&[u8]> {
-    member(object, b"metadata")
-}
-
-fn member<'a>(object: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
+pub(crate) fn member<'a>(object: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     let (mut cursor, mut found) = (Cursor::new(object), None);
     let _ = cursor.members(|key, cursor| {
         let value = cursor.value()?;
