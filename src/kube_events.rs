@@ -19,8 +19,8 @@ use serde::de::DeserializeOwned;
 #[must_use = "a stream does nothing until it is polled"]
 pub struct KubeEvents<S: Send + Sync + 'static, K = S> {
     events: MarkedEvents<S>,
-    /// `None` if it does not decode: then it is left out, as one that does not decode on its way.
-    to_kube: fn(&S) -> Option<K>,
+    /// Of an object, or of one that was deleted. `None` if it does not decode: then it is left out.
+    to_kube: fn(&S, bool) -> Option<K>,
     waiting: VecDeque<Event<K>>,
     initial: Initial<K>,
 }
@@ -63,20 +63,23 @@ enum Initial<K> {
 /// # Ok(()) }
 /// ```
 pub fn kube_events<K: Clone + Send + Sync + 'static>(events: Events<K>) -> KubeEvents<K> {
-    KubeEvents::new(events, |body| Some(body.clone()))
+    KubeEvents::new(events, |body, _| Some(body.clone()))
 }
 
 /// As [`kube_events`], for an informer with lazy bodies: each event decodes its object. kube-rs owns its objects,
 /// so nothing is decoded twice. An object that does not decode is left out, and counts as undecodable in its
-/// informer.
+/// informer. Of a deleted one that does not decode only the metadata are delivered, if the kind decodes without
+/// the rest; a kind that does not is missing among the deletions.
 pub fn lazy_kube_events<K: DeserializeOwned + Send + Sync + 'static>(
     events: Events<LazyBody<K>>,
 ) -> KubeEvents<LazyBody<K>, K> {
-    KubeEvents::new(events, |body| body.decode().ok())
+    KubeEvents::new(events, |body, is_deleted| {
+        body.decode().ok().or_else(|| is_deleted.then(|| body.outline()).flatten())
+    })
 }
 
 impl<S: Send + Sync + 'static, K> KubeEvents<S, K> {
-    fn new(events: Events<S>, to_kube: fn(&S) -> Option<K>) -> Self {
+    fn new(events: Events<S>, to_kube: fn(&S, bool) -> Option<K>) -> Self {
         Self { events: events.marked(), to_kube, waiting: VecDeque::new(), initial: Initial::NotBegun }
     }
 
@@ -89,11 +92,11 @@ impl<S: Send + Sync + 'static, K> KubeEvents<S, K> {
         let to_kube = self.to_kube;
         match (&mut self.initial, marked) {
             (Initial::UnderWay(deleted), Marked::Event(Notify::Deleted { last, .. })) => {
-                deleted.extend(to_kube(last.body()).map(|body| (last.key().clone(), body)));
+                deleted.extend(to_kube(last.body(), true).map(|body| (last.key().clone(), body)));
             }
             (Initial::UnderWay(deleted), Marked::Event(notify)) => {
                 deleted.remove(notify.key());
-                self.waiting.extend(to_kube(notify.subject().body()).map(Event::InitApply));
+                self.waiting.extend(to_kube(notify.subject().body(), false).map(Event::InitApply));
             }
             (Initial::UnderWay(deleted), Marked::InitDone) => {
                 let deleted = std::mem::take(deleted).into_values().map(Event::Delete);
@@ -102,10 +105,10 @@ impl<S: Send + Sync + 'static, K> KubeEvents<S, K> {
                 self.initial = Initial::Done;
             }
             (_, Marked::Event(Notify::Deleted { last, .. })) => {
-                self.waiting.extend(to_kube(last.body()).map(Event::Delete));
+                self.waiting.extend(to_kube(last.body(), true).map(Event::Delete));
             }
             (_, Marked::Event(notify)) => {
-                self.waiting.extend(to_kube(notify.subject().body()).map(Event::Apply));
+                self.waiting.extend(to_kube(notify.subject().body(), false).map(Event::Apply));
             }
             (_, Marked::InitDone) => {}
         }

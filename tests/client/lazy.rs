@@ -141,10 +141,13 @@ async fn a_controller_gives_its_function_decoded_objects_and_a_key_that_does_not
     let maps = follows(config_maps(&api.url()).lazy(), &runtime).start().unwrap();
     let (note, mut seen) = mpsc::unbounded_channel();
     let reconcile = move |request: Request<ConfigMap>| {
-        let map = request.object().expect("it is there").body();
-        let version = map.metadata.resource_version.clone().unwrap_or_default();
-        // The lazy cache is awaited for a write of its kind.
-        note.send(format!("{}@{version} {}", request.key().name(), request.written(map))).unwrap();
+        let name = request.key().name();
+        let text = match request.object() {
+            // The lazy cache is awaited for a write of its kind.
+            Some(map) => format!("{name}@{} {}", map.version(), request.written(map.body())),
+            None => format!("{name} is gone, {:?}", request.deleted().map(|last| last.version().to_string())),
+        };
+        note.send(text).unwrap();
         async { Ok(Outcome::Done) }
     };
     let controller = Controller::builder(&maps).owns(&maps).reconcile_decoded(reconcile).start().unwrap();
@@ -155,6 +158,11 @@ async fn a_controller_gives_its_function_decoded_objects_and_a_key_that_does_not
     let status = controller.status();
     assert_eq!(status.counts.terminal, 1, "{status}");
     assert!(status.last_failure.is_some_and(|failure| failure.why.contains("data.k")));
+    // A last state that does not decode does not hide that the object is gone.
+    api.bytes(event("DELETED", &object("one@13")));
+    assert_eq!(seen.recv().await.as_deref(), Some(r#"one is gone, Some("13")"#));
+    api.bytes(event("DELETED", &broken("two@14")));
+    assert_eq!(seen.recv().await.as_deref(), Some("two is gone, None"));
 }
 
 #[tokio::test]
@@ -169,6 +177,9 @@ async fn the_stream_for_kube_rs_has_decoded_objects_without_those_that_do_not_de
     assert_eq!(metadata.name.as_deref(), Some("one"));
     assert!(matches!(next().await, Event::InitDone));
     reached(&maps, |status| status.undecodable == 1).await;
+    api.bytes(event("DELETED", &broken("two@13")));
+    let Event::Delete(ConfigMap { metadata, data, .. }) = next().await else { panic!("two is gone") };
+    assert_eq!((metadata.name.as_deref(), data), (Some("two"), None));
 }
 
 #[tokio::test]

@@ -108,7 +108,14 @@ fn several_named(namespaces: &BTreeSet<String>) -> String {
     }
 }
 
+/// Of a choice, what is chosen.
 fn paths(prune: &BTreeSet<Vec<String>>) -> String {
+    let chosen = prune.iter().filter_map(|path| path.strip_suffix(&["*kept".to_owned()]));
+    let chosen: Vec<_> =
+        chosen.filter(|path| !matches!(path, [one] if one == "apiVersion" || one == "kind")).collect();
+    if prune.iter().any(|path| path.ends_with(&["*only".to_owned()])) {
+        return format!("all-but:{}", chosen.iter().map(|path| path.join(".")).collect::<Vec<_>>().join("+"));
+    }
     match prune.len() {
         0 => "nothing".to_owned(),
         _ => prune.iter().map(|path| path.join(".")).collect::<Vec<_>>().join("+"),

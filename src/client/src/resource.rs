@@ -360,7 +360,7 @@ impl<K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static> R
 }
 
 impl ResourceSource<DynamicObject, Dynamic> {
-    /// As for a kind with a Rust type.
+    /// Keeps the text of each object, and decodes it as a `DynamicObject` when it is read: see [`Lazy`].
     pub fn lazy(self) -> ResourceSource<DynamicObject, Lazy<DynamicObject>> {
         let lazy = Lazy::of(&self.scope.resource);
         let finder = self.named.as_ref().map(Named::finder);

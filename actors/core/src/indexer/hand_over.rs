@@ -294,7 +294,7 @@ impl<S> Store<S> {
                     self.index(&object);
                 }
                 self.working.objects_mut().put(source, &object, |_| false);
-                self.end_unless_stored(&object);
+                self.end_unless_stored(source, &object);
             } else if is_reached && told.is_lent {
                 self.end_lent(source, &key, &told.version);
             }

@@ -111,7 +111,7 @@ impl<S> Store<S> {
     fn refuse(&mut self, source: &SourceId, stored: &Object<S>, object: Object<S>) {
         let is_own = stored.source() == source;
         if object.version() >= stored.version() {
-            self.end_unless_stored(&object);
+            self.end_unless_stored(source, &object);
             if is_own {
                 self.draft.report(source, Incident::Unchanged(object.key().clone()));
             }
@@ -199,9 +199,9 @@ impl<S> Store<S> {
         if known.is_some_and(|known| known.object.version >= undecodable.version) {
             return;
         }
-        let holders: Vec<SourceId> = held.holders().to_vec();
+        let (by, holders) = (held.object().source().clone(), held.holders().to_vec());
         self.draft.report(source, Incident::Undecodable(undecodable.clone()));
-        self.working.insert_late(&holders, undecodable);
+        self.working.insert_late(&by, &holders, undecodable);
     }
 
     fn apply_fetched(&mut self, source: &SourceId, object: Object<S>) {
@@ -219,11 +219,13 @@ impl<S> Store<S> {
         }
     }
 
-    /// As [`Self::end_undecodable`], for an object that may be the stored one.
-    pub(super) fn end_unless_stored(&mut self, object: &Object<S>) {
+    /// As [`Self::end_undecodable`], for an object that may be the stored one: then its source holds the entry, too.
+    pub(super) fn end_unless_stored(&mut self, source: &SourceId, object: &Object<S>) {
         let entry = self.working.undecodable().get(object.key());
         let is_stored = || self.working.get(object.key()).is_some_and(|stored| stored.is_same_as(object));
-        if !(entry.is_some_and(|entry| entry.is_late) && is_stored()) {
+        if entry.is_some_and(|entry| entry.is_late) && is_stored() {
+            self.working.hold_undecodable(object.key(), source);
+        } else {
             self.end_undecodable(object.key(), object.version());
         }
     }

@@ -127,11 +127,13 @@ impl<S> Store<S> {
     }
 
     fn store_one(&mut self, replacing: &mut Replacing<S>, object: Object<S>) {
-        let stored = self.working.get(object.key());
-        if stored.is_some_and(|stored| !self.is_replaced(replacing, stored)) {
-            self.end_unless_stored(&object);
-        } else {
-            self.end_undecodable(object.key(), object.version());
+        if self.working.undecodable().contains(object.key()) {
+            let stored = self.working.get(object.key());
+            if stored.is_some_and(|stored| !self.is_replaced(replacing, stored)) {
+                self.end_unless_stored(&replacing.source, &object);
+            } else {
+                self.end_undecodable(object.key(), object.version());
+            }
         }
         let listed_at = replacing.version();
         let Some(object) = self.unless_old_news(&replacing.source, object, listed_at) else { return };
@@ -262,7 +264,10 @@ impl<S> Store<S> {
         *left -= keys.len();
         for key in &keys {
             let is_missing = self.working.undecodable().get(key).is_some_and(|entry| {
-                let is_stored = || self.working.get(key).map(Object::version) == Some(&entry.object.version);
+                let held =
+                    || self.working.objects().held(key).filter(|held| held.is_held_by(&replacing.source));
+                let is_stored =
+                    || held().is_some_and(|held| *held.object().version() == entry.object.version);
                 entry.round != replacing.round && !(entry.is_late && is_stored())
             });
             if is_missing {

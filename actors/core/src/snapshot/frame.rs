@@ -207,15 +207,13 @@ impl<S> Frame<S> {
         self.hold_undecodable(&key, source);
     }
 
-    pub(crate) fn insert_late(&mut self, holders: &[SourceId], object: Undecodable) {
-        let Some(first) = holders.first() else { return };
-        let key = object.key.clone();
-        self.insert_undecodable(first, self.replaces, object);
+    /// It is about the object that is stored, which this source has brought.
+    pub(crate) fn insert_late(&mut self, by: &SourceId, holders: &[SourceId], object: Undecodable) {
+        let (key, round) = (object.key.clone(), self.replaces);
+        self.remove_undecodable(&key);
+        let entry = UndecodableEntry { sources: Vec::new(), by: by.clone(), round, is_late: true, object };
+        self.undecodable.insert(key.clone(), entry);
         holders.iter().for_each(|holder| self.hold_undecodable(&key, holder));
-        if let Some(mut entry) = self.undecodable.get(&key).cloned() {
-            entry.is_late = true;
-            self.undecodable.insert(key, entry);
-        }
     }
 
     pub(crate) fn hold_undecodable(&mut self, key: &ObjectKey, source: &SourceId) {

@@ -72,7 +72,8 @@ impl<K: Body + DeserializeOwned> ControllerBuilder<LazyBody<K>> {
     /// due, and freed with the request. So a function that was written for a typed cache runs on a lazy one.
     ///
     /// A key whose object does not decode rests until something changes, with the reason in the status; its
-    /// object counts as undecodable in its informer.
+    /// object counts as undecodable in its informer. If the last state of a deleted object does not decode,
+    /// the function is called without it.
     ///
     /// ```
     /// use actix_informer::controller::{Controller, Outcome, ReconcileError, Request};

@@ -120,13 +120,14 @@ pub struct Request<S: Body> {
 }
 
 impl<S: Body> Request<S> {
-    /// The same request with other bodies.
+    /// The same request with other bodies; without last states that have none.
     pub(super) fn with_bodies<T: Body, E>(
         self,
         body: impl Fn(&Object<S>) -> Result<Object<T>, E>,
     ) -> Result<Request<T>, E> {
-        let with = |object: &Option<Object<S>>| object.as_ref().map(&body).transpose();
-        let (object, deleted, left) = (with(&self.object)?, with(&self.deleted)?, with(&self.left)?);
+        let object = self.object.as_ref().map(&body).transpose()?;
+        let last = |object: &Option<Object<S>>| object.as_ref().and_then(|object| body(object).ok());
+        let (deleted, left) = (last(&self.deleted), last(&self.left));
         let Self { controller, key, causes, attempt, fence, id, serial, stopping, .. } = self;
         let Self { writes, watched, paths, change, task, .. } = self;
         Ok(Request {

@@ -1,14 +1,15 @@
-//! Keeps the text of each object ([`Lazy`]), and decodes it for who reads it ([`LazyBody::decoded`]).
+//! Keeps the text of each object ([`Lazy`]), and decodes it for its readers ([`LazyBody::decoded`]).
 //!
 //! 1. Until then the text is only known to be one object by its brackets. One that does not decode for a
 //!    reader is set aside: it is undecodable in the informer's status, and stays in the cache as a text.
 //! 2. Readers at the same time share what was decoded. It is freed with the last of them.
-//! 3. Each kept text has its `apiVersion` and `kind`, even if the list left them out.
+//! 3. Each kept text has its `apiVersion` and `kind`, also where a list leaves both out.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
 
@@ -91,8 +92,7 @@ impl<K: Send + Sync + 'static> Representation for Lazy<K> {
 
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<LazyBody<K>, DecodeError> {
         let types = (!object.has_types()).then_some(&*self.types);
-        let text = object.kept(prune, types)?;
-        Ok(LazyBody { text, late: object.late().cloned(), state: Mutex::new(State::Decoded(Weak::new())) })
+        Ok(LazyBody::with(object.kept(prune, types)?, object.late().cloned()))
     }
 
     fn expected(&self) -> Option<&TypeMeta> {
@@ -108,21 +108,18 @@ informer_core::clone_of!([K] Lazy<K> { expected, types, body });
 
 informer_core::debug_as!([K] Lazy<K>, self, kind = self.expected.kind);
 
-/// An object as its text, decoded as a `K` for who reads it.
+/// An object as its text, decoded as a `K` for its readers.
 ///
 /// Names, labels, owners and single fields are read from the text, without decoding: [`Self::encoded`], the
-/// traits [`ReadMetadata`](super::ReadMetadata) and [`ReadFields`](super::ReadFields). Selectors, predicates
-/// and indices by label, owner and path do so.
+/// traits [`ReadMetadata`](super::ReadMetadata) and [`ReadFields`](super::ReadFields). Selectors, indices by
+/// label, owner and path, and the predicate of the generation do so; those of labels, annotations and finalizers
+/// decode the metadata. `name`, `namespace` and `resourceVersion` must not be cut.
 pub struct LazyBody<K> {
     text: Box<str>,
     late: Option<Arc<LateFindings>>,
-    state: Mutex<State<K>>,
-}
-
-enum State<K> {
-    Decoded(Weak<Box<K>>),
-    /// It does not decode, and this was reported.
-    Refused,
+    decoded: Mutex<Weak<Box<K>>>,
+    /// How often it was read in vain.
+    refusals: AtomicU32,
 }
 
 impl<K> LazyBody<K> {
@@ -137,15 +134,22 @@ impl<K> LazyBody<K> {
         Encoded::json(&*self.text)
     }
 
+    fn with(text: Box<str>, late: Option<Arc<LateFindings>>) -> Self {
+        Self { text, late, decoded: Mutex::default(), refusals: AtomicU32::new(0) }
+    }
+
+    /// Told again at the 2nd, 4th, 8th time: what was told may have been lost with an actor.
     fn refuse(&self, error: &DecodeError) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(late), State::Decoded(_)) = (&self.late, &*state) else { return };
+        let times = self.refusals.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        let Some(late) = self.late.as_ref().filter(|_| times.is_power_of_two()) else { return };
         let encoded = self.encoded();
         let scan = encoded.meta();
-        let (Ok(key), Ok(version)) = (late.key(scan), scan.version()) else { return };
-        let error = shortened(&error.to_string(), MAX_ERROR_CHARS).into();
-        if late.note(Undecodable { key, version, error }) {
-            *state = State::Refused;
+        if let (Ok(key), Ok(version)) = (late.key(scan), scan.version()) {
+            late.note(Undecodable {
+                key,
+                version,
+                error: shortened(&error.to_string(), MAX_ERROR_CHARS).into(),
+            });
         }
     }
 
@@ -171,17 +175,15 @@ impl<K: DeserializeOwned> LazyBody<K> {
         }
         // No foreign code runs under the lock; another reader may have decoded it meanwhile.
         let decoded = Decoded(Arc::new(Box::new(self.decode()?)));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::Decoded(known) = &*state
-            && let Some(other) = known.upgrade()
-        {
+        let mut known = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = known.upgrade() {
             return Ok(Decoded(other));
         }
-        *state = State::Decoded(Arc::downgrade(&decoded.0));
+        *known = Arc::downgrade(&decoded.0);
         Ok(decoded)
     }
 
-    /// As [`Self::decoded`], for who changes it: a value of its own.
+    /// As [`Self::decoded`], as a value of its own, which may be changed.
     ///
     /// # Errors
     /// As there.
@@ -189,11 +191,15 @@ impl<K: DeserializeOwned> LazyBody<K> {
         Prune::nothing().decode(&self.text).inspect_err(|error| self.refuse(error))
     }
 
+    /// What can be told of an object that does not decode: its metadata, as a `K` without the rest, if such a
+    /// one decodes.
+    #[doc(hidden)]
+    pub fn outline(&self) -> Option<K> {
+        Prune::only([]).ok()?.decode(&self.text).ok()
+    }
+
     fn shared(&self) -> Option<Decoded<K>> {
-        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Decoded(known) => known.upgrade().map(Decoded),
-            State::Refused => None,
-        }
+        self.decoded.lock().unwrap_or_else(PoisonError::into_inner).upgrade().map(Decoded)
     }
 }
 
@@ -205,14 +211,13 @@ impl<K: Serialize> LazyBody<K> {
     /// When its `Serialize` fails.
     pub fn of(object: &K) -> Result<Self, JsonError> {
         let text = serde_json::to_string(object).map_err(|error| JsonError::from(&error))?;
-        Ok(Self { text: text.into(), late: None, state: Mutex::new(State::Decoded(Weak::new())) })
+        Ok(Self::with(text.into(), None))
     }
 }
 
 impl<K> Clone for LazyBody<K> {
     fn clone(&self) -> Self {
-        let state = Mutex::new(State::Decoded(Weak::new()));
-        Self { text: self.text.clone(), late: self.late.clone(), state }
+        Self::with(self.text.clone(), self.late.clone())
     }
 }
 
@@ -254,14 +259,14 @@ impl<K: fmt::Debug> fmt::Debug for Decoded<K> {
 
 // Findings go to the watch of their source, which tells the informer (`../list_watch.rs`).
 
-/// What does not fit is found again when it is read again.
+/// What does not fit is told when it is read again.
 const MOST_WAITING: usize = 250;
 
 /// The findings of one source.
 #[derive(Debug, Default)]
 pub(crate) struct LateFindings {
     cluster: Option<ClusterName>,
-    waiting: Mutex<VecDeque<Undecodable>>,
+    waiting: Mutex<BTreeMap<ObjectKey, Undecodable>>,
     told: AtomicWaker,
 }
 
@@ -270,7 +275,7 @@ impl LateFindings {
         Self { cluster, ..Self::default() }
     }
 
-    pub(crate) fn key(&self, scan: &MetaScan<'_>) -> Result<ObjectKey, UnnamedError> {
+    fn key(&self, scan: &MetaScan<'_>) -> Result<ObjectKey, UnnamedError> {
         let key = scan.key()?;
         Ok(match &self.cluster {
             Some(cluster) => key.in_cluster(cluster),
@@ -278,23 +283,20 @@ impl LateFindings {
         })
     }
 
-    /// False if too many wait.
-    pub(crate) fn note(&self, found: Undecodable) -> bool {
+    fn note(&self, found: Undecodable) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() == MOST_WAITING {
-            return false;
+        if waiting.len() < MOST_WAITING || waiting.contains_key(&found.key) {
+            waiting.insert(found.key.clone(), found);
         }
-        waiting.push_back(found);
         drop(waiting);
         self.told.wake();
-        true
     }
 
     /// All that wait; pending if nothing does.
-    pub(crate) fn poll_found(&self, cx: &Context<'_>) -> Poll<VecDeque<Undecodable>> {
+    pub(crate) fn poll_found(&self, cx: &Context<'_>) -> Poll<Vec<Undecodable>> {
         self.told.register(cx.waker());
         let found = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        if found.is_empty() { Poll::Pending } else { Poll::Ready(found) }
+        if found.is_empty() { Poll::Pending } else { Poll::Ready(found.into_values().collect()) }
     }
 }
 

@@ -294,6 +294,9 @@ impl<'a> Encoded<'a> {
         }
         let rest = std::str::from_utf8(&rest)?;
         Ok(match types.zip(rest.strip_prefix('{')) {
+            Some((types, members)) if members.starts_with('}') => {
+                ["{", types.trim_end_matches(','), members].concat().into()
+            }
             Some((types, members)) => ["{", types, members].concat().into(),
             None => rest.into(),
         })

@@ -33,9 +33,8 @@ impl Prune {
     }
 
     /// Keeps only the fields at these paths, beside `apiVersion`, `kind` and the metadata (without
-    /// `managedFields`). A path leads into each element of an array, with `[*]` or without. The rest is passed
-    /// by its brackets: a cache of texts, or of trees of a kind known only at run time, is as small as what is
-    /// chosen. A typed cache needs the fields without which its type does not decode.
+    /// `managedFields`). A path leads into each element of an array, with `[*]` or without. The rest is never
+    /// built: a cache of texts, or of trees of a kind known only at run time, is as small as what is chosen. A typed cache needs the fields without which its type does not decode.
     ///
     /// ```
     /// use actix_informer::prelude::*;

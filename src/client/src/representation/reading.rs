@@ -77,7 +77,7 @@ impl<K: Resource<DynamicType = ()>> OfKind for LazyBody<K> {
     type Kind = K;
 }
 
-/// In which bodies an informer may follow a kind.
+/// The body types in which an informer may follow a kind.
 #[doc(hidden)]
 pub fn bodies_of<K: 'static>() -> [TypeId; 4] {
     [

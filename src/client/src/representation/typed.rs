@@ -222,7 +222,8 @@ impl<K> fmt::Debug for MetadataOnly<K> {
 }
 
 /// Keeps each object of the kind `K` as a `T`, which names the fields that are read. The others are passed over
-/// while it is decoded, and never built; so nothing needs to be cut. [`ResourceSource::project`] is shorter.
+/// while it is decoded, and never built. [`ResourceSource::project`] is shorter. Selectors, predicates by metadata
+/// and `owns` need a body with metadata; a controller does not wait for its own writes in such a cache.
 ///
 /// [`ResourceSource::project`]: crate::ResourceSource::project
 ///
@@ -271,8 +272,8 @@ where
 {
     type Body = T;
 
-    fn keep(&self, object: &Encoded<'_>, _prune: &Prune) -> Result<T, DecodeError> {
-        Prune::nothing().decode(object.text()?)
+    fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<T, DecodeError> {
+        prune.decode(object.text()?)
     }
 
     fn expected(&self) -> Option<&TypeMeta> {

@@ -10,7 +10,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt, LocalBoxFuture};
 use futures_util::stream::{self, LocalBoxStream, StreamExt, TryStreamExt};
@@ -111,7 +111,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
         }
         let Self { scope, representation, prune, source, cluster, frame_limit, backend, settings, .. } = self;
         let (id, coverage, in_cluster) = (source.clone(), scope.coverage(), cluster.clone());
-        let template = Template { named, scope, representation, prune, source, cluster, frame_limit, pool };
+        let late = Mutex::new((0, Arc::new(LateFindings::new(cluster.clone()))));
+        let template =
+            Template { named, scope, representation, prune, source, cluster, frame_limit, pool, late };
         let template = Arc::new(template);
         let connect: Connect<R::Body> = Arc::new(move || {
             Box::new(NamedListWatch(Rc::new(Followed {
@@ -135,9 +137,19 @@ struct Template<R> {
     cluster: Option<ClusterName>,
     frame_limit: usize,
     pool: DecodePool,
+    late: Mutex<(u32, Arc<LateFindings>)>,
 }
 
 impl<R: Representation> Template<R> {
+    /// Bodies of one form outlive a look-up. What was found of another form says nothing about this one.
+    fn late_of(&self, form: u32) -> Arc<LateFindings> {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        if late.0 != form {
+            *late = (form, Arc::new(LateFindings::new(self.cluster.clone())));
+        }
+        Arc::clone(&late.1)
+    }
+
     fn list_watch(
         &self,
         found: &FoundResource,
@@ -157,7 +169,7 @@ impl<R: Representation> Template<R> {
             form: form_of(&found.api),
             cluster: self.cluster.clone(),
             scopes: Scopes::default(),
-            late: Arc::new(LateFindings::new(self.cluster.clone())),
+            late: self.late_of(form_of(&found.api)),
         };
         let (decoder, pool) = (Arc::new(decoder), self.pool.clone());
         Ok(KubeListWatch::new(transport, Parts { scope, decoder, pool, frame_limit: self.frame_limit }))

@@ -40,6 +40,32 @@ fn nothing() -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
+fn what_is_found_late_lasts_as_long_as_its_body_whichever_source_holds_it() {
+    for joins_later in [false, true] {
+        for is_removed in [false, true] {
+            let mut play = Play::new();
+            list(&mut play, "a", 9, &[("x/1", 5)]);
+            if !joins_later {
+                list(&mut play, "b", 9, &[("x/1", 5)]);
+            }
+            let late = WatchPart::LateUndecodable(undecodable("x/1", 5));
+            assert_eq!(apply(&mut play, "a", vec![late]), (vec![], vec!["undecodable x/1".into()]));
+            if joins_later {
+                list(&mut play, "b", 9, &[("x/1", 5)]);
+            }
+            let left = if is_removed { remove(&mut play, "a") } else { list(&mut play, "a", 10, &[]) };
+            assert_eq!((left, play.now().undecodable_len()), (vec![], 1), "b holds the body");
+            apply(&mut play, "b", vec![gone(of("b", "x/1", 11))]);
+            assert_eq!(
+                (play.now().len(), play.now().undecodable_len()),
+                (0, 0),
+                "{joins_later} {is_removed}"
+            );
+        }
+    }
+}
+
+#[test]
 fn informer_6_an_event_looks_at_the_version_of_no_other_source_with_1_and_with_2000() {
     for count in [1, 2_000] {
         let mut store = Store::new(Snapshot::empty(), Vec::new());

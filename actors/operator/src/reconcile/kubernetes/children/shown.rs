@@ -54,7 +54,7 @@ impl<'a, K: ChildBody> Cache<'a, K> {
     pub(super) fn get(&self, key: &ObjectKey) -> Option<Shown<K>> {
         match self {
             Self::Whole(kind) => kind.cache.get(key).map(Shown::Whole),
-            // What does not decode is not shown, as in a typed cache.
+            // What does not decode is not shown: the child is applied again.
             Self::Lazy(kind) => kind.cache.get(key).and_then(|child| {
                 let meta = child.cached_meta().clone();
                 child.decode().ok().map(|child| Shown::Whole(Object::new(meta, child)))
