@@ -121,6 +121,7 @@ pub struct Request<S: Body> {
 
 impl<S: Body> Request<S> {
     /// The same request with other bodies; without last states that have none.
+    #[cfg(feature = "kubernetes")]
     pub(super) fn with_bodies<T: Body, E>(
         self,
         body: impl Fn(&Object<S>) -> Result<Object<T>, E>,

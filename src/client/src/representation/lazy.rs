@@ -31,8 +31,8 @@ const MAX_ERROR_CHARS: usize = 256;
 /// Keeps the text of each object, without the fields that [`Prune`] cuts; `K` is what it is decoded as when
 /// it is read.
 ///
-/// A cache of texts takes a fifth of the memory of a typed one, and following changes costs a third of the
-/// time: an object that nobody reads is not decoded. It is for controllers, which read an object when its key
+/// Of pods, a cache of texts takes a fifth of the memory of a typed one, and following changes a fifth of the
+/// time (`informer-compare`): an object that nobody reads is not decoded. It is for controllers, which read an object when its key
 /// is due, for gateways, and for large caches of which little is read. Where most objects are read again and
 /// again, [`Typed`](super::Typed) is better, since each reading decodes.
 ///
