@@ -96,6 +96,14 @@ impl DecodePool {
         self.0.as_ref().map_or(1, |threads| threads.width)
     }
 
+    /// Before a job that is done in place: frees some of what waits to be freed, if that is much, as the threads do
+    /// before each job. Who makes objects faster than one thread frees them would need ever more memory.
+    pub fn help_free(&self) {
+        if let Some(threads) = &self.0 {
+            threads.line.freeing.help();
+        }
+    }
+
     /// Runs `job` on the thread with the fewest jobs and returns its result. Jobs of one caller may end in
     /// any order.
     ///
