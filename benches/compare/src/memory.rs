@@ -31,6 +31,9 @@ use crate::run::{Plan as Served, Serving};
 use crate::server::Server;
 
 const LONG: Duration = Duration::from_secs(3_600);
+/// KiB that may wait to be freed before those that make objects help (`HELP_LARGE_AT` of the freeing thread): more than
+/// 5 % of a cache of texts.
+const WAITING: f64 = 16_384.0;
 /// How long a client rests before its memory is read.
 const REST: Duration = Duration::from_secs(1);
 
@@ -125,7 +128,8 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
                 report.changes.cpu * 1e6 / changes as f64,
                 report.changes.wall
             );
-            let most = memory_bar::most(report.listed_kib, plan.pods as u64);
+            let waiting = if client == Kept::Lazy { WAITING } else { 0.0 };
+            let most = memory_bar::most(report.listed_kib, plan.pods as u64) + waiting;
             if !matches!(client, Kept::Kube | Kept::Go) && report.changed_kib as f64 > most {
                 grown.push(what);
             }

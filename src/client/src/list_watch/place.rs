@@ -134,7 +134,7 @@ mod tests {
         let pace = Pace::new();
         let (bytes, micros) = (256 << 10, Duration::from_micros);
         assert!(!pace.is_in_place(bytes), "of whole pods it is assumed to take a millisecond");
-        let mut noted = |took: &[u64]| {
+        let noted = |took: &[u64]| {
             took.iter().for_each(|took| pace.note(bytes, micros(*took)));
             pace.is_in_place(bytes)
         };
