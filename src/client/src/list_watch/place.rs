@@ -2,8 +2,7 @@
 //! back costs about ten microseconds; decoding in place stops the arbiter's other work for one microsecond
 //! (metadata) to forty (a pod) for each object.
 //!
-//! 1. The fastest chunk counts, and by a quarter less with each slower one: some delays by the system in a row
-//!    change nothing.
+//! 1. Of the last two measured chunks the faster one counts: one delay by the system changes nothing.
 //! 2. All chunks of a source are decoded in the same place, and each thread of the pool decodes the same
 //!    number of bytes. So each thread's share of the cache stays the same, and freed memory is used again:
 //!    allocators keep what a thread allocates in a part of its own (glibc: an arena).
@@ -44,7 +43,8 @@ struct Shares(Mutex<Vec<u64>>);
 /// Nanoseconds for a mebibyte.
 #[derive(Debug)]
 struct Pace {
-    best: AtomicU64,
+    last: AtomicU64,
+    before: AtomicU64,
     is_pooled: AtomicBool,
 }
 
@@ -97,7 +97,8 @@ impl Shares {
 
 impl Pace {
     fn new() -> Self {
-        Self { best: AtomicU64::new(nanos(FIRST_PACE)), is_pooled: AtomicBool::new(true) }
+        let first = nanos(FIRST_PACE);
+        Self { last: AtomicU64::new(first), before: AtomicU64::new(first), is_pooled: AtomicBool::new(true) }
     }
 
     /// `full`: the bytes of a full chunk.
@@ -110,13 +111,13 @@ impl Pace {
     }
 
     fn expected(&self, bytes: u64) -> Duration {
-        Duration::from_nanos(bytes.saturating_mul(self.best.load(Ordering::Relaxed)) / MEBIBYTE)
+        let pace = self.last.load(Ordering::Relaxed).min(self.before.load(Ordering::Relaxed));
+        Duration::from_nanos(bytes.saturating_mul(pace) / MEBIBYTE)
     }
 
     fn note(&self, bytes: u64, took: Duration) {
         if let Some(pace) = nanos(took).saturating_mul(MEBIBYTE).checked_div(bytes) {
-            let best = self.best.load(Ordering::Relaxed);
-            self.best.store(pace.min(best.saturating_add(best / 4 + 1)), Ordering::Relaxed);
+            self.before.store(self.last.swap(pace, Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 }
@@ -130,21 +131,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_took_long_six_times_goes_to_the_pool_and_what_is_surely_short_again_is_done_in_place() {
+    fn what_took_long_twice_goes_to_the_pool_and_what_is_surely_short_again_is_done_in_place() {
         let pace = Pace::new();
         let (bytes, micros) = (256 << 10, Duration::from_micros);
         assert!(!pace.is_in_place(bytes), "of whole pods it is assumed to take a millisecond");
-        let noted = |took: &[u64]| {
-            took.iter().for_each(|took| pace.note(bytes, micros(*took)));
-            pace.is_in_place(bytes)
-        };
-        assert!(!noted(&[1_000, 200]));
-        assert!(noted(&[60]));
-        assert!(noted(&[4_000; 5]), "others had the processor");
-        assert!(noted(&[60, 4_000, 4_000, 4_000, 4_000, 4_000]));
-        assert!(!noted(&[4_000]));
-        assert!(!noted(&[200]), "not surely");
-        assert!(noted(&[60]));
+        for (took, expected) in [
+            (1_000, false),
+            (200, false),
+            (60, true),
+            (4_000, true),
+            (60, true),
+            (400, true),
+            (400, false),
+            (200, false),
+        ] {
+            pace.note(bytes, micros(took));
+            assert_eq!(pace.is_in_place(bytes), expected, "after {took} us");
+        }
     }
 
     #[tokio::test]
