@@ -8,10 +8,11 @@
 //! Read next: `frames.rs` and `decode.rs`, the oracles.
 
 use actix_informer::client::Config;
-use actix_informer::representation::{Encoded, MetaScan, Prune};
+use actix_informer::representation::{Encoded, Lazy, MetaScan, Prune, Representation as _};
 use actix_informer::unstable::{
     error_of_status, meta_scan as scan, plugin_answer, status_of_answer, status_of_frame, wait_of_status,
 };
+use k8s_openapi::api::core::v1::Pod;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -85,6 +86,12 @@ pub fn pruned(data: &[u8]) {
         return assert!(serde_json::from_slice::<IgnoredAny>(data).is_ok(), "not JSON, and pruned");
     };
     assert_eq!(serde_json::from_str::<Value>(&text).expect("it is JSON"), expected);
+    let kept = Lazy::<Pod>::new().keep(&object, &prune).expect("what a parser takes is kept");
+    let mut kept: Value = serde_json::from_str(kept.text()).expect("it is JSON");
+    if let Some(members) = kept.as_object_mut() {
+        members.retain(|name, _| !["apiVersion", "kind"].contains(&&**name) || expected.get(name).is_some());
+    }
+    assert_eq!(kept, expected, "a lazy cache keeps another object");
     let count = |name: &str| whole.matches(&format!("\"{name}\"")).count();
     if is_plain(data) && count("labels") <= 1 && count("ownerReferences") <= 1 {
         let value: Value = serde_json::from_slice(data).expect("it is JSON");

@@ -103,7 +103,8 @@ fn of_informer(InformerReport { status, subscriptions, .. }: &InformerReport, at
         found.push(Problem {
             what: format!("{} objects of {name} cannot be decoded", status.undecodable),
             since: None,
-            why: "their last state that could be decoded is shown, or none".to_owned(),
+            why: "the cache has their last state that could be decoded, or none; a lazy cache has their text"
+                .to_owned(),
             todo: "The log names each with its error. The type may be older than what the server stores.",
         });
     }

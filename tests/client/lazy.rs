@@ -87,15 +87,42 @@ async fn a_text_that_does_not_decode_when_it_is_read_is_set_aside_until_another_
 #[tokio::test]
 async fn a_finding_while_no_watch_is_open_is_told_by_the_next_one() {
     let api = Scripted::start(list(&[broken("one@1")])).await;
-    let runtime = threads();
-    let maps = follows(config_maps(&api.url()).lazy(), &runtime).start().unwrap();
-    reached(&maps, |status| status.synced).await;
-    let object = named(&maps, "one");
-    assert!(object.decoded().is_err() && object.decode().is_err());
-    reached(&maps, |status| status.undecodable == 1).await;
-    let counted = maps.status().sources[0].counters.clone();
-    ends(maps).await;
-    assert_eq!(counted.relists, 0, "it leads to no list");
+    let source = config_maps(&api.url()).lazy();
+    local(async {
+        let source = made(source);
+        let mut parts = source.list(latest(), KnownObjects::nothing());
+        let Some(Ok(ListPart::Objects(objects))) = parts.next().await else { panic!("one is listed") };
+        assert!(objects[0].decoded().is_err(), "nobody watches yet");
+        let mut batches = source.watch(from("9"), KnownObjects::nothing());
+        assert!(batches.next().await.unwrap().unwrap().is_empty(), "it is open");
+        let told = batches.next().await.unwrap().unwrap();
+        let [WatchPart::LateUndecodable(late)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((late.key.name(), late.version.to_string()), ("one", "1".to_owned()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_finding_during_the_initial_events_of_a_watch_list_is_told_behind_them() {
+    let api = Scripted::start(list(&[])).await;
+    let source = config_maps(&api.url()).lazy();
+    local(async {
+        let source = made(source);
+        let request = WatchRequest { initial_events: true, ..from("9") };
+        let mut batches = source.watch(request, KnownObjects::nothing());
+        assert!(batches.next().await.unwrap().unwrap().is_empty(), "it is open");
+        api.bytes(event("ADDED", &broken("one@1")));
+        let initial = batches.next().await.unwrap().unwrap();
+        let [WatchPart::Applied(one)] = &initial[..] else { panic!("{initial:?}") };
+        assert!(one.decoded().is_err());
+        let end = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
+        api.bytes(event("BOOKMARK", end));
+        let end = batches.next().await.unwrap().unwrap();
+        assert!(matches!(&end[..], [WatchPart::Bookmark { initial_events_end: true, .. }]), "{end:?}");
+        let told = batches.next().await.unwrap().unwrap();
+        assert!(matches!(&told[..], [WatchPart::LateUndecodable(_)]), "{told:?}");
+    })
+    .await;
 }
 
 #[tokio::test]

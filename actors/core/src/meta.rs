@@ -341,7 +341,8 @@ impl<S> fmt::Debug for Object<S> {
 pub const UNDECODABLE_BYTES: usize = 64;
 
 /// An object whose metadata was read and whose body could not be decoded or transformed. It is counted and
-/// visible in the state; the last version that decoded stays in the store.
+/// visible in the state; the last version that decoded stays in the store. One that was found by a reader of a lazy
+/// cache stays in the store as its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecodable {
     /// Which object.

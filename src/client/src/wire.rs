@@ -113,10 +113,10 @@ impl WireKind {
         }
     }
 
-    /// Encoded.
-    pub(crate) fn member<'a>(self, object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    /// The first member with one of these names, encoded.
+    pub(crate) fn member<'a>(self, object: &'a [u8], names: &[&str]) -> Option<&'a [u8]> {
         match self {
-            Self::Json => json::member(object, name.as_bytes()),
+            Self::Json => json::member(object, names),
         }
     }
 

@@ -32,9 +32,9 @@ const MAX_ERROR_CHARS: usize = 256;
 /// it is read.
 ///
 /// Of pods, a cache of texts takes a fifth of the memory of a typed one, and following changes a fifth of the
-/// time (`informer-compare`): an object that nobody reads is not decoded. It is for controllers, which read an object when its key
-/// is due, for gateways, and for large caches of which little is read. Where most objects are read again and
-/// again, [`Typed`](super::Typed) is better, since each reading decodes.
+/// time (`informer-compare`): an object that nobody reads is not decoded. It is for controllers, which read an
+/// object when its key is due, for gateways, and for large caches of which little is read. Where most objects
+/// are read again and again, [`Typed`](super::Typed) is better, since each reading decodes.
 ///
 /// ```
 /// use actix_informer::prelude::*;
@@ -238,7 +238,10 @@ impl<K> fmt::Debug for LazyBody<K> {
 
 /// What was decoded of a [`LazyBody`]; it reads like a `K`. All who read the object at the same time share
 /// it, and it is freed with the last clone.
-#[expect(clippy::redundant_allocation, reason = "a `Weak` would keep the room of a whole `K`")]
+#[expect(
+    clippy::redundant_allocation,
+    reason = "the `Weak` of a body then keeps the room of a pointer, not of a `K`"
+)]
 pub struct Decoded<K>(Arc<Box<K>>);
 
 impl<K> Deref for Decoded<K> {

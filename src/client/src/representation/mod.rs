@@ -209,16 +209,13 @@ impl<'a> Encoded<'a> {
 
     /// Whether it says of which kind it is. An item of a list usually does not.
     pub(super) fn has_types(&self) -> bool {
-        let is_there = |name: &str| self.wire.member(self.bytes, name).is_some();
-        self.meta.kind.is_some()
-            || self.meta.api_version.is_some()
-            || is_there("kind")
-            || is_there("apiVersion")
+        let found = self.meta.kind.is_some() || self.meta.api_version.is_some();
+        found || self.wire.member(self.bytes, &["kind", "apiVersion"]).is_some()
     }
 
     /// The whole `metadata`.
     pub(super) fn metadata(&self) -> Option<&'a [u8]> {
-        self.wire.member(self.bytes, "metadata")
+        self.wire.member(self.bytes, &["metadata"])
     }
 
     /// `metadata.ownerReferences` in the order of the bytes. Costs a scan of the metadata behind the version.

@@ -291,6 +291,10 @@ mod tests {
             out.clear();
             prop_assert_eq!(cut(&json, &fields, LeftOut::Gone, &mut out), Cut::Done);
             prop_assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), removed(value, &path));
+            let gone = out.clone();
+            out.clear();
+            prop_assert_eq!(cut(&json, &fields, LeftOut::Passed, &mut out), Cut::Done);
+            prop_assert_eq!(&out, &gone);
 
             let at = broken.index(json.len());
             json[at] = byte;

@@ -60,18 +60,18 @@ pub(crate) fn labels<'a>(
 }
 
 pub(crate) fn annotations(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
-    texts(member(object, b"metadata").and_then(|metadata| member(metadata, b"annotations")))
+    texts(member(object, &["metadata"]).and_then(|metadata| member(metadata, &["annotations"])))
 }
 
 pub(crate) fn generation(object: &[u8]) -> Option<i64> {
-    std::str::from_utf8(member(member(object, b"metadata")?, b"generation")?).ok()?.parse().ok()
+    std::str::from_utf8(member(member(object, &["metadata"])?, &["generation"])?).ok()?.parse().ok()
 }
 
-pub(crate) fn member<'a>(object: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
+pub(crate) fn member<'a>(object: &'a [u8], wanted: &[&str]) -> Option<&'a [u8]> {
     let (mut cursor, mut found) = (Cursor::new(object), None);
     let _ = cursor.members(|key, cursor| {
         let value = cursor.value()?;
-        found = (key == wanted).then_some(value);
+        found = wanted.iter().any(|name| key == name.as_bytes()).then_some(value);
         Some(found.is_none())
     });
     found
