@@ -121,6 +121,15 @@ impl<S> KnownObjects<S> {
         self.published.as_ref()?.get(key)
     }
 
+    /// At most so many of the published objects, in the order of their keys: those behind this key.
+    pub fn behind(&self, key: Option<&ObjectKey>, most: usize) -> Vec<Object<S>>
+    where
+        S: Send + Sync + 'static,
+    {
+        let Some(published) = &self.published else { return Vec::new() };
+        published.snapshot().objects_behind(key).take(most).cloned().collect()
+    }
+
     /// Whether objects of this namespace are kept. A source may drop others unread: it leaves them out of a
     /// list, and turns them into bookmarks of their version in a watch. What it does not drop is dropped
     /// later.

@@ -43,6 +43,8 @@ mod many_namespaces;
 mod missing_namespace;
 #[cfg(feature = "testing")]
 mod overlay;
+#[cfg(feature = "packed")]
+mod packed;
 mod pages;
 mod paths;
 mod paths_as_indices;

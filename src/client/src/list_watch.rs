@@ -39,6 +39,7 @@ use chunks::{ChunkReader, Now, Times};
 use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
+use upkeep::keeping_up;
 
 mod chunks;
 pub(crate) mod decode;
@@ -46,6 +47,7 @@ mod event;
 mod list;
 mod place;
 mod refusal;
+mod upkeep;
 
 /// A chunk has at most this many objects, and ends at the object that reaches this many bytes.
 const CHUNK_OBJECTS: usize = 64;
@@ -138,16 +140,24 @@ impl<R: Representation> KubeListWatch<R> {
         Reader { decoder, place, frame_limit: self.frame_limit, known }
     }
 
+    fn upkeep<T: 'static>(
+        &self,
+        known: &KnownObjects<R::Body>,
+    ) -> impl FnOnce(LocalBoxStream<'static, T>) -> LocalBoxStream<'static, T> + use<T, R> {
+        let (upkeep, pool, known) = (self.decoder.representation.upkeep(), self.place.pool(), known.clone());
+        move |stream| keeping_up(upkeep, (pool, known), stream)
+    }
+
     fn list_at(&self, target: &str, is_page: bool, known: KnownObjects<R::Body>) -> ListStream<R::Body> {
         let answer = self.send(target, Form::List, RequestKind::Unary);
-        let reader = self.reader(known);
+        let (upkeep, reader) = (self.upkeep(&known), self.reader(known));
         let mut requested = self.requested(target);
         requested.has_selectors_alone &= !is_page;
         let opened = async move {
             let (wire, body) = answer.await?.map_err(|refusal| requested.refused(refusal))?;
             Ok::<_, ListWatchError>(reader.parts(wire, body))
         };
-        until_error(stream::once(opened).try_flatten())
+        upkeep(until_error(stream::once(opened).try_flatten()))
     }
 
     /// A list instead of a get, so that the server applies the selectors.
@@ -188,6 +198,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         let answer = self.send(&target, Form::Object, kind);
         let mut requested = self.requested(&target);
         requested.initial_events = request.initial_events;
+        let upkeep = self.upkeep(&known);
         let (reader, late) = (self.reader(known), Arc::clone(&self.decoder.late));
         let is_live = !request.initial_events;
         let opened = async move {
@@ -197,7 +208,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             // The empty batch reports that the watch is open.
             Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(batches))
         };
-        until_error(stream::once(opened).try_flatten())
+        upkeep(until_error(stream::once(opened).try_flatten()))
     }
 
     fn get(

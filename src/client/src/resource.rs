@@ -32,6 +32,8 @@ use super::list_watch::decode::{Decoder, Scopes};
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;
+#[cfg(feature = "packed")]
+use crate::representation::Packed;
 use crate::representation::{
     Dynamic, LateFindings, Lazy, Projection, Prune, Representation, RequestedContent, Typed,
 };
@@ -336,6 +338,12 @@ impl<K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static> R
         self.keep_as(Lazy::new())
     }
 
+    /// Keeps the compressed text of each object: see [`Packed`].
+    #[cfg(feature = "packed")]
+    pub fn packed(self) -> ResourceSource<K, Packed<K>> {
+        self.keep_as(Packed::new())
+    }
+
     /// Keeps a struct of the fields that are read: see [`Projection`].
     ///
     /// ```no_run
@@ -362,11 +370,21 @@ impl<K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static> R
 impl ResourceSource<DynamicObject, Dynamic> {
     /// Keeps the text of each object, and decodes it as a `DynamicObject` when it is read: see [`Lazy`].
     pub fn lazy(self) -> ResourceSource<DynamicObject, Lazy<DynamicObject>> {
-        let lazy = Lazy::of(&self.scope.resource);
+        self.keep_as_of(Lazy::of)
+    }
+
+    /// Keeps the compressed text of each object: see [`Packed`].
+    #[cfg(feature = "packed")]
+    pub fn packed(self) -> ResourceSource<DynamicObject, Packed<DynamicObject>> {
+        self.keep_as_of(Packed::of)
+    }
+
+    fn keep_as_of<R: Representation>(self, of: fn(&ApiResource) -> R) -> ResourceSource<DynamicObject, R> {
+        let kept = of(&self.scope.resource);
         let finder = self.named.as_ref().map(Named::finder);
-        let source = self.keep_as(lazy);
+        let source = self.keep_as(kept);
         match finder {
-            Some(finder) => source.followed_as(finder, Arc::new(Lazy::of)),
+            Some(finder) => source.followed_as(finder, Arc::new(of)),
             None => source,
         }
     }

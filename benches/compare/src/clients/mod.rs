@@ -37,6 +37,8 @@ pub(crate) enum Client {
     Informer,
     /// actix-informer, `Lazy<Pod>`.
     Lazy,
+    /// actix-informer, `Packed<Pod>`.
+    Packed,
     /// kube-rs: watcher, reflector and store.
     Kube,
     /// The same, with `managedFields` cleared before the store.
@@ -71,6 +73,11 @@ pub(crate) async fn measure(
             let start = async |last| informer::Followed::start(server.url(), by, last, lazy);
             drive(server, events, rest, start).await
         }
+        Client::Packed => {
+            let packed = |pods: ResourceSource<Pod>| pods.packed();
+            let start = async |last| informer::Followed::start(server.url(), by, last, packed);
+            drive(server, events, rest, start).await
+        }
         Client::Kube | Client::KubeCleared => {
             let clears = client == Client::KubeCleared;
             let start = async |last| reflector::Reflected::start(server.url(), by, clears, last);
@@ -84,6 +91,7 @@ impl fmt::Display for Client {
         f.pad(match self {
             Self::Informer => "actix-informer, typed",
             Self::Lazy => "actix-informer, lazy",
+            Self::Packed => "actix-informer, packed",
             Self::Kube => "kube-rs",
             Self::KubeCleared => "kube-rs, managedFields cleared",
         })

@@ -2,26 +2,22 @@
 //!
 //! Answers "which bytes is pod n at this moment, and which bytes is event m?" It sends nothing. Event m changes pod
 //! m modulo the number of pods: its version, and its count of restarts. Invariants:
-//! 1. A change replaces digits by as many digits: every pod keeps its length, and is copied, never formatted.
+//! 1. Of a pod only what it has for itself is kept; its text is copied together, and hardly formatted.
 //! 2. Versions grow by one with each event and each expiry, so a version says what a client has seen.
 
-use std::ops::Range;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::pod::pods;
+use crate::pod::{Pattern, Values, version};
 use crate::state::State;
 
 /// How often events happen at a steady rate, if there are more of them.
 const PACE: Duration = Duration::from_millis(10);
 
-/// Where a member's value begins.
-const VERSION: &str = r#""resourceVersion":""#;
-const RESTARTS: &str = r#""restartCount":"#;
 /// The members that an item of a list does not have.
 pub(super) const KIND: &str = r#"{"kind":"Pod","apiVersion":"v1","#;
 
@@ -37,26 +33,19 @@ pub(super) struct Progress {
 /// The pods, and what happens to them.
 #[derive(Debug)]
 pub(super) struct History {
-    pods: Vec<Text>,
+    pattern: Pattern,
+    pods: Vec<Values>,
     start: u64,
     events: u64,
     progress: watch::Sender<Progress>,
 }
 
-#[derive(Debug)]
-struct Text {
-    json: String,
-    number: u64,
-    version: Range<usize>,
-    restarts: usize,
-}
-
 impl History {
     /// So many pods, and so many changes of them.
     pub(super) fn new(count: usize, events: u64) -> anyhow::Result<Self> {
-        let pods = pods(count).into_iter().map(Text::new).collect::<Result<Vec<_>, _>>()?;
-        let start = pods.iter().map(|pod| pod.number).max().context("there must be a pod")?;
-        Ok(Self { pods, start, events, progress: watch::Sender::default() })
+        let last = count.checked_sub(1).context("there must be a pod")?;
+        let (pattern, pods) = (Pattern::new(), (0..count).map(Values::of).collect());
+        Ok(Self { pattern, pods, start: version(last), events, progress: watch::Sender::default() })
     }
 
     /// How many pods there are.
@@ -106,13 +95,13 @@ impl History {
 
     /// Appends pod `number` as it is after so many events.
     pub(super) fn pod(&self, number: usize, events: u64, out: &mut Vec<u8>) {
-        let (count, number) = (self.pods.len() as u64, number as u64);
-        let text = &self.pods[number as usize];
-        let changes = (events + count - 1 - number) / count;
-        match changes.checked_sub(1) {
-            None => out.extend_from_slice(text.json.as_bytes()),
-            Some(before) => text.changed(self.start + before * count + number + 1, changes, out),
-        }
+        let count = self.pods.len() as u64;
+        let changes = (events + count - 1 - number as u64) / count;
+        let version = match changes.checked_sub(1) {
+            None => version(number),
+            Some(before) => self.start + before * count + number as u64 + 1,
+        };
+        self.pattern.write(&self.pods[number], version, changes, out);
     }
 
     /// Appends the pod that event `event` leaves.
@@ -132,25 +121,5 @@ impl History {
             state.add(&pod)?;
         }
         Ok(state)
-    }
-}
-
-impl Text {
-    fn new(json: String) -> anyhow::Result<Self> {
-        ensure!(json.starts_with(KIND), "a pod begins with its kind");
-        let from = json.find(VERSION).context("a pod has a version")? + VERSION.len();
-        let digits = json[from..].find('"').context("a version ends")?;
-        let number = json[from..from + digits].parse()?;
-        let restarts = json.find(RESTARTS).context("a pod has a count of restarts")? + RESTARTS.len();
-        Ok(Self { number, version: from..from + digits, restarts, json })
-    }
-
-    fn changed(&self, version: u64, changes: u64, out: &mut Vec<u8>) {
-        let begin = out.len();
-        out.extend_from_slice(self.json.as_bytes());
-        let version = version.to_string();
-        debug_assert_eq!(version.len(), self.version.len(), "a version keeps its length");
-        out[begin + self.version.start..begin + self.version.end].copy_from_slice(version.as_bytes());
-        out[begin + self.restarts] = b'0' + (changes % 10) as u8;
     }
 }

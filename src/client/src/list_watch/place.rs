@@ -58,6 +58,10 @@ impl DecodePlace {
         self.pool.width()
     }
 
+    pub(super) fn pool(&self) -> DecodePool {
+        self.pool.clone()
+    }
+
     /// Runs the job at once, or on the pool while the future is awaited. A panic is an error.
     pub(super) fn run<T: Send + 'static, J: FnOnce() -> T + Send + 'static>(
         &self,

@@ -70,7 +70,10 @@ impl<R: Resource> Controlled for R {
 
 impl<K> Controlled for LazyBody<K> {
     fn controller(&self) -> Option<ControllerRef<'_>> {
-        self.encoded().owners().find(|owner| owner.is_controller).map(ControllerRef::of)
+        self.read(|object| {
+            let owner = object.owners().find(|owner| owner.is_controller)?;
+            Some(ControllerRef::of(owner).into_owned())
+        })
     }
 }
 
@@ -95,6 +98,12 @@ impl<'a> ControllerRef<'a> {
             name: text(name),
             uid: uid(),
         })
+    }
+
+    fn into_owned(self) -> ControllerRef<'static> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let Self { api_version, kind, name, uid } = self;
+        ControllerRef { api_version: own(api_version), kind: own(kind), name: own(name), uid }
     }
 
     pub(super) fn of(owner: Owner<'a>) -> Self {

@@ -5,6 +5,7 @@
 //! 2. Readers at the same time share what was decoded. It is freed with the last of them.
 //! 3. Each kept text has its `apiVersion` and `kind`, also where a list leaves both out.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -92,7 +93,7 @@ impl<K: Send + Sync + 'static> Representation for Lazy<K> {
 
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<LazyBody<K>, DecodeError> {
         let types = (!object.has_types()).then_some(&*self.types);
-        Ok(LazyBody::with(object.kept(prune, types)?, object.late().cloned()))
+        Ok(LazyBody::with(Kept::Text(object.kept(prune, types)?), object.late().cloned()))
     }
 
     fn expected(&self) -> Option<&TypeMeta> {
@@ -108,14 +109,40 @@ informer_core::clone_of!([K] Lazy<K> { expected, types, body });
 
 informer_core::debug_as!([K] Lazy<K>, self, kind = self.expected.kind);
 
+/// The text of a body.
+#[derive(Clone)]
+pub(super) enum Kept {
+    Text(Box<str>),
+    #[cfg(feature = "packed")]
+    Packed(super::packed::PackedText),
+}
+
+impl Kept {
+    fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            #[cfg(feature = "packed")]
+            Self::Packed(packed) => Cow::Owned(packed.text()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            #[cfg(feature = "packed")]
+            Self::Packed(packed) => packed.len(),
+        }
+    }
+}
+
 /// An object as its text, decoded as a `K` for its readers.
 ///
-/// Names, labels, owners and single fields are read from the text, without decoding: [`Self::encoded`], the
+/// Names, labels, owners and single fields are read from the text, without decoding: [`Self::read`], the
 /// traits [`ReadMetadata`](super::ReadMetadata) and [`ReadFields`](super::ReadFields). Selectors, indices by
 /// label, owner and path, and the predicate of the generation do so; those of labels, annotations and finalizers
 /// decode the metadata. `name`, `namespace` and `resourceVersion` must not be cut.
 pub struct LazyBody<K> {
-    text: Box<str>,
+    pub(super) kept: Kept,
     late: Option<Arc<LateFindings>>,
     decoded: Mutex<Weak<Box<K>>>,
     /// How often it was read in vain.
@@ -125,26 +152,42 @@ pub struct LazyBody<K> {
 impl<K> LazyBody<K> {
     /// Its JSON: one object, with `apiVersion` and `kind`, as the server wrote it, without the fields that are
     /// cut. What is in the brackets of its fields is checked only when it is decoded.
-    pub fn text(&self) -> &str {
-        &self.text
+    pub fn text(&self) -> Cow<'_, str> {
+        self.kept.text()
     }
 
     /// What can be read of it without decoding. Costs a scan up to its name and version.
-    pub fn encoded(&self) -> Encoded<'_> {
-        Encoded::json(&*self.text)
+    ///
+    /// ```
+    /// use actix_informer::representation::LazyBody;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// fn runs_alone(pod: &LazyBody<Pod>) -> bool {
+    ///     pod.read(|pod| pod.owners().next().is_none())
+    /// }
+    /// assert!(runs_alone(&LazyBody::of(&Pod::default())?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read<T>(&self, read: impl FnOnce(&Encoded<'_>) -> T) -> T {
+        read(&Encoded::json(&*self.text()))
     }
 
-    fn with(text: Box<str>, late: Option<Arc<LateFindings>>) -> Self {
-        Self { text, late, decoded: Mutex::default(), refusals: AtomicU32::new(0) }
+    /// The bytes of its text in memory: as many as [`Self::text`] has, or of a [`Packed`](super::Packed) one those
+    /// that are left.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.len()
+    }
+
+    fn with(kept: Kept, late: Option<Arc<LateFindings>>) -> Self {
+        Self { kept, late, decoded: Mutex::default(), refusals: AtomicU32::new(0) }
     }
 
     /// Told again at the 2nd, 4th, 8th time: what was told may have been lost with an actor.
     fn refuse(&self, error: &DecodeError) {
         let times = self.refusals.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         let Some(late) = self.late.as_ref().filter(|_| times.is_power_of_two()) else { return };
-        let encoded = self.encoded();
-        let scan = encoded.meta();
-        if let (Ok(key), Ok(version)) = (late.key(scan), scan.version()) {
+        if let (Ok(key), Ok(version)) = self.read(|object| (late.key(object.meta()), object.meta().version()))
+        {
             late.note(Undecodable {
                 key,
                 version,
@@ -154,9 +197,8 @@ impl<K> LazyBody<K> {
     }
 
     pub(super) fn object_meta(&self) -> ObjectMeta {
-        let encoded = self.encoded();
-        let text = encoded.metadata().unwrap_or(b"{}");
-        serde_json::from_slice(text).unwrap_or_else(|error| {
+        let decoded = self.read(|object| serde_json::from_slice(object.metadata().unwrap_or(b"{}")));
+        decoded.unwrap_or_else(|error| {
             self.refuse(&DecodeError::from(error));
             ObjectMeta::default()
         })
@@ -188,14 +230,14 @@ impl<K: DeserializeOwned> LazyBody<K> {
     /// # Errors
     /// As there.
     pub fn decode(&self) -> Result<K, DecodeError> {
-        Prune::nothing().decode(&self.text).inspect_err(|error| self.refuse(error))
+        Prune::nothing().decode(&self.text()).inspect_err(|error| self.refuse(error))
     }
 
     /// What can be told of an object that does not decode: its metadata, as a `K` without the rest, if such a
     /// one decodes.
     #[doc(hidden)]
     pub fn outline(&self) -> Option<K> {
-        Prune::only([]).ok()?.decode(&self.text).ok()
+        Prune::only([]).ok()?.decode(&self.text()).ok()
     }
 
     fn shared(&self) -> Option<Decoded<K>> {
@@ -211,19 +253,19 @@ impl<K: Serialize> LazyBody<K> {
     /// When its `Serialize` fails.
     pub fn of(object: &K) -> Result<Self, JsonError> {
         let text = serde_json::to_string(object).map_err(|error| JsonError::from(&error))?;
-        Ok(Self::with(text.into(), None))
+        Ok(Self::with(Kept::Text(text.into()), None))
     }
 }
 
 impl<K> Clone for LazyBody<K> {
     fn clone(&self) -> Self {
-        Self::with(self.text.clone(), self.late.clone())
+        Self::with(self.kept.clone(), self.late.clone())
     }
 }
 
 impl<K> PartialEq for LazyBody<K> {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.text() == other.text()
     }
 }
 
@@ -232,7 +274,7 @@ impl<K> Eq for LazyBody<K> {}
 /// Shows no value: it may be a Secret.
 impl<K> fmt::Debug for LazyBody<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LazyBody({} bytes)", self.text.len())
+        write!(f, "LazyBody({} bytes)", self.kept.len())
     }
 }
 

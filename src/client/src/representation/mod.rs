@@ -1,5 +1,5 @@
 //! Turns an object's bytes into the body that a cache keeps. The trait is [`Representation`]; [`Typed`],
-//! [`Lazy`], [`Projection`], [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
+//! [`Lazy`], `Packed`, [`Projection`], [`Dynamic`], [`MetadataOnly`] and [`ControllerOnly`] implement it.
 //!
 //! The guide `start` has a table of when to take which.
 //!
@@ -8,20 +8,16 @@
 //! 2. The fields that [`Prune`] names are never decoded. A path continues in each element of a list. If no
 //!    field is cut, the plain deserializer runs at no extra cost.
 //! 3. An error of decoding quotes no value of the object and has a bounded length.
-//!
-//! `Packed` (`packed.rs`), which is compressed, does not exist yet. When this line compiles, the test fails:
-//!
-//! ```compile_fail,E0432
-//! use actix_informer::representation::Packed;
-//! ```
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::str::Utf8Error;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use kube_core::TypeMeta;
 use serde_json::Value;
+use tokio::sync::OwnedMutexGuard;
 
 use crate::wire::{Cut, FieldPath, LeftOut};
 
@@ -29,12 +25,16 @@ pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
 pub(crate) use lazy::LateFindings;
 pub use lazy::{Decoded, Lazy, LazyBody};
+#[cfg(feature = "packed")]
+pub use packed::Packed;
 pub use prune::Prune;
 pub use reading::{OfKind, ReadFields, ReadMetadata, bodies_of};
 pub use typed::{Dynamic, MetadataOnly, Projection, Typed};
 
 mod controller_only;
 mod lazy;
+#[cfg(feature = "packed")]
+mod packed;
 mod prune;
 mod reading;
 mod typed;
@@ -62,7 +62,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how objects are kept",
     label = "this is not a representation",
-    note = "`Typed<K>`, `Lazy<K>`, `Projection<K, T>`, `Dynamic`, `MetadataOnly<K>` and `ControllerOnly<K>` are; or implement `Representation` for a type of your own"
+    note = "`Typed<K>`, `Lazy<K>`, `Packed<K>`, `Projection<K, T>`, `Dynamic`, `MetadataOnly<K>` and `ControllerOnly<K>` are; or implement `Representation` for a type of your own"
 )]
 pub trait Representation: Send + Sync + 'static {
     /// What the cache keeps of one object.
@@ -96,6 +96,28 @@ pub trait Representation: Send + Sync + 'static {
     fn identity(&self) -> Option<String> {
         (size_of_val(self) == 0).then(String::new)
     }
+
+    /// Work on bodies that are kept already, for representations of this crate.
+    #[doc(hidden)]
+    fn upkeep(&self) -> Option<Arc<dyn Upkeep<Self::Body>>> {
+        None
+    }
+}
+
+/// What a representation wants done with the objects of the cache, on the decode pool.
+#[doc(hidden)]
+pub trait Upkeep<S>: Send + Sync {
+    /// Ready when there is something to do. Only who holds the guard does it.
+    fn due(self: Arc<Self>) -> BoxFuture<'static, OwnedMutexGuard<()>>;
+
+    /// Comes first; returns whether it has changed what is done.
+    fn prepare(&self) -> bool;
+
+    /// Then once for each object.
+    fn renew(&self, body: &S);
+
+    /// Whether there are objects, published or not yet, for which it was not done.
+    fn is_left(&self) -> bool;
 }
 
 /// Why no body can be made of an object.

@@ -51,15 +51,17 @@ impl<K> ReadMetadata for LazyBody<K> {
     }
 
     fn label(&self, key: &str) -> Option<Cow<'_, str>> {
-        self.encoded().labels().find_map(|(name, value)| (name == key).then_some(value))
+        let of =
+            |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name == key).then(|| value.into_owned().into());
+        self.read(|object| object.labels().find_map(of))
     }
 
     fn owner_uids(&self) -> Vec<String> {
-        self.encoded().owners().filter_map(|owner| owner.uid).map(Cow::into_owned).collect()
+        self.read(|object| object.owners().filter_map(|owner| owner.uid).map(Cow::into_owned).collect())
     }
 
     fn generation(&self) -> Option<i64> {
-        self.encoded().generation()
+        self.read(|object| object.generation())
     }
 }
 
@@ -106,6 +108,6 @@ impl<S: Serialize> ReadFields for S {
 
 impl<K> ReadFields for LazyBody<K> {
     fn values_at(&self, path: &FieldPath) -> Result<Vec<String>, JsonError> {
-        Ok(self.encoded().values_at(path))
+        Ok(self.read(|object| object.values_at(path)))
     }
 }

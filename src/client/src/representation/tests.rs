@@ -110,7 +110,7 @@ fn only_the_chosen_paths_are_kept_beside_the_metadata_in_every_representation() 
     chosen["spec"]["containers"] = json!([{"name": "one"}, {"name": "two", "image": "i"}]);
     assert_eq!(prune.decode::<Value>(&pod().to_string()).unwrap(), chosen);
     let lazy = Lazy::<Pod>::new().keep(&Encoded::json(&pod().to_string()), &prune).unwrap();
-    assert_eq!(serde_json::from_str::<Value>(lazy.text()).unwrap(), chosen);
+    assert_eq!(serde_json::from_str::<Value>(&lazy.text()).unwrap(), chosen);
     let host = Prune::only(["spec.host"]).unwrap();
     assert_eq!(
         host.decode::<Value>(r#"{"spec":{"host":{"a":1}},"data":2}"#).unwrap(),

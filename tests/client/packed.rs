@@ -1,0 +1,89 @@
+//! Caches of compressed texts, against the in-memory API server.
+//!
+//! Answers "does an informer train a dictionary, and use it for what came before?" The compression has its own tests
+//! beside it.
+
+use actix_informer::client::{Client, Config};
+use actix_informer::prelude::*;
+use actix_informer::representation::LazyBody;
+use informer_apiserver::ApiServer;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_core::DynamicObject;
+use serde_json::{Value, json};
+
+use crate::scripted::*;
+
+const MAPS: usize = 1_300;
+
+fn map(number: usize, settings: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": format!("map-{number:04}"), "namespace": "default", "labels": {"of": format!("{}", number % 7)}},
+        "data": {"settings": format!("{settings} of number {number}").repeat(8), "number": number.to_string()},
+    })
+}
+
+fn client_of(server: &ApiServer) -> Client {
+    Client::new(Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap()).unwrap()
+}
+
+fn bytes<K: Send + Sync + 'static>(maps: &Informer<LazyBody<K>>) -> usize {
+    maps.snapshot().iter().map(|map| map.kept_bytes()).sum()
+}
+
+async fn becomes(condition: impl Fn() -> bool) {
+    let becomes = async {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, becomes).await.expect("it does");
+}
+
+#[tokio::test]
+async fn what_is_listed_before_there_is_a_dictionary_is_compressed_again_by_it_and_reads_the_same() {
+    let server = ApiServer::builder().start().await.unwrap();
+    for number in 0..MAPS {
+        server.create(map(number, "settings")).unwrap();
+    }
+    let (client, runtime) = (client_of(&server), threads());
+    for watch_list in [true, false] {
+        let source = client.resource::<ConfigMap>().settings(|settings| settings.watch_list = watch_list);
+        let lazy = source.clone().lazy().informer(&runtime).unwrap().start().unwrap();
+        let packed = source.packed().informer(&runtime).unwrap().start().unwrap();
+        lazy.synced_within(LONG).await.unwrap();
+        packed.synced_within(LONG).await.unwrap();
+        becomes(|| bytes(&packed) * 4 < bytes(&lazy)).await;
+        let (texts, snapshot) = (lazy.snapshot(), packed.snapshot());
+        assert_eq!(snapshot.len(), MAPS);
+        for (packed, lazy) in snapshot.iter().zip(texts.iter()) {
+            assert_eq!(
+                (packed.key(), packed.version(), packed.text()),
+                (lazy.key(), lazy.version(), lazy.text())
+            );
+        }
+        let of_three: LabelSelector = "of=3".parse().unwrap();
+        assert_eq!(snapshot.labelled(&of_three).count(), texts.labelled(&of_three).count());
+        let key = ObjectKey::namespaced("default", "map-0007");
+        let decoded = snapshot.get(&key).expect("it is there").decoded().unwrap();
+        assert_eq!(decoded.data.as_ref().unwrap()["number"], "7");
+    }
+}
+
+#[tokio::test]
+async fn a_kind_that_is_known_at_run_time_may_be_packed_and_its_changes_are_seen() {
+    let server = ApiServer::builder().start().await.unwrap();
+    server.create(map(0, "settings")).unwrap();
+    let (client, runtime) = (client_of(&server), threads());
+    let maps: Informer<LazyBody<DynamicObject>> =
+        client.named("configmaps").packed().informer(&runtime).unwrap().start().unwrap();
+    maps.synced_within(LONG).await.unwrap();
+    let api = client.api::<ConfigMap>().namespaced("default");
+    let changed: ConfigMap = serde_json::from_value(map(1, "another")).unwrap();
+    let written = api.create(&PostParams::default(), &changed).await.unwrap();
+    let version = written.metadata.resource_version.unwrap().parse().unwrap();
+    maps.lister().wait_for(&version, LONG).await.unwrap();
+    let found =
+        maps.snapshot().get(&ObjectKey::namespaced("default", "map-0001")).unwrap().decoded().unwrap();
+    assert_eq!(found.data["data"]["number"], "1");
+}
