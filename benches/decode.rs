@@ -1,6 +1,6 @@
 //! Measures how long it takes to decode a pod.
 //!
-//! Answers "how long does one production-like pod of 8.8 KB take?": as the complete type, without `managedFields`, as a
+//! Answers "how long does one production-like pod of 8.9 KB take?": as the complete type, without `managedFields`, as a
 //! JSON tree, as its text without `managedFields`, and for the metadata only. Wall time of one thread, for decoding and
 //! freeing together. The texts differ, so that the branch predictor cannot learn them.
 //!

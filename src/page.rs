@@ -95,7 +95,7 @@ impl Page {
     /// What the page shows, anew at each call.
     pub(crate) fn state(&self) -> Value {
         match self.runtime.upgrade() {
-            Some(runtime) => state::of(&runtime.report(), &self.title),
+            Some(runtime) => state::of(&runtime.report(), &runtime.memory(), &self.title),
             None => json!({ "title": self.title, "ended": true, "problems": [] }),
         }
     }

@@ -1,8 +1,9 @@
 //! How an informer, its sources and its runtime are doing.
 
 pub use informer_actors::status::{
-    DataCounters, InformerReport, InformerStatus, LastRestart, QueueStatus, RepairCounters, ResourceName,
-    SourceStatus, SourceTotals, Stale, TIMING_BOUNDS, Timing, WatchEnds,
+    DataCounters, FieldBytes, InformerMemory, InformerReport, InformerStatus, LastRestart, MemoryReport,
+    QueueStatus, RepairCounters, ResourceName, SavedStatus, SourceStatus, SourceTotals, Stale, TIMING_BOUNDS, Timing,
+    WatchEnds,
 };
 pub use informer_core::indexer::Reason;
 pub use informer_core::reflector::{RelistCounters, SourceCounters, SourceState};

@@ -57,7 +57,7 @@ pub use pipeline::status;
 pub mod inner {
     pub use crate::followed::Followed;
     pub use crate::lister::Below;
-    pub use crate::pipeline::ending::{informer_reports, objects_of};
+    pub use crate::pipeline::ending::{informer_reports, memory_of, objects_of};
     pub use crate::pipeline::listener::feed::Feed;
     pub use crate::pipeline::notifications::Fed;
     pub use crate::pipeline::published::{ListedObject, ListedPage, Listing};

@@ -17,10 +17,13 @@ use informer_core::meta::{ClusterName, Object, ObjectKey, ResourceVersion};
 use informer_core::namespaces::Names;
 use informer_core::path::PastBody;
 use informer_core::request::{ListRequest, WatchRequest};
+use informer_core::snapshot::Snapshot;
 
 use crate::pipeline::published::Published;
 pub use crate::pipeline::source_spec::{Coverage, SelectorInput, SourceSpec};
 use crate::runtime::Arrival;
+pub use crate::runtime::saved::SavedNote;
+pub use crate::runtime::sizes::ObjectSample;
 
 /// The answer to one list request: parts as they arrive.
 pub type ListStream<S> = LocalBoxStream<'static, Result<ListPart<S>, ListWatchError>>;
@@ -105,6 +108,19 @@ impl<S> KnownObjects<S> {
         }
     }
 
+    /// Whether the object that is decoded now is a sample of its informer's; the source then says what it weighs.
+    /// A source asks once for each object that it decodes.
+    pub fn is_sampled(&self) -> bool {
+        self.arrival.as_ref().is_some_and(|arrival| arrival.sizes().is_sampled())
+    }
+
+    /// What a sample weighs.
+    pub fn note_sample(&self, sample: ObjectSample) {
+        if let Some(arrival) = &self.arrival {
+            arrival.sizes().note(sample);
+        }
+    }
+
     /// Knows nothing, so every object is read again. After a rewind, equal versions prove nothing.
     pub fn nothing() -> Self {
         Self { published: None, namespaces: None, arrival: None }
@@ -121,13 +137,16 @@ impl<S> KnownObjects<S> {
         self.published.as_ref()?.get(key)
     }
 
-    /// At most so many of the published objects, in the order of their keys: those behind this key.
-    pub fn behind(&self, key: Option<&ObjectKey>, most: usize) -> Vec<Object<S>>
-    where
-        S: Send + Sync + 'static,
-    {
-        let Some(published) = &self.published else { return Vec::new() };
-        published.snapshot().objects_behind(key).take(most).cloned().collect()
+    /// The newest snapshot, with the objects of other sources of the informer. Wait-free.
+    pub fn snapshot(&self) -> Option<Snapshot<S>> {
+        Some(self.published.as_ref()?.snapshot())
+    }
+
+    /// A source says something of the file to which it saves its objects, for the informer's status and the log.
+    pub fn note_saved(&self, note: SavedNote) {
+        if let Some(arrival) = &self.arrival {
+            arrival.note_saved(note);
+        }
     }
 
     /// Whether objects of this namespace are kept. A source may drop others unread: it leaves them out of a

@@ -21,6 +21,8 @@ mod pool;
 pub(crate) mod progress;
 pub(crate) mod registry;
 pub(crate) mod signal;
+pub(crate) mod saved;
+pub(crate) mod sizes;
 mod spans;
 mod watchdog;
 

@@ -10,15 +10,16 @@ use super::problems;
 use crate::controller::ControllerStatus;
 use crate::leader_election::ElectionStatus;
 use crate::object::ObjectKey;
-use crate::status::{InformerReport, InformerStatus, QueueReport, RuntimeReport, SourceStatus, Timing};
+use crate::status::{InformerMemory, InformerReport, InformerStatus, MemoryReport, QueueReport, RuntimeReport, SourceStatus, Timing};
 use crate::subscription::SubscriptionStatus;
 use crate::work_queue::QueueFigures;
 
 /// The worst sources of an informer are shown.
 const MOST_SOURCES: usize = 50;
 const MOST_SUBSCRIPTIONS: usize = 100;
+const MOST_FIELDS: usize = 12;
 
-pub(super) fn of(report: &RuntimeReport, title: &str) -> Value {
+pub(super) fn of(report: &RuntimeReport, memory: &MemoryReport, title: &str) -> Value {
     let at = report.at;
     let controllers = &report.controllers;
     // The queue of a controller is shown with it.
@@ -40,7 +41,7 @@ pub(super) fn of(report: &RuntimeReport, title: &str) -> Value {
                 "longest": actor.longest.as_secs_f64(),
             })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
-        "informers": report.informers.iter().map(|informer| of_informer(informer, at)).collect::<Vec<_>>(),
+        "informers": report.informers.iter().map(|informer| of_informer(informer, memory, at)).collect::<Vec<_>>(),
         "controllers": controllers.iter().map(|controller| of_controller(controller, at)).collect::<Vec<_>>(),
         "queues": report.work_queues.iter().filter(is_own).map(|queue| {
             json!({ "name": &*queue.name, "queue": of_queue(&queue.figures) })
@@ -64,7 +65,22 @@ fn timing(timing: &Timing) -> Value {
     })
 }
 
-fn of_informer(InformerReport { status, subscriptions, .. }: &InformerReport, at: Duration) -> Value {
+fn of_memory(memory: &InformerMemory) -> Value {
+    let fields = memory.fields.iter().take(MOST_FIELDS);
+    json!({
+        "sent": memory.sent,
+        "text": memory.text,
+        "kept": memory.kept,
+        "fields": fields.map(|field| json!([&*field.path, field.bytes])).collect::<Vec<_>>(),
+    })
+}
+
+fn of_informer(
+    InformerReport { status, subscriptions, .. }: &InformerReport,
+    memory: &MemoryReport,
+    at: Duration,
+) -> Value {
+    let read = |of: &&InformerMemory| of.informer == status.name && of.samples > 0;
     let InformerStatus { totals, queue, .. } = status;
     let mut sources: Vec<&SourceStatus> = status.sources.iter().collect();
     // Those that are well come last.
@@ -80,6 +96,7 @@ fn of_informer(InformerReport { status, subscriptions, .. }: &InformerReport, at
         "syncTook": status.sync_took.map(|took| took.as_secs_f64()),
         "objects": status.objects,
         "bytes": status.bytes,
+        "memory": memory.informers.iter().find(read).map(of_memory),
         "undecodable": status.undecodable,
         "age": status.age(at).map(|age| age.as_secs_f64()),
         "stale": status.stale(at).map(|stale| stale.lasts.as_secs_f64()),

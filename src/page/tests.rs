@@ -56,6 +56,13 @@ fn its_figures_are_those_of_the_report_and_no_body_is_in_it() {
         assert_eq!(shown["objects"].as_u64(), Some(status.objects as u64));
         assert_eq!(shown["bytes"].as_u64(), Some(status.bytes as u64));
         assert_eq!(shown["watches"].as_u64(), Some(status.totals.counters.watches));
+        let memory = &runtime.memory().informers[0];
+        assert_eq!((memory.samples, memory.objects, memory.kept), (3, 3, None));
+        assert_eq!(shown["memory"]["text"].as_u64(), Some(memory.text));
+        let data = memory.fields.iter().find(|field| &*field.path == "data").expect("a map has data");
+        assert_eq!(data.bytes, r#""data":{"secret":"hunter2"},"#.len() as u64);
+        let text = runtime.memory().to_string();
+        assert!(text.contains("configmaps") && text.contains("% less") && !text.contains("secret"), "{text}");
         let subscription = &report.informers[0].subscriptions[0];
         assert_eq!(shown["subscriptions"][0]["delivered"].as_u64(), Some(subscription.delivered));
         let sent: u64 = report.clients[0].requests.iter().map(|row| row.count).sum();

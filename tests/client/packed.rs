@@ -71,6 +71,36 @@ async fn what_is_listed_before_there_is_a_dictionary_is_compressed_again_by_it_a
 }
 
 #[tokio::test]
+async fn a_memory_report_says_what_each_kind_keeps_and_which_fields_would_be_less() {
+    let server = ApiServer::builder().start().await.unwrap();
+    for number in 0..40 {
+        server.create(map(number, "settings")).unwrap();
+    }
+    let (client, runtime) = (client_of(&server), threads());
+    let source = client.resource::<ConfigMap>();
+    let lazy = source.clone().name("lazy").lazy().informer(&runtime).unwrap().start().unwrap();
+    let packed = source.clone().name("packed").packed().informer(&runtime).unwrap().start().unwrap();
+    let typed = source.name("typed").informer(&runtime).unwrap().start().unwrap();
+    lazy.synced_within(LONG).await.unwrap();
+    packed.synced_within(LONG).await.unwrap();
+    typed.synced_within(LONG).await.unwrap();
+
+    let memory = runtime.memory();
+    let of = |name: &str| memory.informers.iter().find(|of| &*of.informer == name).expect("it is there").clone();
+    let (texts, small, types) = (of("lazy"), of("packed"), of("typed"));
+    assert_eq!([texts.objects, texts.samples, small.samples, types.samples], [40, 32, 32, 32]);
+    assert_eq!((texts.text, types.kept), (types.text, None));
+    let first: Vec<usize> = lazy.snapshot().iter().take(32).map(|map| map.kept_bytes()).collect();
+    assert_eq!(texts.kept, Some((first.iter().sum::<usize>() / 32) as u64));
+    assert!(small.kept.unwrap() * 2 < texts.kept.unwrap(), "{small:?}");
+    assert_eq!(&*texts.fields[0].path, "data");
+    let whole = texts.share_of(&["data", "metadata", "kind", "apiVersion"]);
+    assert!(texts.share_of(&["data"]) > 0.5 && (0.9..=1.0).contains(&whole), "{whole} of {texts:?}");
+    let order: Vec<&str> = memory.informers.iter().map(|of| &*of.informer).collect();
+    assert_eq!(order.last(), Some(&"packed"), "those with the most bytes come first");
+}
+
+#[tokio::test]
 async fn a_kind_that_is_known_at_run_time_may_be_packed_and_its_changes_are_seen() {
     let server = ApiServer::builder().start().await.unwrap();
     server.create(map(0, "settings")).unwrap();

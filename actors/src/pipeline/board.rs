@@ -28,6 +28,8 @@ use crate::pipeline::status::{
 use crate::runtime::Stuck;
 use crate::runtime::locked::Guarded;
 use crate::runtime::signal::Signal;
+use crate::runtime::saved::SavedCell;
+use crate::runtime::sizes::{InformerMemory, Sizes};
 pub(crate) use sync::SyncState;
 
 #[derive(Debug, Clone)]
@@ -44,6 +46,8 @@ struct Cells {
     sources: SourceCells,
     past: Guarded<Past>,
     queue: QueueCell,
+    sizes: Arc<Sizes>,
+    saved: Arc<SavedCell>,
     stopped: AtomicBool,
     questions: AtomicUsize,
     changed: Signal,
@@ -84,6 +88,8 @@ impl StatusBoard {
             sources: SourceCells::new(sources),
             past: Guarded::default(),
             queue: QueueCell::new(),
+            sizes: Arc::default(),
+            saved: Arc::default(),
             stopped: AtomicBool::new(false),
             questions: AtomicUsize::new(0),
             changed: Signal::default(),
@@ -91,6 +97,19 @@ impl StatusBoard {
             sources_moved: Signal::default(),
             namespaces: Guarded::default(),
         }))
+    }
+
+    pub(crate) fn sizes(&self) -> Arc<Sizes> {
+        Arc::clone(&self.0.sizes)
+    }
+
+    pub(crate) fn saved(&self) -> Arc<SavedCell> {
+        Arc::clone(&self.0.saved)
+    }
+
+    pub(crate) fn memory(&self) -> InformerMemory {
+        let objects = self.0.store.with(|store| store.objects);
+        self.0.sizes.of(Arc::clone(&self.0.name), objects as u64)
     }
 
     pub(crate) fn read(&self) -> InformerStatus {
@@ -126,6 +145,7 @@ impl StatusBoard {
             restarts: health.restarts,
             last_restart: health.last_restart.clone(),
             data,
+            saved: cells.saved.read(),
             namespaces,
             stuck: health.stuck.clone(),
             failed: health.failed.clone(),

@@ -19,6 +19,7 @@ use crate::pipeline::listener_roster::Subscriptions;
 use crate::pipeline::published::Listing;
 use crate::pipeline::status::InformerStatus;
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState, SubscriptionStatus};
+use crate::runtime::sizes::{InformerMemory, MemoryReport};
 use crate::runtime::{Paths, Registrant, Registration};
 
 pub(crate) struct Ending {
@@ -139,6 +140,15 @@ pub fn objects_of(registrants: &[Arc<dyn Any + Send + Sync>], informer: &str) ->
     let mut endings =
         registrants.iter().filter_map(|registrant| Arc::clone(registrant).downcast::<Ending>().ok());
     endings.find(|ending| **ending.registration.name() == *informer)?.objects.upgrade()
+}
+
+/// What the caches of the informers among what is registered hold.
+pub fn memory_of(registrants: &[Arc<dyn Any + Send + Sync>]) -> MemoryReport {
+    let endings =
+        registrants.iter().filter_map(|registrant| Arc::clone(registrant).downcast::<Ending>().ok());
+    let mut informers: Vec<InformerMemory> = endings.map(|ending| ending.board.memory()).collect();
+    informers.sort_by_key(|informer| std::cmp::Reverse(informer.bytes()));
+    MemoryReport { informers }
 }
 
 /// The reports of the informers among what is registered, in the same order.

@@ -19,6 +19,8 @@ pub use crate::pipeline::ending::InformerReport;
 pub use crate::pipeline::figures::{LastRestart, QueueStatus, WatchEnds};
 pub use crate::pipeline::status_text::NamespacesStatus;
 use crate::runtime::Stuck;
+pub use crate::runtime::saved::SavedStatus;
+pub use crate::runtime::sizes::{FieldBytes, InformerMemory, MemoryReport};
 pub use informer_core::indexer::DataCounters;
 pub use informer_core::timing::{TIMING_BOUNDS, Timing};
 
@@ -288,6 +290,8 @@ pub struct InformerStatus {
     pub failed: Option<Arc<str>>,
     /// Whether it has stopped. Nothing changes after this.
     pub stopped: bool,
+    /// The file to which the cache is saved, if it is.
+    pub saved: Option<SavedStatus>,
 }
 
 impl InformerStatus {

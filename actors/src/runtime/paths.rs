@@ -18,6 +18,8 @@ use tracing::Span;
 
 use super::clock::Clock;
 use super::locked::Guarded;
+use super::saved::{SavedCell, SavedNote};
+use super::sizes::Sizes;
 use super::spans::Spans;
 
 /// The paths of objects through one runtime. Cloning copies a pointer.
@@ -259,11 +261,21 @@ pub(crate) struct Arrival {
     clock: Clock,
     paths: Paths,
     informer: Arc<str>,
+    sizes: Arc<Sizes>,
+    saved: Arc<SavedCell>,
 }
 
 impl Arrival {
-    pub(crate) fn new(clock: Clock, paths: Paths, informer: Arc<str>) -> Self {
-        Self { read: AtomicU64::new(NEVER), scanned: AtomicU64::new(NEVER), clock, paths, informer }
+    pub(crate) fn new(clock: Clock, paths: Paths, informer: Arc<str>, (sizes, saved): (Arc<Sizes>, Arc<SavedCell>)) -> Self {
+        Self { read: AtomicU64::new(NEVER), scanned: AtomicU64::new(NEVER), clock, paths, informer, sizes, saved }
+    }
+
+    pub(crate) fn note_saved(&self, note: SavedNote) {
+        self.saved.note(note, (self.clock.now(), &self.informer));
+    }
+
+    pub(crate) fn sizes(&self) -> &Sizes {
+        &self.sizes
     }
 
     pub(crate) fn keeps_states_of(&self, key: &ObjectKey) -> bool {

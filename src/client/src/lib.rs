@@ -36,6 +36,8 @@ pub mod representation;
 mod request;
 mod resource;
 mod retry_after;
+#[cfg(feature = "persist")]
+mod saved;
 mod scope;
 pub mod select;
 mod selector;

@@ -39,6 +39,10 @@ use chunks::{ChunkReader, Now, Times};
 use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
+#[cfg(feature = "persist")]
+use crate::saved::Saved;
+#[cfg(feature = "persist")]
+use upkeep::beside;
 use upkeep::keeping_up;
 
 mod chunks;
@@ -47,6 +51,7 @@ mod event;
 mod list;
 mod place;
 mod refusal;
+mod sample;
 mod upkeep;
 
 /// A chunk has at most this many objects, and ends at the object that reaches this many bytes.
@@ -64,6 +69,8 @@ pub struct KubeListWatch<R: Representation> {
     decoder: Arc<Decoder<R>>,
     place: DecodePlace,
     frame_limit: usize,
+    #[cfg(feature = "persist")]
+    saved: Option<Arc<Saved<R::Body>>>,
 }
 
 type Answer = Result<(WireKind, Body), Refusal>;
@@ -75,17 +82,26 @@ struct Reader<R: Representation> {
     known: KnownObjects<R::Body>,
 }
 
-pub(crate) struct Parts<R> {
+pub(crate) struct Parts<R: Representation> {
     pub(crate) scope: Scope,
     pub(crate) decoder: Arc<Decoder<R>>,
     pub(crate) pool: DecodePool,
     pub(crate) frame_limit: usize,
+    #[cfg(feature = "persist")]
+    pub(crate) saved: Option<Arc<Saved<R::Body>>>,
 }
 
 impl<R: Representation> KubeListWatch<R> {
     pub(crate) fn new(transport: Rc<dyn Transport>, parts: Parts<R>) -> Self {
-        let Parts { scope, decoder, pool, frame_limit } = parts;
-        Self { transport, scope: Rc::new(scope), decoder, place: DecodePlace::new(pool), frame_limit }
+        Self {
+            transport,
+            scope: Rc::new(parts.scope),
+            decoder: parts.decoder,
+            place: DecodePlace::new(parts.pool),
+            frame_limit: parts.frame_limit,
+            #[cfg(feature = "persist")]
+            saved: parts.saved,
+        }
     }
 
     fn request(&self, target: &str, asked: Asked) -> Result<Request<Bytes>, ListWatchError> {
@@ -189,7 +205,16 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
     }
 
     fn list(&self, request: ListRequest, known: KnownObjects<R::Body>) -> ListStream<R::Body> {
-        self.list_at(&self.scope.list(&request), request.token.is_some(), known)
+        let is_page = request.token.is_some();
+        #[cfg(feature = "persist")]
+        let from_file = self.saved.as_ref().filter(|_| !is_page && request.name.is_none());
+        #[cfg(feature = "persist")]
+        if let Some(saved) = from_file {
+            let from_server = self.list_at(&self.scope.list(&request), is_page, known.clone());
+            let of_source = (self.decoder.source.clone(), Arc::clone(&self.decoder.late));
+            return saved.first_list(self.cluster_uid(), (of_source, known), from_server);
+        }
+        self.list_at(&self.scope.list(&request), is_page, known)
     }
 
     fn watch(&self, request: WatchRequest, known: KnownObjects<R::Body>) -> WatchStream<R::Body> {
@@ -199,6 +224,8 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         let mut requested = self.requested(&target);
         requested.initial_events = request.initial_events;
         let upkeep = self.upkeep(&known);
+        #[cfg(feature = "persist")]
+        let saving = self.saved.clone().map(|saved| saved.keep(known.clone(), self.decoder.source.clone()));
         let (reader, late) = (self.reader(known), Arc::clone(&self.decoder.late));
         let is_live = !request.initial_events;
         let opened = async move {
@@ -208,7 +235,13 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             // The empty batch reports that the watch is open.
             Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(batches))
         };
-        upkeep(until_error(stream::once(opened).try_flatten()))
+        let stream = upkeep(until_error(stream::once(opened).try_flatten()));
+        #[cfg(feature = "persist")]
+        let stream = match saving {
+            Some(saving) => beside(saving.boxed_local(), stream),
+            None => stream,
+        };
+        stream
     }
 
     fn get(
@@ -262,6 +295,23 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
 }
 
 impl<R: Representation> KubeListWatch<R> {
+    /// Says which cluster it is. `None` without the right to read it.
+    #[cfg(feature = "persist")]
+    fn cluster_uid(&self) -> LocalBoxFuture<'static, Result<Option<String>, ListWatchError>> {
+        let answer = self.send("/api/v1/namespaces/kube-system", Form::Object, RequestKind::Unary);
+        let (limit, requested) = (self.frame_limit, self.requested("/api/v1/namespaces/kube-system"));
+        async move {
+            let (wire, body) = match answer.await? {
+                Ok(answered) => answered,
+                Err(refusal) if matches!(refusal.status.code, 403 | 404) => return Ok(None),
+                Err(refusal) => return Err(requested.refused(refusal)),
+            };
+            let bytes = collect(body, None, limit).await?.unwrap_or_default();
+            Ok(wire.identify(&bytes).uid_text().map(|uid| uid.to_owned()))
+        }
+        .boxed_local()
+    }
+
     /// Gets the namespace. Without the right to read it, nothing is known.
     fn missing_namespace(&self) -> LocalBoxFuture<'static, Option<Arc<str>>> {
         let Some(namespace) = self.scope.namespace.clone().filter(|_| !self.scope.is_cluster_scoped) else {

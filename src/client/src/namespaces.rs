@@ -173,6 +173,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
     #[doc(hidden)]
     pub fn sources(self, runtime: &Runtime) -> Result<Sources<R::Body>, Error> {
+        #[cfg(feature = "persist")]
+        self.check_saved()?;
         runtime.observe(self.backend().traffic());
         let cluster = self.cluster_name().cloned();
         let each = self.each(runtime);

@@ -4,6 +4,7 @@
 //! A description is a value: it makes any number of informers and sources, on any thread. What cannot be
 //! requested is refused before any request.
 
+mod kept;
 mod named;
 mod several;
 mod shared;
@@ -19,8 +20,7 @@ use informer_core::meta::{ClusterName, SourceId};
 use informer_core::namespaces::ClusterWide;
 use informer_core::reflector::ReflectorConfig;
 use kube_core::discovery::{self, ApiResource};
-use kube_core::{DynamicObject, NamespaceScope, Resource};
-use serde::de::DeserializeOwned;
+use kube_core::{NamespaceScope, Resource};
 
 use self::named::Named;
 pub use self::named::{FindResource, FoundResource, Represent};
@@ -32,11 +32,7 @@ use super::list_watch::decode::{Decoder, Scopes};
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;
-#[cfg(feature = "packed")]
-use crate::representation::Packed;
-use crate::representation::{
-    Dynamic, LateFindings, Lazy, Projection, Prune, Representation, RequestedContent, Typed,
-};
+use crate::representation::{LateFindings, Prune, Representation, RequestedContent, Typed};
 
 /// More bytes than any server stores for an object (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
@@ -281,6 +277,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 
     pub(crate) fn spec(mut self, pool: DecodePool) -> Result<SourceSpec<R::Body>, Error> {
+        #[cfg(feature = "persist")]
+        self.check_saved()?;
         if let Some(named) = self.named.take() {
             return self.spec_by_name(named, pool);
         }
@@ -304,89 +302,23 @@ impl<K, R: Representation> ResourceSource<K, R> {
         if self.is_of_several() {
             return Err(several_sources());
         }
+        #[cfg(feature = "persist")]
+        let saved = self.saved()?;
         let Self { scope, representation, prune, source, cluster, frame_limit, .. } = self;
         let (scopes, late) = (Scopes::default(), Arc::new(LateFindings::new(cluster.clone())));
         let decoder = Arc::new(Decoder { representation, prune, source, form: 0, cluster, scopes, late });
         Ok(move || {
             let (scope, decoder, pool) = (scope.clone(), Arc::clone(&decoder), pool.clone());
-            KubeListWatch::new(transport(), Parts { scope, decoder, pool, frame_limit })
+            let parts = Parts {
+                scope,
+                decoder,
+                pool,
+                frame_limit,
+                #[cfg(feature = "persist")]
+                saved: saved.clone(),
+            };
+            KubeListWatch::new(transport(), parts)
         })
-    }
-}
-
-impl<K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static> ResourceSource<K> {
-    /// Keeps the text of each object, and decodes it when it is read: see [`Lazy`].
-    ///
-    /// ```no_run
-    /// # fn demo(client: actix_informer::client::Client) {
-    /// use actix_informer::controller::{Controller, Outcome, ReconcileError, Request};
-    /// use actix_informer::informer::Informer;
-    /// use actix_informer::representation::LazyBody;
-    /// use k8s_openapi::api::apps::v1::Deployment;
-    ///
-    /// async fn reconcile(request: Request<LazyBody<Deployment>>) -> Result<Outcome, ReconcileError> {
-    ///     let Some(deployment) = request.object() else { return Ok(Outcome::Done) };
-    ///     let deployment = deployment.decoded()?; // a `Deployment`, freed when this ends
-    ///     println!("{:?}", deployment.spec.as_ref().and_then(|spec| spec.replicas));
-    ///     Ok(Outcome::Done)
-    /// }
-    /// let deployments = client.resource::<Deployment>().lazy();
-    /// # let _ = deployments;
-    /// # }
-    /// ```
-    pub fn lazy(self) -> ResourceSource<K, Lazy<K>> {
-        self.keep_as(Lazy::new())
-    }
-
-    /// Keeps the compressed text of each object: see [`Packed`].
-    #[cfg(feature = "packed")]
-    pub fn packed(self) -> ResourceSource<K, Packed<K>> {
-        self.keep_as(Packed::new())
-    }
-
-    /// Keeps a struct of the fields that are read: see [`Projection`].
-    ///
-    /// ```no_run
-    /// # fn demo(client: actix_informer::client::Client) {
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// #[derive(serde::Deserialize)]
-    /// struct Placed {
-    ///     spec: Option<Place>,
-    /// }
-    /// #[derive(serde::Deserialize)]
-    /// #[serde(rename_all = "camelCase")]
-    /// struct Place {
-    ///     node_name: Option<String>,
-    /// }
-    /// let pods = client.resource::<Pod>().project::<Placed>(); // an informer of it is an `Informer<Placed>`
-    /// # let _ = pods;
-    /// # }
-    /// ```
-    pub fn project<T: DeserializeOwned + Send + Sync + 'static>(self) -> ResourceSource<K, Projection<K, T>> {
-        self.keep_as(Projection::new())
-    }
-}
-
-impl ResourceSource<DynamicObject, Dynamic> {
-    /// Keeps the text of each object, and decodes it as a `DynamicObject` when it is read: see [`Lazy`].
-    pub fn lazy(self) -> ResourceSource<DynamicObject, Lazy<DynamicObject>> {
-        self.keep_as_of(Lazy::of)
-    }
-
-    /// Keeps the compressed text of each object: see [`Packed`].
-    #[cfg(feature = "packed")]
-    pub fn packed(self) -> ResourceSource<DynamicObject, Packed<DynamicObject>> {
-        self.keep_as_of(Packed::of)
-    }
-
-    fn keep_as_of<R: Representation>(self, of: fn(&ApiResource) -> R) -> ResourceSource<DynamicObject, R> {
-        let kept = of(&self.scope.resource);
-        let finder = self.named.as_ref().map(Named::finder);
-        let source = self.keep_as(kept);
-        match finder {
-            Some(finder) => source.followed_as(finder, Arc::new(of)),
-            None => source,
-        }
     }
 }
 

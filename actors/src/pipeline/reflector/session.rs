@@ -105,6 +105,7 @@ impl<S: Body> Session<S> {
                 spec.shared.runtime.0.clock.clone(),
                 spec.shared.runtime.paths().clone(),
                 Arc::clone(&spec.shared.name),
+                (spec.shared.board.sizes(), spec.shared.board.saved()),
             )),
             spec,
         }

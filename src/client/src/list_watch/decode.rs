@@ -20,6 +20,7 @@ use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion,
 use informer_core::path::PastBody;
 use informer_core::words::{panic_text, shortened};
 
+use super::sample;
 use crate::representation::{DecodeError, Encoded, LateFindings, Prune, Representation};
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
@@ -127,12 +128,24 @@ impl<R: Representation> Decoding<'_, R> {
             Err(error) => return Observed::NotJson(unreadable(&error, bytes)),
         };
         match self.check_kind(object.meta()).and_then(|()| self.body(object)) {
-            Ok(body) => Observed::Object(Object::new(meta, body)),
+            Ok(body) => {
+                if self.known.is_sampled() {
+                    self.sample(object, &body);
+                }
+                Observed::Object(Object::new(meta, body))
+            }
             Err(error) if !self.wire.is_document(bytes) => Observed::NotJson(unreadable(&error, bytes)),
             Err(error) => {
                 let error = shortened(&error, MAX_ERROR_CHARS).into();
                 Observed::Undecodable(Undecodable { key: meta.key, version: meta.version, error })
             }
+        }
+    }
+
+    fn sample(&self, object: &Encoded<'_>, body: &R::Body) {
+        let Decoder { representation, prune, .. } = self.decoder;
+        if let Some(sample) = sample::of(&**representation, (object, prune), body) {
+            self.known.note_sample(sample);
         }
     }
 

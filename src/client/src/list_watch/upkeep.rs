@@ -27,11 +27,19 @@ pub(super) fn keeping_up<T: 'static, S: Send + Sync + 'static>(
     (pool, known): (DecodePool, KnownObjects<S>),
     stream: LocalBoxStream<'static, T>,
 ) -> LocalBoxStream<'static, T> {
-    let Some(upkeep) = upkeep else { return stream };
-    // After a panic, or when the pool is closed, the work rests until the next stream.
-    let mut work: LocalBoxFuture<'static, Result<(), JobPanicked>> =
-        async move { keep_up(upkeep, pool, known).await }.boxed_local();
-    let (mut stream, mut rests) = (stream, false);
+    match upkeep {
+        // After a panic, or when the pool is closed, the work rests until the next stream.
+        Some(upkeep) => beside(keep_up(upkeep, pool, known).map(drop).boxed_local(), stream),
+        None => stream,
+    }
+}
+
+/// The same stream; the work goes on while it is read.
+pub(super) fn beside<T: 'static>(
+    mut work: LocalBoxFuture<'static, ()>,
+    mut stream: LocalBoxStream<'static, T>,
+) -> LocalBoxStream<'static, T> {
+    let mut rests = false;
     stream::poll_fn(move |cx| {
         rests = rests || work.poll_unpin(cx).is_ready();
         stream.poll_next_unpin(cx)
@@ -71,9 +79,12 @@ async fn renew_all<S: Send + Sync + 'static>(
     loop {
         let (upkeep, known) = (Arc::clone(upkeep), known.clone());
         let job = move || {
-            let objects = known.behind(behind.as_ref(), AT_ONCE);
-            objects.iter().for_each(|object| upkeep.renew(object.body()));
-            objects.last().map(|last| last.key().clone())
+            let mut last = None;
+            for object in known.snapshot()?.objects_behind(behind.as_ref()).take(AT_ONCE) {
+                upkeep.renew(object.body());
+                last = Some(object.key().clone());
+            }
+            last
         };
         behind = pool.run(job).await?;
         if behind.is_none() {

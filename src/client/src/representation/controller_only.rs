@@ -138,6 +138,10 @@ impl<K: Send + Sync + 'static> Representation for ControllerOnly<K> {
         Ok(ControllerOf { text: text.into(), uid, kind: PhantomData })
     }
 
+    fn weigh(&self, body: &Self::Body) -> Option<usize> {
+        Some(body.text.len())
+    }
+
     fn requested_content(&self) -> RequestedContent {
         self.0.requested_content()
     }

@@ -103,6 +103,10 @@ impl<K: Send + Sync + 'static> Representation for Lazy<K> {
     fn identity(&self) -> Option<String> {
         Some(String::new())
     }
+
+    fn weigh(&self, body: &LazyBody<K>) -> Option<usize> {
+        Some(body.kept_bytes())
+    }
 }
 
 informer_core::clone_of!([K] Lazy<K> { expected, types, body });
@@ -178,7 +182,7 @@ impl<K> LazyBody<K> {
         self.kept.len()
     }
 
-    fn with(kept: Kept, late: Option<Arc<LateFindings>>) -> Self {
+    pub(super) fn with(kept: Kept, late: Option<Arc<LateFindings>>) -> Self {
         Self { kept, late, decoded: Mutex::default(), refusals: AtomicU32::new(0) }
     }
 

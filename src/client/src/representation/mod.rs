@@ -10,7 +10,11 @@
 //! 3. An error of decoding quotes no value of the object and has a bounded length.
 
 use std::borrow::Cow;
+#[cfg(feature = "persist")]
+use std::collections::BTreeMap;
 use std::error::Error as StdError;
+#[cfg(feature = "persist")]
+use std::path::Path;
 use std::str::Utf8Error;
 use std::sync::Arc;
 
@@ -27,6 +31,8 @@ pub(crate) use lazy::LateFindings;
 pub use lazy::{Decoded, Lazy, LazyBody};
 #[cfg(feature = "packed")]
 pub use packed::Packed;
+#[cfg(feature = "persist")]
+pub(crate) use packed::{Dictionaries, SavedBody, SavedTo};
 pub use prune::Prune;
 pub use reading::{OfKind, ReadFields, ReadMetadata, bodies_of};
 pub use typed::{Dynamic, MetadataOnly, Projection, Typed};
@@ -97,11 +103,47 @@ pub trait Representation: Send + Sync + 'static {
         (size_of_val(self) == 0).then(String::new)
     }
 
+    /// The bytes of a body, if they are known without a walk: for the memory report.
+    #[doc(hidden)]
+    fn weigh(&self, _body: &Self::Body) -> Option<usize> {
+        None
+    }
+
+    /// How bodies are written to a file, if they are.
+    #[cfg(feature = "persist")]
+    #[doc(hidden)]
+    fn saves(&self) -> Option<Arc<dyn Saves<Self::Body>>> {
+        None
+    }
+
     /// Work on bodies that are kept already, for representations of this crate.
     #[doc(hidden)]
     fn upkeep(&self) -> Option<Arc<dyn Upkeep<Self::Body>>> {
         None
     }
+}
+
+/// Bodies that can be written to a file, and read from it.
+#[cfg(feature = "persist")]
+#[doc(hidden)]
+pub trait Saves<S>: Send + Sync {
+    /// The file.
+    fn file(&self) -> Arc<Path>;
+
+    /// Whether Secrets may be written to it.
+    fn may_be_secrets(&self) -> bool;
+
+    /// `None` for a body that cannot be written.
+    fn saved(&self, body: &S) -> Option<SavedBody>;
+
+    /// The number of the dictionary of new bodies, and whether some body still needs another one.
+    fn newest(&self) -> (Option<u32>, bool);
+
+    /// Takes over the dictionaries of a file; `None` if one does not fit its number.
+    fn restore(&self, dictionaries: BTreeMap<u32, Vec<u8>>, newest: Option<u32>) -> Option<Dictionaries>;
+
+    /// `None` if its dictionary is not there.
+    fn body(&self, dictionaries: &Dictionaries, bytes: Vec<u8>, late: &Arc<LateFindings>) -> Option<S>;
 }
 
 /// What a representation wants done with the objects of the cache, on the decode pool.
@@ -306,7 +348,7 @@ impl<'a> Encoded<'a> {
 
     /// As [`Self::pruned`], with these members in front, and checked only as far as its brackets show: it is
     /// one object. On any doubt it is parsed.
-    fn kept(&self, prune: &Prune, types: Option<&str>) -> Result<Box<str>, DecodeError> {
+    pub(crate) fn kept(&self, prune: &Prune, types: Option<&str>) -> Result<Box<str>, DecodeError> {
         let mut rest = Vec::with_capacity(self.bytes.len());
         if self.wire.cut(self.bytes, &prune.0, LeftOut::Passed, &mut rest) == Cut::Unsure {
             rest = prune.decode::<Value>(self.text()?)?.to_string().into_bytes();

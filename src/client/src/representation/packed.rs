@@ -19,8 +19,12 @@ use zstd_safe::{CCtx, CDict, DCtx, DDict};
 use super::lazy::{Kept, Lazy, LazyBody};
 use super::{DecodeError, Encoded, Prune, Representation, Upkeep};
 use machine::Drift;
+#[cfg(feature = "persist")]
+pub(crate) use saving::{Dictionaries, SavedBody, SavedTo};
 
 mod machine;
+#[cfg(feature = "persist")]
+mod saving;
 
 /// The fastest level that makes full use of a dictionary; higher ones win a few per cent for twice the time.
 const LEVEL: i32 = 1;
@@ -50,11 +54,18 @@ const SAMPLE_BYTES: usize = 64 << 10;
 pub struct Packed<K> {
     lazy: Lazy<K>,
     packer: Arc<Packer>,
+    #[cfg(feature = "persist")]
+    file: Option<SavedTo>,
 }
 
 impl<K> Packed<K> {
     fn of_texts(lazy: Lazy<K>) -> Self {
-        Self { lazy, packer: Arc::default() }
+        Self {
+            lazy,
+            packer: Arc::default(),
+            #[cfg(feature = "persist")]
+            file: None,
+        }
     }
 }
 
@@ -93,8 +104,24 @@ impl<K: Send + Sync + 'static> Representation for Packed<K> {
         self.lazy.expected()
     }
 
+    #[cfg(not(feature = "persist"))]
     fn identity(&self) -> Option<String> {
         Some(String::new())
+    }
+
+    #[cfg(feature = "persist")]
+    fn identity(&self) -> Option<String> {
+        Some(self.file.as_ref().map(|file| file.path.display().to_string()).unwrap_or_default())
+    }
+
+    #[cfg(feature = "persist")]
+    fn saves(&self) -> Option<Arc<dyn super::Saves<LazyBody<K>>>> {
+        let file = self.file.clone()?;
+        Some(Arc::new(saving::Saving { packer: Arc::clone(&self.packer), file }))
+    }
+
+    fn weigh(&self, body: &LazyBody<K>) -> Option<usize> {
+        Some(body.kept_bytes())
     }
 
     fn upkeep(&self) -> Option<Arc<dyn Upkeep<LazyBody<K>>>> {
@@ -102,7 +129,10 @@ impl<K: Send + Sync + 'static> Representation for Packed<K> {
     }
 }
 
+#[cfg(not(feature = "persist"))]
 informer_core::clone_of!([K] Packed<K> { lazy, packer });
+#[cfg(feature = "persist")]
+informer_core::clone_of!([K] Packed<K> { lazy, packer, file });
 
 informer_core::debug_as!([K] Packed<K>, self, texts = self.lazy);
 
@@ -110,16 +140,26 @@ informer_core::debug_as!([K] Packed<K>, self, texts = self.lazy);
 struct Dictionary {
     /// None for the first texts.
     trained: Option<(CDict<'static>, DDict<'static>)>,
+    #[cfg(feature = "persist")]
+    content: Box<[u8]>,
 }
 
 impl Dictionary {
     fn none() -> Self {
-        Self { trained: None }
+        Self {
+            trained: None,
+            #[cfg(feature = "persist")]
+            content: Box::default(),
+        }
     }
 
     fn of(content: &[u8]) -> Option<Self> {
         let (write, read) = (CDict::try_create(content, LEVEL)?, DDict::try_create(content)?);
-        Some(Self { trained: Some((write, read)) })
+        Some(Self {
+            trained: Some((write, read)),
+            #[cfg(feature = "persist")]
+            content: content.into(),
+        })
     }
 }
 

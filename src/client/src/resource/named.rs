@@ -172,7 +172,15 @@ impl<R: Representation> Template<R> {
             late: self.late_of(form_of(&found.api)),
         };
         let (decoder, pool) = (Arc::new(decoder), self.pool.clone());
-        Ok(KubeListWatch::new(transport, Parts { scope, decoder, pool, frame_limit: self.frame_limit }))
+        let parts = Parts {
+            scope,
+            decoder,
+            pool,
+            frame_limit: self.frame_limit,
+            #[cfg(feature = "persist")]
+            saved: None,
+        };
+        Ok(KubeListWatch::new(transport, parts))
     }
 }
 

@@ -1,0 +1,157 @@
+//! In which form a described resource is kept: texts, compressed texts, a struct of some fields.
+
+use std::sync::Arc;
+#[cfg(feature = "persist")]
+use std::path::PathBuf;
+
+use kube_core::discovery::ApiResource;
+use kube_core::{DynamicObject, Resource};
+use serde::de::DeserializeOwned;
+
+use super::named::Named;
+use super::ResourceSource;
+#[cfg(feature = "packed")]
+use crate::representation::Packed;
+#[cfg(feature = "persist")]
+use crate::representation::SavedTo;
+use crate::representation::{Dynamic, Lazy, Projection, Representation};
+#[cfg(feature = "persist")]
+use crate::saved::Saved;
+#[cfg(feature = "persist")]
+use crate::Error;
+
+impl<K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static> ResourceSource<K> {
+    /// Keeps the text of each object, and decodes it when it is read: see [`Lazy`].
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) {
+    /// use actix_informer::controller::{Controller, Outcome, ReconcileError, Request};
+    /// use actix_informer::informer::Informer;
+    /// use actix_informer::representation::LazyBody;
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    ///
+    /// async fn reconcile(request: Request<LazyBody<Deployment>>) -> Result<Outcome, ReconcileError> {
+    ///     let Some(deployment) = request.object() else { return Ok(Outcome::Done) };
+    ///     let deployment = deployment.decoded()?; // a `Deployment`, freed when this ends
+    ///     println!("{:?}", deployment.spec.as_ref().and_then(|spec| spec.replicas));
+    ///     Ok(Outcome::Done)
+    /// }
+    /// let deployments = client.resource::<Deployment>().lazy();
+    /// # let _ = deployments;
+    /// # }
+    /// ```
+    pub fn lazy(self) -> ResourceSource<K, Lazy<K>> {
+        self.keep_as(Lazy::new())
+    }
+
+    /// Keeps the compressed text of each object: see [`Packed`].
+    #[cfg(feature = "packed")]
+    pub fn packed(self) -> ResourceSource<K, Packed<K>> {
+        self.keep_as(Packed::new())
+    }
+
+    /// Keeps a struct of the fields that are read: see [`Projection`].
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) {
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// #[derive(serde::Deserialize)]
+    /// struct Placed {
+    ///     spec: Option<Place>,
+    /// }
+    /// #[derive(serde::Deserialize)]
+    /// #[serde(rename_all = "camelCase")]
+    /// struct Place {
+    ///     node_name: Option<String>,
+    /// }
+    /// let pods = client.resource::<Pod>().project::<Placed>(); // an informer of it is an `Informer<Placed>`
+    /// # let _ = pods;
+    /// # }
+    /// ```
+    pub fn project<T: DeserializeOwned + Send + Sync + 'static>(self) -> ResourceSource<K, Projection<K, T>> {
+        self.keep_as(Projection::new())
+    }
+}
+
+impl ResourceSource<DynamicObject, Dynamic> {
+    /// Keeps the text of each object, and decodes it as a `DynamicObject` when it is read: see [`Lazy`].
+    pub fn lazy(self) -> ResourceSource<DynamicObject, Lazy<DynamicObject>> {
+        self.keep_as_of(Lazy::of)
+    }
+
+    /// Keeps the compressed text of each object: see [`Packed`].
+    #[cfg(feature = "packed")]
+    pub fn packed(self) -> ResourceSource<DynamicObject, Packed<DynamicObject>> {
+        self.keep_as_of(Packed::of)
+    }
+
+    fn keep_as_of<R: Representation>(self, of: fn(&ApiResource) -> R) -> ResourceSource<DynamicObject, R> {
+        let kept = of(&self.scope.resource);
+        let finder = self.named.as_ref().map(Named::finder);
+        let source = self.keep_as(kept);
+        match finder {
+            Some(finder) => source.followed_as(finder, Arc::new(of)),
+            None => source,
+        }
+    }
+}
+
+#[cfg(feature = "persist")]
+impl<K, R: Representation> ResourceSource<K, R> {
+    /// Its file, which all its restarts share.
+    pub(super) fn saved(&self) -> Result<Option<Arc<Saved<R::Body>>>, Error> {
+        let Some(saves) = self.representation.saves() else { return Ok(None) };
+        self.check_saved()?;
+        let is_secret = self.scope.resource.kind == "Secret" && self.scope.resource.group.is_empty();
+        if is_secret && !saves.may_be_secrets() {
+            return Err(Error::Unsupported("`persist` of Secrets: `persist_secrets` writes their values".to_owned()));
+        }
+        Ok(Some(Saved::new(saves, &self.scope, &self.prune)))
+    }
+
+    pub(crate) fn check_saved(&self) -> Result<(), Error> {
+        let is_one = !self.is_of_several() && self.cluster.is_none() && self.named.is_none();
+        if is_one || self.representation.saves().is_none() {
+            return Ok(());
+        }
+        let several = "`persist` of several namespaces or clusters, or of a resource known by its name alone";
+        Err(Error::Unsupported(several.to_owned()))
+    }
+}
+
+#[cfg(feature = "persist")]
+impl<K: Send + Sync + 'static> ResourceSource<K, Packed<K>> {
+    /// Saves the cache to this file while the informer runs, and begins with it after a restart: the objects are
+    /// there at once, and the watch goes on at the saved version. What the server has forgotten since is found by a
+    /// list, as ever. `InformerStatus::saved` says how old the objects were at the start, and why a file is not used.
+    ///
+    /// The file is written once a second, off the arbiter; a crash loses at most that second. It is used only with
+    /// the same cluster, resource, selectors and cut fields. To know the cluster, the informer gets the namespace
+    /// `kube-system`; without that right nothing is saved. One process uses a file at a time. It is readable by
+    /// its owner alone.
+    ///
+    /// Secrets are refused: see [`Self::persist_secrets`]. An informer of several namespaces or clusters, and a
+    /// resource that is known by its name alone, are refused, too.
+    ///
+    /// ```no_run
+    /// # fn demo(client: actix_informer::client::Client) {
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// let pods = client.resource::<Pod>().packed().persist("/var/cache/my-operator/pods.redb");
+    /// # let _ = pods;
+    /// # }
+    /// ```
+    pub fn persist(self, file: impl Into<PathBuf>) -> Self {
+        self.saved_to(SavedTo { path: file.into(), may_be_secrets: false })
+    }
+
+    /// As [`Self::persist`], of Secrets, too: the file then holds their values, as anybody reads them who reads the file.
+    pub fn persist_secrets(self, file: impl Into<PathBuf>) -> Self {
+        self.saved_to(SavedTo { path: file.into(), may_be_secrets: true })
+    }
+
+    fn saved_to(self, file: SavedTo) -> Self {
+        let packed = self.representation.as_ref().clone().saved_to(file);
+        // Watched initial events would not come from the file.
+        Self { representation: Arc::new(packed), ..self }.settings(|settings| settings.watch_list = false)
+    }
+}
