@@ -4,8 +4,8 @@
 //! The example `custom_source` follows something that is not Kubernetes.
 
 pub use informer_actors::list_watch::{
-    Connect, Coverage, KnownObjects, ListStream, ListWatch, ObjectSample, SavedNote, SelectorInput, SourceSpec,
-    WatchStream,
+    Connect, Coverage, KnownObjects, ListStream, ListWatch, ObjectSample, SavedNote, SelectorInput,
+    SourceSpec, WatchStream,
 };
 pub use informer_core::backoff::BackoffPolicy;
 pub use informer_core::delta::{ListPart, Undecodable, WatchPart};

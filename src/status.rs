@@ -2,8 +2,8 @@
 
 pub use informer_actors::status::{
     DataCounters, FieldBytes, InformerMemory, InformerReport, InformerStatus, LastRestart, MemoryReport,
-    QueueStatus, RepairCounters, ResourceName, SavedStatus, SourceStatus, SourceTotals, Stale, TIMING_BOUNDS, Timing,
-    WatchEnds,
+    QueueStatus, RepairCounters, ResourceName, SavedStatus, SourceStatus, SourceTotals, Stale, TIMING_BOUNDS,
+    Timing, WatchEnds,
 };
 pub use informer_core::indexer::Reason;
 pub use informer_core::reflector::{RelistCounters, SourceCounters, SourceState};

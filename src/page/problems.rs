@@ -108,6 +108,15 @@ fn of_informer(InformerReport { status, subscriptions, .. }: &InformerReport, at
             todo: "The log names each with its error. The type may be older than what the server stores.",
         });
     }
+    if let Some((saved, why)) = status.saved.as_ref().and_then(|saved| Some((saved, saved.problem.as_ref()?)))
+    {
+        found.push(Problem {
+            what: format!("The cache of {name} is not saved to {}", saved.file),
+            since: saved.saved_at.map(|last| at.saturating_sub(last)),
+            why: why.to_string(),
+            todo: "It is followed all the same; after a restart it is listed from the server.",
+        });
+    }
     found.extend(subscriptions.iter().filter_map(|subscription| of_subscription(name, subscription, at)));
     found
 }

@@ -10,7 +10,10 @@ use super::problems;
 use crate::controller::ControllerStatus;
 use crate::leader_election::ElectionStatus;
 use crate::object::ObjectKey;
-use crate::status::{InformerMemory, InformerReport, InformerStatus, MemoryReport, QueueReport, RuntimeReport, SourceStatus, Timing};
+use crate::status::{
+    InformerMemory, InformerReport, InformerStatus, MemoryReport, QueueReport, RuntimeReport, SourceStatus,
+    Timing,
+};
 use crate::subscription::SubscriptionStatus;
 use crate::work_queue::QueueFigures;
 

@@ -48,6 +48,8 @@ mod packed;
 mod pages;
 mod paths;
 mod paths_as_indices;
+#[cfg(feature = "persist")]
+mod persist;
 mod proxies;
 mod proxy_rules;
 mod raw_server;

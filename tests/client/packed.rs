@@ -31,15 +31,6 @@ fn bytes<K: Send + Sync + 'static>(maps: &Informer<LazyBody<K>>) -> usize {
     maps.snapshot().iter().map(|map| map.kept_bytes()).sum()
 }
 
-async fn becomes(condition: impl Fn() -> bool) {
-    let becomes = async {
-        while !condition() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(LONG, becomes).await.expect("it does");
-}
-
 #[tokio::test]
 async fn what_is_listed_before_there_is_a_dictionary_is_compressed_again_by_it_and_reads_the_same() {
     let server = ApiServer::builder().start().await.unwrap();
@@ -86,7 +77,8 @@ async fn a_memory_report_says_what_each_kind_keeps_and_which_fields_would_be_les
     typed.synced_within(LONG).await.unwrap();
 
     let memory = runtime.memory();
-    let of = |name: &str| memory.informers.iter().find(|of| &*of.informer == name).expect("it is there").clone();
+    let of =
+        |name: &str| memory.informers.iter().find(|of| &*of.informer == name).expect("it is there").clone();
     let (texts, small, types) = (of("lazy"), of("packed"), of("typed"));
     assert_eq!([texts.objects, texts.samples, small.samples, types.samples], [40, 32, 32, 32]);
     assert_eq!((texts.text, types.kept), (types.text, None));
@@ -95,7 +87,7 @@ async fn a_memory_report_says_what_each_kind_keeps_and_which_fields_would_be_les
     assert!(small.kept.unwrap() * 2 < texts.kept.unwrap(), "{small:?}");
     assert_eq!(&*texts.fields[0].path, "data");
     let whole = texts.share_of(&["data", "metadata", "kind", "apiVersion"]);
-    assert!(texts.share_of(&["data"]) > 0.5 && (0.9..=1.0).contains(&whole), "{whole} of {texts:?}");
+    assert!(texts.share_of(&["data"]) > 0.4 && (0.9..=1.0).contains(&whole), "{whole} of {texts:?}");
     let order: Vec<&str> = memory.informers.iter().map(|of| &*of.informer).collect();
     assert_eq!(order.last(), Some(&"packed"), "those with the most bytes come first");
 }

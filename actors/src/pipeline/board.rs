@@ -27,8 +27,8 @@ use crate::pipeline::status::{
 };
 use crate::runtime::Stuck;
 use crate::runtime::locked::Guarded;
-use crate::runtime::signal::Signal;
 use crate::runtime::saved::SavedCell;
+use crate::runtime::signal::Signal;
 use crate::runtime::sizes::{InformerMemory, Sizes};
 pub(crate) use sync::SyncState;
 
@@ -50,7 +50,7 @@ struct Cells {
     saved: Arc<SavedCell>,
     stopped: AtomicBool,
     questions: AtomicUsize,
-    changed: Signal,
+    changed: Arc<Signal>,
     settled: Signal,
     sources_moved: Signal,
     namespaces: Guarded<BTreeMap<usize, NamespacesStatus>>,
@@ -78,6 +78,7 @@ impl StatusBoard {
         queue_order: QueueOrder,
         sources: &[SourceId],
     ) -> Self {
+        let changed = Arc::<Signal>::default();
         Self(Arc::new(Cells {
             name,
             resource,
@@ -89,10 +90,10 @@ impl StatusBoard {
             past: Guarded::default(),
             queue: QueueCell::new(),
             sizes: Arc::default(),
-            saved: Arc::default(),
+            saved: Arc::new(SavedCell::raising(Arc::clone(&changed))),
             stopped: AtomicBool::new(false),
             questions: AtomicUsize::new(0),
-            changed: Signal::default(),
+            changed,
             settled: Signal::default(),
             sources_moved: Signal::default(),
             namespaces: Guarded::default(),

@@ -266,8 +266,21 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    pub(crate) fn new(clock: Clock, paths: Paths, informer: Arc<str>, (sizes, saved): (Arc<Sizes>, Arc<SavedCell>)) -> Self {
-        Self { read: AtomicU64::new(NEVER), scanned: AtomicU64::new(NEVER), clock, paths, informer, sizes, saved }
+    pub(crate) fn new(
+        clock: Clock,
+        paths: Paths,
+        informer: Arc<str>,
+        (sizes, saved): (Arc<Sizes>, Arc<SavedCell>),
+    ) -> Self {
+        Self {
+            read: AtomicU64::new(NEVER),
+            scanned: AtomicU64::new(NEVER),
+            clock,
+            paths,
+            informer,
+            sizes,
+            saved,
+        }
     }
 
     pub(crate) fn note_saved(&self, note: SavedNote) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::locked::Guarded;
+use super::signal::Signal;
 
 /// A cache that is saved to a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,12 +35,19 @@ pub enum SavedNote {
 }
 
 /// Of one informer; `None` without a file.
-#[derive(Debug, Default)]
-pub(crate) struct SavedCell(Guarded<Option<SavedStatus>>);
+#[derive(Debug)]
+pub(crate) struct SavedCell {
+    status: Guarded<Option<SavedStatus>>,
+    changed: Arc<Signal>,
+}
 
 impl SavedCell {
+    pub(crate) fn raising(changed: Arc<Signal>) -> Self {
+        Self { status: Guarded::default(), changed }
+    }
+
     pub(crate) fn read(&self) -> Option<SavedStatus> {
-        self.0.with(|status| status.clone())
+        self.status.with(|status| status.clone())
     }
 
     pub(crate) fn note(&self, note: SavedNote, (now, informer): (Duration, &str)) {
@@ -52,7 +60,7 @@ impl SavedCell {
             }
             SavedNote::File(_) | SavedNote::Saved => {}
         }
-        self.0.with(|status| {
+        self.status.with(|status| {
             let status = status.get_or_insert_default();
             match note {
                 SavedNote::File(file) => *status = SavedStatus { file, ..SavedStatus::default() },
@@ -61,5 +69,6 @@ impl SavedCell {
                 SavedNote::Problem(why) => status.problem = Some(why),
             }
         });
+        self.changed.raise();
     }
 }

@@ -34,13 +34,13 @@ use super::request::{RequestKind, RequestOptions, SentCredentials, audit_id};
 use super::scope::Scope;
 use super::transport::{Body, Transport};
 use crate::representation::{Encoded, LateFindings, Representation};
+#[cfg(feature = "persist")]
+use crate::saved::Saved;
 use crate::wire::{Asked, Form, Frame, Splitter, WireKind};
 use chunks::{ChunkReader, Now, Times};
 use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
-#[cfg(feature = "persist")]
-use crate::saved::Saved;
 #[cfg(feature = "persist")]
 use upkeep::beside;
 use upkeep::keeping_up;
@@ -212,7 +212,9 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         if let Some(saved) = from_file {
             let from_server = self.list_at(&self.scope.list(&request), is_page, known.clone());
             let of_source = (self.decoder.source.clone(), Arc::clone(&self.decoder.late));
-            return saved.first_list(self.cluster_uid(), (of_source, known), from_server);
+            let question = self.scope.list(&saved.question());
+            let question = self.list_at(&question, false, KnownObjects::nothing());
+            return saved.first_list(self.cluster_uid(), (of_source, known), (question, from_server));
         }
         self.list_at(&self.scope.list(&request), is_page, known)
     }

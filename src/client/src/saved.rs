@@ -2,7 +2,8 @@
 //!
 //! 1. The first list is answered from the file, if it is of this cluster (the uid of the namespace `kube-system`),
 //!    of the same resource, selectors and cut fields. The watch then goes on at the saved version; if the server
-//!    does not know it any more, everything is listed, as after any 410.
+//!    does not know it any more, everything is listed, as after any 410. A server that is at an earlier version than
+//!    the file was restored from a backup: then the file is not used.
 //! 2. Once a second what has changed is written in one transaction, with the version up to which it is
 //!    complete. So a crash loses at most the last second, and what is read was true at one version.
 //! 3. It is written from published snapshots, so the watch waits for no disk. What cannot be read or written is told
@@ -18,8 +19,9 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use informer_actors::list_watch::{KnownObjects, ListStream, SavedNote};
 use informer_core::delta::{ListPart, Undecodable};
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Meta, Object, ObjectKey, SourceId, Uid};
-use informer_core::snapshot::{Difference, Snapshot};
+use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
+use informer_core::request::{AskedVersion, ListRequest};
+use informer_core::snapshot::Snapshot;
 use tokio::sync::mpsc;
 
 use crate::representation::{LateFindings, Prune, Saves};
@@ -40,6 +42,8 @@ pub(crate) struct Saved<S> {
     path: Arc<Path>,
     what: Arc<str>,
     saves: Arc<dyn Saves<S>>,
+    /// No object has this name.
+    absent_name: String,
     is_begun: AtomicBool,
     state: Mutex<State<S>>,
 }
@@ -56,11 +60,29 @@ struct State<S> {
 type OfSource = (SourceId, Arc<LateFindings>);
 
 impl<S: Send + Sync + 'static> Saved<S> {
-    pub(crate) fn new(saves: Arc<dyn Saves<S>>, scope: &Scope, prune: &Prune) -> Arc<Self> {
+    pub(crate) fn new(
+        saves: Arc<dyn Saves<S>>,
+        (scope, prune): (&Scope, &Prune),
+        absent_name: &str,
+    ) -> Arc<Self> {
         let path = saves.file();
         let what = format!("{scope:?} without {prune:?}").into();
         let state = State { file: None, written: None, settled: None };
-        Arc::new(Self { path, what, saves, is_begun: AtomicBool::new(false), state: Mutex::new(state) })
+        let absent_name = absent_name.to_owned();
+        Arc::new(Self {
+            path,
+            what,
+            saves,
+            absent_name,
+            is_begun: AtomicBool::new(false),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// The answer says at which version the server is.
+    pub(crate) fn question(&self) -> ListRequest {
+        let name = Some(self.absent_name.clone());
+        ListRequest { version: AskedVersion::Latest, limit: None, token: None, name }
     }
 
     /// The first list of the source: from the file, or else from the server.
@@ -68,7 +90,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         self: &Arc<Self>,
         cluster: impl Future<Output = Result<Option<String>, ListWatchError>> + 'static,
         (of_source, known): (OfSource, KnownObjects<S>),
-        from_server: ListStream<S>,
+        (question, from_server): (ListStream<S>, ListStream<S>),
     ) -> ListStream<S> {
         if self.is_begun.load(Ordering::Acquire) {
             return from_server;
@@ -80,11 +102,21 @@ impl<S: Send + Sync + 'static> Saved<S> {
             let cluster = cluster.await?;
             saved.is_begun.store(true, Ordering::Release);
             let Some(cluster) = cluster else {
-                known.note_saved(SavedNote::Problem("the namespace kube-system cannot be read, which says of which cluster a file is".into()));
-                return Ok(from_server);
+                known.note_saved(SavedNote::Problem(
+                    "the namespace kube-system cannot be read, which says of which cluster a file is".into(),
+                ));
+                return Ok::<_, ListWatchError>(from_server);
             };
             let opening = Arc::clone(&saved);
             match blocking(move || opening.open(cluster.into())).await {
+                Ok(Some(found)) if is_rewound(&found, question).await? => {
+                    let why = format!(
+                        "the server is at a version before {}: it was restored from a backup",
+                        found.version
+                    );
+                    known.note_saved(SavedNote::Problem(why.into()));
+                    Ok(from_server)
+                }
                 Ok(Some(found)) => {
                     known.note_saved(SavedNote::Began(age(found.saved_at)));
                     Ok(saved.parts(found, of_source).boxed_local())
@@ -137,8 +169,10 @@ impl<S: Send + Sync + 'static> Saved<S> {
         let state = self.state();
         let file = state.file.as_ref().ok_or(FileError::Damaged("it is closed"))?;
         let (dictionaries, newest) = file.dictionaries()?;
-        let dictionaries =
-            self.saves.restore(dictionaries, newest).ok_or(FileError::Damaged("a dictionary does not fit"))?;
+        let dictionaries = self
+            .saves
+            .restore(dictionaries, newest)
+            .ok_or(FileError::Damaged("a dictionary does not fit"))?;
         let (mut keys, mut objects, mut damaged, mut goes_on) = (BTreeMap::new(), Vec::new(), None, true);
         file.read(|entry| {
             let body = self.saves.body(&dictionaries, entry.body, late);
@@ -162,7 +196,8 @@ impl<S: Send + Sync + 'static> Saved<S> {
         for SetAside { namespace, name, version, error } in file.undecodable()? {
             let key = key_of(&mut keys, namespace.as_deref(), &name);
             let version = version.parse().map_err(|_| FileError::Damaged("a version"))?;
-            goes_on = goes_on && next(ListPart::Undecodable(Undecodable { key, version, error: error.into() }));
+            goes_on =
+                goes_on && next(ListPart::Undecodable(Undecodable { key, version, error: error.into() }));
         }
         let version = found.version.parse().map_err(|_| FileError::Damaged("its version"))?;
         if goes_on {
@@ -226,14 +261,15 @@ impl<S: Send + Sync + 'static> Saved<S> {
         snapshot: &'a Snapshot<S>,
         source: &'a SourceId,
     ) -> impl Iterator<Item = Result<Change, FileError>> + use<'a, S> {
-        before.diff(snapshot).filter_map(move |difference| match difference {
-            Difference::Added(object) | Difference::Updated { new: object, .. } => {
-                (object.source() == source).then(|| self.put(&object))
+        before.diff(snapshot).map(move |difference| {
+            let key = difference.key();
+            match snapshot.get(key).filter(|object| object.source() == source) {
+                Some(object) => self.put(object),
+                None => Ok(Change::Delete {
+                    namespace: key.namespace().map(str::to_owned),
+                    name: key.name().to_owned(),
+                }),
             }
-            Difference::Deleted(object) => (object.source() == source).then(|| {
-                let (namespace, name) = (object.key().namespace(), object.key().name());
-                Ok(Change::Delete { namespace: namespace.map(str::to_owned), name: name.to_owned() })
-            }),
         })
     }
 
@@ -249,6 +285,16 @@ impl<S: Send + Sync + 'static> Saved<S> {
         };
         Ok(Change::Put(entry, body))
     }
+}
+
+/// The answer of a server to a list of nothing says at which version it is.
+async fn is_rewound<S>(found: &Found, mut question: ListStream<S>) -> Result<bool, ListWatchError> {
+    while let Some(part) = question.next().await {
+        if let ListPart::End { version, .. } = part? {
+            return Ok(found.version.parse().is_ok_and(|saved: ResourceVersion| version < saved));
+        }
+    }
+    Err(ListWatchError::Protocol("the answer to a question for the version did not end".into()))
 }
 
 fn set_aside<S>(snapshot: &Snapshot<S>, source: &SourceId) -> Vec<SetAside> {
@@ -280,7 +326,10 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Seconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "a file is as old as the real clock says, also where time is simulated")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file is as old as the real clock says, also where time is simulated"
+)]
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
@@ -288,6 +337,3 @@ fn now() -> u64 {
 fn age(saved_at: u64) -> Duration {
     Duration::from_secs(now().saturating_sub(saved_at))
 }
-
-#[cfg(test)]
-mod tests;

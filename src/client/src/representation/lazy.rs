@@ -313,7 +313,7 @@ const MOST_WAITING: usize = 250;
 
 /// The findings of one source.
 #[derive(Debug, Default)]
-pub(crate) struct LateFindings {
+pub struct LateFindings {
     cluster: Option<ClusterName>,
     waiting: Mutex<BTreeMap<ObjectKey, Undecodable>>,
     told: AtomicWaker,

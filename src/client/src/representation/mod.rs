@@ -27,12 +27,16 @@ use crate::wire::{Cut, FieldPath, LeftOut};
 
 pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError, WireKind};
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
-pub(crate) use lazy::LateFindings;
+#[doc(hidden)]
+pub use lazy::LateFindings;
 pub use lazy::{Decoded, Lazy, LazyBody};
 #[cfg(feature = "packed")]
 pub use packed::Packed;
 #[cfg(feature = "persist")]
-pub(crate) use packed::{Dictionaries, SavedBody, SavedTo};
+pub(crate) use packed::SavedTo;
+#[cfg(feature = "persist")]
+#[doc(hidden)]
+pub use packed::{Dictionaries, SavedBody};
 pub use prune::Prune;
 pub use reading::{OfKind, ReadFields, ReadMetadata, bodies_of};
 pub use typed::{Dynamic, MetadataOnly, Projection, Typed};

@@ -20,7 +20,10 @@ use super::lazy::{Kept, Lazy, LazyBody};
 use super::{DecodeError, Encoded, Prune, Representation, Upkeep};
 use machine::Drift;
 #[cfg(feature = "persist")]
-pub(crate) use saving::{Dictionaries, SavedBody, SavedTo};
+pub(crate) use saving::SavedTo;
+#[cfg(feature = "persist")]
+#[doc(hidden)]
+pub use saving::{Dictionaries, SavedBody};
 
 mod machine;
 #[cfg(feature = "persist")]

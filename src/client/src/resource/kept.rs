@@ -1,15 +1,17 @@
 //! In which form a described resource is kept: texts, compressed texts, a struct of some fields.
 
-use std::sync::Arc;
 #[cfg(feature = "persist")]
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource};
 use serde::de::DeserializeOwned;
 
-use super::named::Named;
 use super::ResourceSource;
+use super::named::Named;
+#[cfg(feature = "persist")]
+use crate::Error;
 #[cfg(feature = "packed")]
 use crate::representation::Packed;
 #[cfg(feature = "persist")]
@@ -17,8 +19,6 @@ use crate::representation::SavedTo;
 use crate::representation::{Dynamic, Lazy, Projection, Representation};
 #[cfg(feature = "persist")]
 use crate::saved::Saved;
-#[cfg(feature = "persist")]
-use crate::Error;
 
 impl<K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static> ResourceSource<K> {
     /// Keeps the text of each object, and decodes it when it is read: see [`Lazy`].
@@ -104,9 +104,11 @@ impl<K, R: Representation> ResourceSource<K, R> {
         self.check_saved()?;
         let is_secret = self.scope.resource.kind == "Secret" && self.scope.resource.group.is_empty();
         if is_secret && !saves.may_be_secrets() {
-            return Err(Error::Unsupported("`persist` of Secrets: `persist_secrets` writes their values".to_owned()));
+            return Err(Error::Unsupported(
+                "`persist` of Secrets: `persist_secrets` writes their values".to_owned(),
+            ));
         }
-        Ok(Some(Saved::new(saves, &self.scope, &self.prune)))
+        Ok(Some(Saved::new(saves, (&self.scope, &self.prune), &self.settings.absent_name)))
     }
 
     pub(crate) fn check_saved(&self) -> Result<(), Error> {

@@ -5,12 +5,17 @@
 //! 3. What another program, another cluster or another format wrote is not read, and not overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use redb::{Database, ReadableDatabase as _, ReadableTable as _, ReadableTableMetadata as _, TableDefinition};
+use redb::backends::FileBackend;
+use redb::{
+    Database, ReadableDatabase as _, ReadableTable as _, ReadableTableMetadata as _, TableDefinition,
+};
 
-use super::SavedBody;
+use crate::representation::SavedBody;
 
 const FORMAT: &str = "1";
 /// redb's own default is a gibibyte.
@@ -29,6 +34,8 @@ const BETWEEN: char = '\0';
 pub(super) enum FileError {
     #[error(transparent)]
     Database(#[from] redb::Error),
+    #[error("it cannot be opened: {0}")]
+    Open(#[from] io::Error),
     #[error("it is of another cluster, whose namespace kube-system has the uid {0}")]
     OtherCluster(String),
     #[error("it is no saved cache, or one of another version of actix-informer")]
@@ -99,6 +106,9 @@ pub(super) struct File {
     about: About,
 }
 
+type Contents = BTreeMap<u32, Vec<u8>>;
+/// Whether there is an object of this namespace and name.
+type IsThere<'a> = &'a dyn Fn(Option<&str>, &str) -> bool;
 type Result<T> = std::result::Result<T, FileError>;
 
 macro_rules! into_error {
@@ -117,7 +127,13 @@ impl File {
     /// Opens or makes it. Found is nothing in a new file, in one that holds other objects of this cluster (they are
     /// removed), and in one that was never written whole.
     pub(super) fn open(path: &Path, about: About) -> Result<(Self, Option<Found>)> {
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create(path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let database = Database::builder()
+            .set_cache_size(CACHE_BYTES)
+            .create_with_backend(FileBackend::new(options.open(path)?)?)?;
         let file = Self { database, about };
         let found = file.found()?;
         Ok((file, found))
@@ -133,7 +149,8 @@ impl File {
             Err(redb::TableError::TableDoesNotExist(_)) => return Err(FileError::Foreign),
             Err(error) => return Err(error.into()),
         };
-        let text = |name| -> Result<Option<String>> { Ok(about.get(name)?.map(|value| value.value().to_owned())) };
+        let text =
+            |name| -> Result<Option<String>> { Ok(about.get(name)?.map(|value| value.value().to_owned())) };
         if text("format")?.as_deref() != Some(FORMAT) {
             return Err(FileError::Foreign);
         }
@@ -152,14 +169,15 @@ impl File {
     }
 
     /// The dictionaries, each under its number, and the number of the newest.
-    pub(super) fn dictionaries(&self) -> Result<(BTreeMap<u32, Vec<u8>>, Option<u32>)> {
+    pub(super) fn dictionaries(&self) -> Result<(Contents, Option<u32>)> {
         let reading = self.database.begin_read()?;
         let mut found = BTreeMap::new();
         for entry in reading.open_table(DICTIONARIES)?.iter()? {
             let (number, content) = entry?;
             found.insert(number.value(), content.value().to_vec());
         }
-        let newest = reading.open_table(ABOUT)?.get("dictionary")?.and_then(|number| number.value().parse().ok());
+        let newest =
+            reading.open_table(ABOUT)?.get("dictionary")?.and_then(|number| number.value().parse().ok());
         Ok((found, newest))
     }
 
@@ -181,7 +199,8 @@ impl File {
         let reading = self.database.begin_read()?;
         for entry in reading.open_table(OBJECTS)?.iter()? {
             let (key, value) = entry?;
-            let entry = Entry::read(key.value(), value.value()).ok_or(FileError::Damaged("an object has no head"))?;
+            let entry =
+                Entry::read(key.value(), value.value()).ok_or(FileError::Damaged("an object has no head"))?;
             if !next(entry) {
                 break;
             }
@@ -195,7 +214,7 @@ impl File {
         &self,
         head: &Head<'_>,
         changes: impl Iterator<Item = Result<Change>>,
-        is_there: Option<&dyn Fn(Option<&str>, &str) -> bool>,
+        is_there: Option<IsThere<'_>>,
     ) -> Result<()> {
         let mut writing = self.database.begin_write()?;
         // Else it is checked as a whole after a crash, which takes long.
@@ -209,7 +228,8 @@ impl File {
             }
             about.insert("saved_at", &*head.saved_at.to_string())?;
             about.insert("dictionary", &*head.newest.unwrap_or_default().to_string())?;
-            let (mut objects, mut dictionaries) = (writing.open_table(OBJECTS)?, writing.open_table(DICTIONARIES)?);
+            let (mut objects, mut dictionaries) =
+                (writing.open_table(OBJECTS)?, writing.open_table(DICTIONARIES)?);
             let (mut put, mut used) = (0_u64, BTreeSet::from_iter(head.newest));
             for change in changes {
                 match change? {
@@ -239,7 +259,8 @@ impl File {
             let mut set_aside = writing.open_table(UNDECODABLE)?;
             set_aside.retain(|_, _| false)?;
             for one in head.set_aside {
-                set_aside.insert(&*key_of(one.namespace.as_deref(), &one.name), (&*one.version, &*one.error))?;
+                set_aside
+                    .insert(&*key_of(one.namespace.as_deref(), &one.name), (&*one.version, &*one.error))?;
             }
         }
         writing.commit()?;

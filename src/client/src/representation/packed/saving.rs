@@ -24,6 +24,8 @@ impl<K> Packed<K> {
 /// The compressed text of a body. It keeps its dictionary.
 pub struct SavedBody(Frame);
 
+informer_core::debug_as!(SavedBody, self, bytes = self.0.bytes.len());
+
 impl SavedBody {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0.bytes
@@ -40,6 +42,8 @@ pub struct Dictionaries {
     trained: BTreeMap<u32, Arc<Dictionary>>,
     none: Arc<Dictionary>,
 }
+
+informer_core::debug_as!(Dictionaries, self, numbers = self.trained.keys());
 
 impl Dictionary {
     /// That which stands in each text that it compresses.

@@ -1,0 +1,394 @@
+//! Caches that are saved to a file, against the in-memory API server.
+//!
+//! Answers "with what does an informer begin after a restart, and when must it not use a file?"
+
+use std::path::Path;
+
+use actix_informer::client::{Client, Config, Error, ResourceSource};
+use actix_informer::prelude::*;
+use actix_informer::representation::{LazyBody, Packed, Prune};
+use informer_apiserver::{ApiServer, Credential, Request, User};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use serde_json::{Value, json};
+
+use crate::scripted::*;
+
+type Maps = Informer<LazyBody<ConfigMap>>;
+
+fn map(name: &str, value: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"}, "data": {"k": value},
+    })
+}
+
+fn client_of(server: &ApiServer) -> Client {
+    Client::new(Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap()).unwrap()
+}
+
+/// A server, the directory of the file, and what is in the file.
+struct Place {
+    server: ApiServer,
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let server = ApiServer::builder().seed(1).start().await.unwrap();
+        for name in ["kept", "changed", "deleted"] {
+            server.create(map(name, "1")).unwrap();
+        }
+        Self { server, directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.directory.path().join("maps.redb")
+    }
+
+    fn source(&self) -> ResourceSource<ConfigMap, Packed<ConfigMap>> {
+        client_of(&self.server).resource::<ConfigMap>().namespace("default").packed().persist(self.file())
+    }
+
+    /// Without the question at which version the server is, which names an object.
+    fn lists(&self) -> usize {
+        let is_list = |request: &&Request| {
+            let names = request.parameter("fieldSelector").is_some();
+            request.verb == "list" && request.resource == "configmaps" && !names
+        };
+        self.server.requests().iter().filter(is_list).count()
+    }
+}
+
+/// The runtime ends with it, and the file is closed.
+async fn run<T>(
+    source: ResourceSource<ConfigMap, Packed<ConfigMap>>,
+    scenario: impl AsyncFnOnce(&Maps) -> T,
+) -> T {
+    let runtime = threads();
+    let maps = source.informer(&runtime).unwrap().start().unwrap();
+    maps.synced_within(LONG).await.unwrap();
+    let done = scenario(&maps).await;
+    drop(maps);
+    runtime.shutdown(LONG).await.unwrap();
+    done
+}
+
+async fn saved(maps: &Maps) {
+    reached(maps, |status| status.saved.as_ref().is_some_and(|saved| saved.saved_at.is_some())).await;
+}
+
+/// Waits until what is published now is in the file.
+async fn saved_all(maps: &Maps) {
+    let before = maps.runtime().now();
+    let is_newer =
+        |status: &InformerStatus| status.saved.as_ref().is_some_and(|saved| saved.saved_at > Some(before));
+    reached(maps, is_newer).await;
+}
+
+fn value(maps: &Maps, name: &str) -> Option<String> {
+    let key = ObjectKey::namespaced("default", name);
+    Some(maps.snapshot().get(&key)?.decoded().unwrap().data.as_ref()?["k"].clone())
+}
+
+fn problem(maps: &Maps) -> Option<String> {
+    maps.status().saved.and_then(|saved| saved.problem).map(|why| why.to_string())
+}
+
+async fn write_once(place: &Place) {
+    run(place.source(), async |maps| saved(maps).await).await;
+}
+
+#[tokio::test]
+async fn after_a_restart_the_objects_are_there_without_a_list_and_what_changed_meanwhile_comes_by_the_watch()
+{
+    let place = Place::new().await;
+    write_once(&place).await;
+    let lists = place.lists();
+    assert_eq!(lists, 1);
+    place.server.update(map("changed", "2")).unwrap();
+    place.server.delete("configmaps", "default", "deleted").unwrap();
+    place.server.create(map("created", "1")).unwrap();
+
+    run(place.source(), async |maps| {
+        assert!(maps.status().saved.unwrap().began_with.is_some());
+        published(maps, place.server.revision()).await;
+        let values = ["kept", "changed", "deleted", "created"].map(|name| value(maps, name));
+        assert_eq!(values, [Some("1".into()), Some("2".into()), None, Some("1".into())]);
+        assert_eq!(place.lists(), lists, "nothing was listed");
+        assert_eq!(problem(maps), None);
+        saved_all(maps).await;
+    })
+    .await;
+
+    // The changes are in the file, too.
+    place.server.clear_requests();
+    run(place.source(), async |maps| {
+        assert_eq!((value(maps, "changed"), value(maps, "deleted")), (Some("2".into()), None));
+    })
+    .await;
+    assert_eq!(place.lists(), 0);
+}
+
+#[tokio::test]
+async fn what_the_server_has_forgotten_is_listed_and_subscribers_are_told_the_difference() {
+    let place = Place::new().await;
+    write_once(&place).await;
+    place.server.delete("configmaps", "default", "deleted").unwrap();
+    place.server.create(map("created", "1")).unwrap();
+    place.server.faults().compact();
+    run(place.source(), async |maps| {
+        published(maps, place.server.revision()).await;
+        assert_eq!((value(maps, "deleted"), value(maps, "created")), (None, Some("1".into())));
+        assert_eq!(place.lists(), 2, "the watch got a 410");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_restored_from_a_backup_is_noticed_as_without_a_file() {
+    let place = Place::new().await;
+    let backup = place.server.backup();
+    place.server.update(map("changed", "lost")).unwrap();
+    place.server.create(map("lost", "1")).unwrap();
+    write_once(&place).await;
+    place.server.restore(&backup);
+    run(place.source(), async |maps| {
+        reached(maps, |status| status.objects == 3).await;
+        assert_eq!((value(maps, "changed"), value(maps, "lost")), (Some("1".into()), None));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_file_of_another_cluster_is_neither_read_nor_written() {
+    let place = Place::new().await;
+    write_once(&place).await;
+    let before = std::fs::read(place.file()).unwrap();
+    let other = ApiServer::builder().seed(2).start().await.unwrap();
+    let source =
+        client_of(&other).resource::<ConfigMap>().namespace("default").packed().persist(place.file());
+    run(source, async |maps| {
+        assert_eq!((maps.snapshot().len(), maps.status().saved.unwrap().began_with), (0, None));
+        let why = problem(maps).expect("it is said");
+        assert!(why.contains("another cluster"), "{why}");
+    })
+    .await;
+    assert_eq!(objects_in(&place).await, 3, "{} bytes before", before.len());
+}
+
+async fn objects_in(place: &Place) -> usize {
+    run(place.source(), async |maps| {
+        assert!(maps.status().saved.unwrap().began_with.is_some());
+        maps.snapshot().len()
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_file_of_other_selectors_or_other_cut_fields_is_written_anew() {
+    let place = Place::new().await;
+    for other in [place.source().labels("app=web"), place.source().prune(Prune::nothing())] {
+        write_once(&place).await;
+        run(other, async |maps| {
+            assert_eq!((maps.status().saved.unwrap().began_with, problem(maps)), (None, None));
+            saved(maps).await;
+        })
+        .await;
+        let lists = place.lists();
+        run(place.source(), async |maps| {
+            assert_eq!((maps.status().saved.unwrap().began_with, maps.snapshot().len()), (None, 3));
+        })
+        .await;
+        assert_eq!(place.lists(), lists + 1);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_saved_cache_is_left_alone() {
+    let place = Place::new().await;
+    for foreign in [&b"a text that somebody wrote"[..], &[7; 100_000]] {
+        std::fs::write(place.file(), foreign).unwrap();
+        run(place.source(), async |maps| {
+            assert_eq!(maps.snapshot().len(), 3);
+            assert!(problem(maps).is_some());
+        })
+        .await;
+        assert_eq!(std::fs::read(place.file()).unwrap(), foreign);
+    }
+    let nowhere = place.source().persist(place.directory.path().join("none/maps.redb"));
+    run(nowhere, async |maps| assert!(problem(maps).is_some())).await;
+}
+
+#[tokio::test]
+async fn without_the_right_to_read_kube_system_nothing_is_saved_and_that_is_said() {
+    let jane = User::new("jane");
+    let server = ApiServer::builder().user_token("jane", jane).rbac().start().await.unwrap();
+    server.create(map("one", "1")).unwrap();
+    for rights in [
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "maps", "namespace": "default"},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}],
+        }),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "maps", "namespace": "default"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "maps"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}],
+        }),
+    ] {
+        server.create(rights).unwrap();
+    }
+    let kubeconfig = server.kubeconfig_for(&Credential::Token("jane".into()));
+    let client = Client::new(Config::from_kubeconfig_text(&kubeconfig, None).unwrap()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("maps.redb");
+    let source = client.resource::<ConfigMap>().namespace("default").packed().persist(&file);
+    run(source, async |maps| {
+        assert_eq!(maps.snapshot().len(), 1);
+        let why = problem(maps).expect("it is said");
+        assert!(why.contains("kube-system"), "{why}");
+    })
+    .await;
+    assert!(!file.exists());
+}
+
+#[tokio::test]
+async fn two_informers_do_not_use_one_file_at_a_time() {
+    let place = Place::new().await;
+    run(place.source(), async |maps| {
+        saved(maps).await;
+        run(place.source(), async |other| {
+            assert_eq!(other.snapshot().len(), 3);
+            assert!(problem(other).is_some());
+        })
+        .await;
+        assert_eq!(problem(maps), None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn secrets_are_saved_only_when_that_is_said_and_several_namespaces_never() {
+    let place = Place::new().await;
+    let (client, runtime) = (client_of(&place.server), threads());
+    let refused = |error: Option<Error>| match error {
+        Some(Error::Unsupported(what)) => what,
+        other => panic!("{other:?}"),
+    };
+    let secrets = client.resource::<Secret>().packed();
+    let why = refused(secrets.clone().persist(place.file()).informer(&runtime).err());
+    assert!(why.contains("persist_secrets"), "{why}");
+    let maps = client.resource::<ConfigMap>();
+    let several = maps.clone().namespaces(["a", "b"]).packed().persist(place.file());
+    assert!(refused(several.informer(&runtime).err()).contains("several"));
+    let selected = maps.namespaces_with_labels("a=b").packed().persist(place.file());
+    assert!(refused(selected.informer(&runtime).err()).contains("several"));
+    assert!(!Path::new(&place.file()).exists(), "nothing was written");
+
+    let secrets = secrets.persist_secrets(place.file()).informer(&runtime).unwrap().start().unwrap();
+    secrets.synced_within(LONG).await.unwrap();
+    reached(&secrets, |status| status.saved.as_ref().is_some_and(|saved| saved.saved_at.is_some())).await;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(place.file()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "only its owner reads it");
+    }
+}
+
+#[tokio::test]
+async fn a_dictionary_comes_with_the_file() {
+    let place = Place::new().await;
+    let long = "the settings of a shop, ".repeat(20);
+    for number in 0..1_300 {
+        place.server.create(map(&format!("map-{number:04}"), &format!("{long}{number}"))).unwrap();
+    }
+    let bytes = |maps: &Maps| maps.snapshot().iter().map(|map| map.kept_bytes()).sum::<usize>();
+    run(place.source(), async |maps| {
+        // Trained, and objects compressed by it.
+        becomes(|| bytes(maps) < 1_300 * 100).await;
+        saved_all(maps).await;
+    })
+    .await;
+    run(place.source(), async |maps| {
+        assert!(maps.snapshot().len() == 1_303 && bytes(maps) < 1_300 * 100);
+        assert_eq!(value(maps, "map-0007"), Some(format!("{long}7")));
+        place.server.create(map("map-1300", &format!("{long}1300"))).unwrap();
+        published(maps, place.server.revision()).await;
+        let created = ObjectKey::namespaced("default", "map-1300");
+        let bytes = maps.snapshot().get(&created).unwrap().kept_bytes();
+        assert!(bytes < 100, "what comes now is compressed by it, too: {bytes}");
+    })
+    .await;
+}
+
+const FILE: &str = "PERSIST_TEST_FILE";
+const KUBECONFIG: &str = "PERSIST_TEST_KUBECONFIG";
+
+/// The process that is killed: an informer that saves, until then.
+#[test]
+#[ignore = "a part of the test below, which starts it as a process of its own"]
+fn saves_until_it_is_killed() {
+    let (Ok(file), Ok(kubeconfig)) = (std::env::var(FILE), std::env::var(KUBECONFIG)) else { return };
+    let client = Client::new(Config::from_kubeconfig_text(&kubeconfig, None).unwrap()).unwrap();
+    let runtime = threads();
+    let source = client.resource::<ConfigMap>().namespace("default").packed().persist(file);
+    let maps = source.informer(&runtime).unwrap().start().unwrap();
+    loop {
+        std::thread::park();
+        drop(maps.status());
+    }
+}
+
+/// How often, unless `INFORMER_KILLS` says it.
+const KILLS: u64 = 6;
+
+#[tokio::test]
+async fn whenever_a_process_is_killed_its_file_is_whole_and_true_at_its_version() {
+    let place = Place::new().await;
+    let kills = std::env::var("INFORMER_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let mut history = vec![(place.server.revision(), "changed", "1".to_owned())];
+    let (mut random, mut found) = (fastrand::Rng::with_seed(7), 0);
+    for round in 0..kills {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "persist::saves_until_it_is_killed", "--ignored"])
+            .env(FILE, place.file())
+            .env(KUBECONFIG, place.server.kubeconfig())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_millis(random.u64(100..2_500));
+        for change in 0.. {
+            let (name, text) = (["kept", "changed"][change % 2], format!("{round}-{change}"));
+            place.server.update(map(name, &text)).unwrap();
+            history.push((place.server.revision(), name, text));
+            tokio::task::yield_now().await;
+            if std::time::Instant::now() > until {
+                break;
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let runtime = threads();
+        let maps: Maps = place.source().informer(&runtime).unwrap().start().unwrap();
+        let status = reached(&maps, |status| {
+            status.saved.as_ref().is_some_and(|saved| saved.began_with.is_some() || saved.saved_at.is_some())
+        })
+        .await;
+        assert_eq!(problem(&maps), None);
+        found += u64::from(status.saved.unwrap().began_with.is_some());
+        maps.synced_within(LONG).await.unwrap();
+        let snapshot = maps.snapshot();
+        let version = snapshot.versions().iter().next().unwrap().1.clone();
+        let version: u64 = version.to_string().parse().unwrap();
+        for name in ["kept", "changed"] {
+            let then = history.iter().rev().find(|(at, of, _)| *at <= version && *of == name);
+            let expected = then.map_or("1", |(_, _, text)| text);
+            let object = snapshot.get(&ObjectKey::namespaced("default", name)).unwrap().decoded().unwrap();
+            assert_eq!(object.data.as_ref().unwrap()["k"], expected, "{name} at {version}, round {round}");
+        }
+        drop(maps);
+        runtime.shutdown(LONG).await.unwrap();
+    }
+    assert!(found * 2 > kills, "only {found} of {kills} processes lived long enough to save");
+}
