@@ -38,6 +38,7 @@ mod state;
 mod table;
 mod tick;
 mod turns;
+mod warm;
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -168,6 +169,17 @@ enum Part {
         #[arg(long)]
         rate: u64,
     },
+    /// How long an informer takes until its objects are there: with a list, and with a file of them.
+    Warm(warm::Plan),
+    /// One client of `warm` alone; prints its figures as one line of JSON.
+    WarmClient {
+        /// The URL of a replay server.
+        #[arg(long)]
+        server: String,
+        /// Where it saves.
+        #[arg(long)]
+        file: std::path::PathBuf,
+    },
     /// actix-informer alone: ten subscribers, and the same with one that is stalled for ever.
     Stalled {
         /// How many pods there are.
@@ -206,6 +218,8 @@ fn main() -> ExitCode {
         Some(Part::MemoryClient { server, client, changes, rate }) => {
             memory::client(&server, client, changes, rate)
         }
+        Some(Part::Warm(plan)) => warm::run(&plan),
+        Some(Part::WarmClient { server, file }) => warm::client(&server, file),
         Some(Part::Idle(plan)) => idle::run(&plan),
         Some(Part::Stalled { pods, events }) => stalled::run(&Plan::of(pods, events)),
     };

@@ -14,10 +14,26 @@ fn every_client_ends_with_the_servers_state_and_a_row_in_the_table() {
     let output = compare(&["--pods", "200", "--events", "500", "--rounds", "1", "--settle-ms", "0"]);
     let table = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
-    for row in ["actix-informer, list", "kube-rs, watch-list", "kube-rs, managedFields cleared, list"] {
+    for row in [
+        "actix-informer, typed, list",
+        "actix-informer, packed, watch-list",
+        "kube-rs, watch-list",
+        "kube-rs, managedFields cleared, list",
+    ] {
         assert!(table.lines().any(|line| line.starts_with(row)), "no row {row:?} in\n{table}");
     }
     assert!(!table.contains("NaN"), "{table}");
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "memory is read from /proc")]
+fn a_start_with_a_file_has_a_row_beside_the_start_with_a_list() {
+    let output = compare(&["warm", "--pods", "2000", "--restarts", "1"]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
+    for row in ["with a list", "with the file"] {
+        assert!(table.lines().any(|line| line.starts_with(row)), "no row {row:?} in\n{table}");
+    }
 }
 
 #[test]
