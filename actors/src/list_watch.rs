@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
@@ -66,6 +66,8 @@ pub type Connect<S> = Arc<dyn Fn() -> Box<dyn ListWatch<S>> + Send + Sync>;
 /// one that skips others. Holds no reference to the informer.
 pub struct KnownObjects<S> {
     published: Option<Arc<Published<S>>>,
+    /// Equal versions prove nothing: every object is read again.
+    is_anew: bool,
     namespaces: Option<Names>,
     arrival: Option<Arc<Arrival>>,
 }
@@ -73,11 +75,12 @@ pub struct KnownObjects<S> {
 impl<S> KnownObjects<S> {
     /// Reads `published` at each call, for a request that keeps only these namespaces.
     pub(crate) fn new(
-        published: Option<Arc<Published<S>>>,
+        (published, is_anew): (&Arc<Published<S>>, bool),
         namespaces: Option<Names>,
         arrival: &Arc<Arrival>,
     ) -> Self {
-        Self { published, namespaces, arrival: Some(Arc::clone(arrival)) }
+        let (published, arrival) = (Some(Arc::clone(published)), Some(Arc::clone(arrival)));
+        Self { published, is_anew, namespaces, arrival }
     }
 
     /// The time since the runtime's start, if somebody asks for the [`Paths`](crate::runtime::Paths) of
@@ -123,21 +126,26 @@ impl<S> KnownObjects<S> {
 
     /// Knows nothing, so every object is read again. After a rewind, equal versions prove nothing.
     pub fn nothing() -> Self {
-        Self { published: None, namespaces: None, arrival: None }
+        Self { published: None, is_anew: true, namespaces: None, arrival: None }
     }
 
     /// Knows no objects, and keeps the same namespaces.
     #[must_use]
     pub fn anew(&self) -> Self {
-        Self { published: None, namespaces: self.namespaces.clone(), arrival: self.arrival.clone() }
+        Self { is_anew: true, ..self.clone() }
     }
 
     /// The published object of this key, if any. Reads the newest snapshot; wait-free.
     pub fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
-        self.published.as_ref()?.get(key)
+        self.compared()?.get(key)
     }
 
-    /// The newest snapshot, with the objects of other sources of the informer. Wait-free.
+    fn compared(&self) -> Option<&Arc<Published<S>>> {
+        self.published.as_ref().filter(|_| !self.is_anew)
+    }
+
+    /// The newest snapshot, with the objects of other sources of the informer; also where [`Self::get`] knows
+    /// nothing. `None` without an informer. Wait-free.
     pub fn snapshot(&self) -> Option<Snapshot<S>> {
         Some(self.published.as_ref()?.snapshot())
     }
@@ -146,6 +154,18 @@ impl<S> KnownObjects<S> {
     pub fn note_saved(&self, note: SavedNote) {
         if let Some(arrival) = &self.arrival {
             arrival.note_saved(note);
+        }
+    }
+
+    /// The time of day, in simulation the simulated one.
+    pub fn wall_time(&self) -> SystemTime {
+        self.arrival.as_ref().map_or(SystemTime::UNIX_EPOCH, |arrival| arrival.wall_time())
+    }
+
+    /// The bodies of the objects have another size than their samples had: so many bytes in the mean.
+    pub fn note_kept(&self, mean: u64) {
+        if let Some(arrival) = &self.arrival {
+            arrival.sizes().note_kept(mean);
         }
     }
 
@@ -165,14 +185,14 @@ impl<S> KnownObjects<S> {
         namespace: Option<&str>,
         name: &str,
     ) -> Option<Object<S>> {
-        self.published.as_ref()?.named((cluster, namespace), name)
+        self.compared()?.named((cluster, namespace), name)
     }
 }
 
-informer_core::clone_of!([S] KnownObjects<S> { published, namespaces, arrival });
+informer_core::clone_of!([S] KnownObjects<S> { published, is_anew, namespaces, arrival });
 
 impl<S> fmt::Debug for KnownObjects<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.published.is_some() { "Known(published)" } else { "Known(nothing)" })
+        f.write_str(if self.compared().is_some() { "Known(published)" } else { "Known(nothing)" })
     }
 }

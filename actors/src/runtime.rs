@@ -48,6 +48,8 @@ pub(crate) use paths::Arrival;
 pub use paths::{Paths, TooManyKeys};
 pub use pool::{DecodePool, JobPanicked};
 pub(crate) use registry::{Named, Registrant, Registration, Registry};
+pub use saved::SavedStatus;
+pub use sizes::{FieldBytes, InformerMemory, MemoryReport};
 pub(crate) use watchdog::{Watchdog, Watched};
 
 use informer_core::path::Choice;

@@ -3,6 +3,7 @@
 //! Answers "with what does an informer begin after a restart, and when must it not use a file?"
 
 use std::path::Path;
+use std::time::Duration;
 
 use actix_informer::client::{Client, Config, Error, ResourceSource};
 use actix_informer::prelude::*;
@@ -35,7 +36,7 @@ struct Place {
 impl Place {
     async fn new() -> Self {
         let server = ApiServer::builder().seed(1).start().await.unwrap();
-        for name in ["kept", "changed", "deleted"] {
+        for name in ["kept", "changed", "deleted", "touched"] {
             server.create(map(name, "1")).unwrap();
         }
         Self { server, directory: tempfile::tempdir().unwrap() }
@@ -77,12 +78,22 @@ async fn saved(maps: &Maps) {
     reached(maps, |status| status.saved.as_ref().is_some_and(|saved| saved.saved_at.is_some())).await;
 }
 
-/// Waits until what is published now is in the file.
-async fn saved_all(maps: &Maps) {
-    let before = maps.runtime().now();
-    let is_newer =
-        |status: &InformerStatus| status.saved.as_ref().is_some_and(|saved| saved.saved_at > Some(before));
-    reached(maps, is_newer).await;
+/// Waits until what is published now is in the file: one write may have begun before.
+async fn saved_all(place: &Place, maps: &Maps) {
+    for value in ["first", "second"] {
+        place.server.update(map("touched", value)).unwrap();
+        published(maps, place.server.revision()).await;
+        let before = maps.runtime().now();
+        let is_newer = |status: &InformerStatus| {
+            status.saved.as_ref().is_some_and(|saved| saved.saved_at > Some(before))
+        };
+        reached(maps, is_newer).await;
+    }
+}
+
+/// What does not happen does not happen for longer than it takes to write twice.
+async fn some_writes_later() {
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
 }
 
 fn value(maps: &Maps, name: &str) -> Option<String> {
@@ -112,11 +123,15 @@ async fn after_a_restart_the_objects_are_there_without_a_list_and_what_changed_m
     run(place.source(), async |maps| {
         assert!(maps.status().saved.unwrap().began_with.is_some());
         published(maps, place.server.revision()).await;
+        let status =
+            reached(maps, |status| status.saved.as_ref().is_some_and(|saved| saved.catching_up_to.is_none()))
+                .await;
+        assert_eq!(status.stale(maps.runtime().now()), None);
         let values = ["kept", "changed", "deleted", "created"].map(|name| value(maps, name));
         assert_eq!(values, [Some("1".into()), Some("2".into()), None, Some("1".into())]);
         assert_eq!(place.lists(), lists, "nothing was listed");
         assert_eq!(problem(maps), None);
-        saved_all(maps).await;
+        saved_all(&place, maps).await;
     })
     .await;
 
@@ -153,7 +168,7 @@ async fn a_server_that_was_restored_from_a_backup_is_noticed_as_without_a_file()
     write_once(&place).await;
     place.server.restore(&backup);
     run(place.source(), async |maps| {
-        reached(maps, |status| status.objects == 3).await;
+        reached(maps, |status| status.objects == 4).await;
         assert_eq!((value(maps, "changed"), value(maps, "lost")), (Some("1".into()), None));
     })
     .await;
@@ -163,17 +178,19 @@ async fn a_server_that_was_restored_from_a_backup_is_noticed_as_without_a_file()
 async fn the_file_of_another_cluster_is_neither_read_nor_written() {
     let place = Place::new().await;
     write_once(&place).await;
-    let before = std::fs::read(place.file()).unwrap();
     let other = ApiServer::builder().seed(2).start().await.unwrap();
+    other.create(map("of-another", "1")).unwrap();
     let source =
         client_of(&other).resource::<ConfigMap>().namespace("default").packed().persist(place.file());
     run(source, async |maps| {
-        assert_eq!((maps.snapshot().len(), maps.status().saved.unwrap().began_with), (0, None));
+        assert_eq!((maps.snapshot().len(), maps.status().saved.unwrap().began_with), (1, None));
+        some_writes_later().await;
         let why = problem(maps).expect("it is said");
         assert!(why.contains("another cluster"), "{why}");
+        assert!(maps.status().to_string().ends_with(&format!("; not saved: {why}")), "{}", maps.status());
     })
     .await;
-    assert_eq!(objects_in(&place).await, 3, "{} bytes before", before.len());
+    assert_eq!(objects_in(&place).await, 4, "its own objects are still in it");
 }
 
 async fn objects_in(place: &Place) -> usize {
@@ -196,7 +213,7 @@ async fn a_file_of_other_selectors_or_other_cut_fields_is_written_anew() {
         .await;
         let lists = place.lists();
         run(place.source(), async |maps| {
-            assert_eq!((maps.status().saved.unwrap().began_with, maps.snapshot().len()), (None, 3));
+            assert_eq!((maps.status().saved.unwrap().began_with, maps.snapshot().len()), (None, 4));
         })
         .await;
         assert_eq!(place.lists(), lists + 1);
@@ -209,7 +226,8 @@ async fn what_is_no_saved_cache_is_left_alone() {
     for foreign in [&b"a text that somebody wrote"[..], &[7; 100_000]] {
         std::fs::write(place.file(), foreign).unwrap();
         run(place.source(), async |maps| {
-            assert_eq!(maps.snapshot().len(), 3);
+            assert_eq!(maps.snapshot().len(), 4);
+            some_writes_later().await;
             assert!(problem(maps).is_some());
         })
         .await;
@@ -252,16 +270,43 @@ async fn without_the_right_to_read_kube_system_nothing_is_saved_and_that_is_said
 }
 
 #[tokio::test]
-async fn two_informers_do_not_use_one_file_at_a_time() {
+async fn one_informer_has_a_file_at_a_time_and_another_one_takes_it_over() {
     let place = Place::new().await;
+    let (first, other) = (threads(), threads());
+    let maps = place.source().informer(&first).unwrap().start().unwrap();
+    maps.synced_within(LONG).await.unwrap();
+    saved(&maps).await;
+    let others = place.source().informer(&other).unwrap().start().unwrap();
+    others.synced_within(LONG).await.unwrap();
+    assert_eq!(others.snapshot().len(), 4);
+    assert!(problem(&others).is_some());
+    assert_eq!(problem(&maps), None);
+    drop(maps);
+    first.shutdown(LONG).await.unwrap();
+    saved(&others).await;
+    assert_eq!(problem(&others), None);
+}
+
+#[tokio::test]
+async fn after_a_rewind_while_it_runs_the_file_has_what_the_server_has() {
+    let place = Place::new().await;
+    let backup = place.server.backup();
+    place.server.update(map("changed", "lost")).unwrap();
+    place.server.create(map("lost", "1")).unwrap();
     run(place.source(), async |maps| {
         saved(maps).await;
-        run(place.source(), async |other| {
-            assert_eq!(other.snapshot().len(), 3);
-            assert!(problem(other).is_some());
-        })
-        .await;
-        assert_eq!(problem(maps), None);
+        place.server.restore(&backup);
+        reached(maps, |status| status.objects == 4).await;
+        saved_all(&place, maps).await;
+    })
+    .await;
+    // The server passes the lost future while nobody looks.
+    for value in 0..9 {
+        place.server.update(map("touched", &value.to_string())).unwrap();
+    }
+    run(place.source(), async |maps| {
+        assert!(maps.status().saved.unwrap().began_with.is_some());
+        assert_eq!((value(maps, "changed"), value(maps, "lost")), (Some("1".into()), None));
     })
     .await;
 }
@@ -282,6 +327,8 @@ async fn secrets_are_saved_only_when_that_is_said_and_several_namespaces_never()
     assert!(refused(several.informer(&runtime).err()).contains("several"));
     let selected = maps.namespaces_with_labels("a=b").packed().persist(place.file());
     assert!(refused(selected.informer(&runtime).err()).contains("several"));
+    let among_others = client.resource::<ConfigMap>().packed().persist(place.file()).source(&runtime);
+    assert!(refused(among_others.err()).contains("among others"));
     assert!(!Path::new(&place.file()).exists(), "nothing was written");
 
     let secrets = secrets.persist_secrets(place.file()).informer(&runtime).unwrap().start().unwrap();
@@ -306,11 +353,11 @@ async fn a_dictionary_comes_with_the_file() {
     run(place.source(), async |maps| {
         // Trained, and objects compressed by it.
         becomes(|| bytes(maps) < 1_300 * 100).await;
-        saved_all(maps).await;
+        saved_all(&place, maps).await;
     })
     .await;
     run(place.source(), async |maps| {
-        assert!(maps.snapshot().len() == 1_303 && bytes(maps) < 1_300 * 100);
+        assert!(maps.snapshot().len() == 1_304 && bytes(maps) < 1_300 * 100);
         assert_eq!(value(maps, "map-0007"), Some(format!("{long}7")));
         place.server.create(map("map-1300", &format!("{long}1300"))).unwrap();
         published(maps, place.server.revision()).await;
@@ -342,13 +389,33 @@ fn saves_until_it_is_killed() {
 /// How often, unless `INFORMER_KILLS` says it.
 const KILLS: u64 = 6;
 
+/// A change of the server, and the value that it leaves.
+fn change(server: &ApiServer, number: usize, text: &str) -> (&'static str, Option<String>) {
+    let passing = "comes-and-goes";
+    match number % 4 {
+        0 => drop(server.create(map(passing, text)).unwrap()),
+        1 => drop(server.update(map("kept", text)).unwrap()),
+        2 => drop(server.delete("configmaps", "default", passing).unwrap()),
+        _ => drop(server.update(map("changed", text)).unwrap()),
+    }
+    match number % 4 {
+        0 => (passing, Some(text.to_owned())),
+        1 => ("kept", Some(text.to_owned())),
+        2 => (passing, None),
+        _ => ("changed", Some(text.to_owned())),
+    }
+}
+
 #[tokio::test]
 async fn whenever_a_process_is_killed_its_file_is_whole_and_true_at_its_version() {
     let place = Place::new().await;
     let kills = std::env::var("INFORMER_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
-    let mut history = vec![(place.server.revision(), "changed", "1".to_owned())];
-    let (mut random, mut found) = (fastrand::Rng::with_seed(7), 0);
+    let mut history: Vec<(u64, &str, Option<String>)> =
+        ["kept", "changed"].map(|name| (place.server.revision(), name, Some("1".to_owned()))).into();
+    let (mut random, mut written, mut found) = (fastrand::Rng::with_seed(7), 0, 0);
+    let modified = || std::fs::metadata(place.file()).and_then(|file| file.modified()).ok();
     for round in 0..kills {
+        let before = modified();
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "persist::saves_until_it_is_killed", "--ignored"])
             .env(FILE, place.file())
@@ -356,39 +423,39 @@ async fn whenever_a_process_is_killed_its_file_is_whole_and_true_at_its_version(
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        let until = std::time::Instant::now() + std::time::Duration::from_millis(random.u64(100..2_500));
-        for change in 0.. {
-            let (name, text) = (["kept", "changed"][change % 2], format!("{round}-{change}"));
-            place.server.update(map(name, &text)).unwrap();
-            history.push((place.server.revision(), name, text));
+        let until = tokio::time::Instant::now() + Duration::from_millis(random.u64(500..2_500));
+        for number in 0.. {
+            let (name, value) = change(&place.server, number, &format!("{round}-{number}"));
+            history.push((place.server.revision(), name, value));
             tokio::task::yield_now().await;
-            if std::time::Instant::now() > until {
+            if number % 4 == 3 && tokio::time::Instant::now() > until {
                 break;
             }
         }
+        assert_eq!(child.try_wait().unwrap(), None, "it runs until it is killed");
         child.kill().unwrap();
         child.wait().unwrap();
+        written += u64::from(modified() != before);
 
         let runtime = threads();
         let maps: Maps = place.source().informer(&runtime).unwrap().start().unwrap();
-        let status = reached(&maps, |status| {
-            status.saved.as_ref().is_some_and(|saved| saved.began_with.is_some() || saved.saved_at.is_some())
-        })
-        .await;
-        assert_eq!(problem(&maps), None);
-        found += u64::from(status.saved.unwrap().began_with.is_some());
         maps.synced_within(LONG).await.unwrap();
         let snapshot = maps.snapshot();
-        let version = snapshot.versions().iter().next().unwrap().1.clone();
-        let version: u64 = version.to_string().parse().unwrap();
-        for name in ["kept", "changed"] {
+        assert_eq!(problem(&maps), None);
+        found += u64::from(maps.status().saved.unwrap().began_with.is_some());
+        let version: u64 = snapshot.versions().iter().next().unwrap().1.to_string().parse().unwrap();
+        for name in ["kept", "changed", "comes-and-goes"] {
             let then = history.iter().rev().find(|(at, of, _)| *at <= version && *of == name);
-            let expected = then.map_or("1", |(_, _, text)| text);
-            let object = snapshot.get(&ObjectKey::namespaced("default", name)).unwrap().decoded().unwrap();
-            assert_eq!(object.data.as_ref().unwrap()["k"], expected, "{name} at {version}, round {round}");
+            let object = snapshot.get(&ObjectKey::namespaced("default", name));
+            let value = object.map(|object| object.decoded().unwrap().data.as_ref().unwrap()["k"].clone());
+            assert_eq!(
+                value,
+                then.and_then(|(_, _, value)| value.clone()),
+                "{name} at {version}, round {round}"
+            );
         }
         drop(maps);
         runtime.shutdown(LONG).await.unwrap();
     }
-    assert!(found * 2 > kills, "only {found} of {kills} processes lived long enough to save");
+    assert!(written * 2 > kills && found * 2 > kills, "{written} of {kills} have written, {found} were read");
 }

@@ -13,14 +13,12 @@ use informer_core::delta_fifo::QueueOrder;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::reflector::{ListWatchMachine, SourceCounters, SourceState};
-use informer_core::words::Brief;
 
 pub use crate::pipeline::ending::InformerReport;
 pub use crate::pipeline::figures::{LastRestart, QueueStatus, WatchEnds};
 pub use crate::pipeline::status_text::NamespacesStatus;
 use crate::runtime::Stuck;
-pub use crate::runtime::saved::SavedStatus;
-pub use crate::runtime::sizes::{FieldBytes, InformerMemory, MemoryReport};
+pub use crate::runtime::{FieldBytes, InformerMemory, MemoryReport, SavedStatus};
 pub use informer_core::indexer::DataCounters;
 pub use informer_core::timing::{TIMING_BOUNDS, Timing};
 
@@ -234,7 +232,7 @@ impl Stale {
 
 impl fmt::Display for Stale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stale for {}: {}", Brief(self.lasts), self.why)
+        write!(f, "stale for {}: {}", informer_core::words::Brief(self.lasts), self.why)
     }
 }
 
@@ -316,9 +314,13 @@ impl InformerStatus {
     }
 
     /// Whether what is read is out of date at `now`, a time since the runtime's start, because a source
-    /// fails. This includes sources that were added later. The one that has failed for the longest time says
+    /// fails, or because it is still what was saved. This includes sources that were added later. The one that has failed for the longest time says
     /// why. `None` before the sync and after the stop.
     pub fn stale(&self, now: Duration) -> Option<Stale> {
+        let saved = self.saved.as_ref().filter(|_| self.synced && !self.stopped);
+        if let Some((lasts, why)) = saved.and_then(|saved| saved.stale(now)) {
+            return Some(Stale::new(lasts, why));
+        }
         let failing = self.sources.iter().filter_map(|source| Some((source.failing_since?, source)));
         let (since, source) =
             failing.filter(|_| self.synced && !self.stopped).min_by_key(|(since, _)| *since)?;
@@ -335,8 +337,9 @@ impl InformerStatus {
     /// The age of the oldest data: that of the source from which nothing came for the longest time. `None` if
     /// a source has sent nothing yet, or there is no source.
     pub fn age(&self, now: Duration) -> Option<Duration> {
-        let heard = self.sources.iter().map(|source| source.last_frame_at);
-        heard.min().flatten().map(|heard| now.saturating_sub(heard))
+        let heard = self.sources.iter().map(|source| source.last_frame_at).min().flatten()?;
+        let saved = self.saved.as_ref().and_then(|saved| saved.age(now)).unwrap_or_default();
+        Some(now.saturating_sub(heard).max(saved))
     }
 
     /// The error of the worst source, or of any other source if that has none.
@@ -369,12 +372,8 @@ fn severity(state: &SourceState) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::SourceState;
+    use super::*;
     use crate::pipeline::board::StatusBoard;
-    use informer_core::delta_fifo::QueueOrder;
-    use informer_core::list_watch_error::ListWatchError;
-    use informer_core::meta::SourceId;
-    use std::time::Duration;
 
     #[test]
     fn the_state_of_an_informer_is_that_of_its_worst_source() {
@@ -396,7 +395,6 @@ mod tests {
         board.show_synced();
         board.add_source(&source);
         board.give_up("reflector/a: it panics".into(), Some((&source, &reason)), Duration::from_secs(5));
-        let stale = board.read().stale(Duration::from_secs(65));
-        assert_eq!(stale.map(|stale| stale.lasts), Some(Duration::from_secs(60)));
+        assert_eq!(board.read().stale(Duration::from_secs(65)).unwrap().lasts, Duration::from_secs(60));
     }
 }

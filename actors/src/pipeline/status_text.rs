@@ -30,6 +30,9 @@ impl fmt::Display for InformerStatus {
         for refused in self.namespaces.iter().filter(|set| set.refused.is_some()) {
             write!(f, "; {refused}")?;
         }
+        if let Some(saved) = &self.saved {
+            write!(f, "; {saved}")?;
+        }
         if let Some(reason) = &self.failed {
             write!(f, "; supervision gave up: {reason}")?;
         }

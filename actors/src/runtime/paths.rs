@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use informer_core::meta::{ObjectKey, ResourceVersion};
 use informer_core::path::{
@@ -285,6 +285,10 @@ impl Arrival {
 
     pub(crate) fn note_saved(&self, note: SavedNote) {
         self.saved.note(note, (self.clock.now(), &self.informer));
+    }
+
+    pub(crate) fn wall_time(&self) -> SystemTime {
+        self.clock.wall_time()
     }
 
     pub(crate) fn sizes(&self) -> &Sizes {

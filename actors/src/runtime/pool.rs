@@ -91,6 +91,11 @@ impl DecodePool {
         Self(None)
     }
 
+    /// Whether every job runs in the caller, as in simulation.
+    pub fn is_inline(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// How many jobs run at once.
     pub fn width(&self) -> usize {
         self.0.as_ref().map_or(1, |threads| threads.width)

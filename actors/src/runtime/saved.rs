@@ -1,7 +1,10 @@
 //! What a source says of the file to which it saves its objects.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+use informer_core::meta::ResourceVersion;
 
 use super::locked::Guarded;
 use super::signal::Signal;
@@ -14,10 +17,40 @@ pub struct SavedStatus {
     pub file: Arc<str>,
     /// How old the objects were with which the informer began; `None` if it began with a list of the server.
     pub began_with: Option<Duration>,
+    /// When it began with them, as time since the runtime's start.
+    pub began_at: Option<Duration>,
+    /// The version at which the server was then. Until an event or a bookmark has reached it, the objects are older
+    /// than that: the informer is stale, and so not ready. In a quiet cluster a bookmark comes each minute.
+    pub catching_up_to: Option<ResourceVersion>,
     /// When it was last written, as time since the runtime's start.
     pub saved_at: Option<Duration>,
     /// Why it was not read, or is not written. A later write clears it.
     pub problem: Option<Arc<str>>,
+}
+
+impl SavedStatus {
+    /// How old the objects are, while they are only what was saved.
+    pub(crate) fn age(&self, now: Duration) -> Option<Duration> {
+        self.catching_up_to.as_ref()?;
+        Some(self.began_with?.saturating_add(now.saturating_sub(self.began_at?)))
+    }
+
+    /// For how long what is read has been out of date, and why.
+    pub(crate) fn stale(&self, now: Duration) -> Option<(Duration, String)> {
+        let why = format!("catches up from a saved cache to version {}", self.catching_up_to.as_ref()?);
+        Some((self.age(now)?, why))
+    }
+}
+
+/// With what it began, and why it is not saved if it is not.
+impl fmt::Display for SavedStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.began_with {
+            Some(age) => write!(f, "began with the objects of {}, then {} s old", self.file, age.as_secs())?,
+            None => write!(f, "began without the objects of {}", self.file)?,
+        }
+        self.problem.as_ref().map_or(Ok(()), |why| write!(f, "; not saved: {why}"))
+    }
 }
 
 /// A source says something of its file.
@@ -26,8 +59,15 @@ pub struct SavedStatus {
 pub enum SavedNote {
     /// It has one, here.
     File(Arc<str>),
-    /// It has begun with what the file holds, which is so old.
-    Began(Duration),
+    /// It has begun with what the file holds.
+    Began {
+        /// How old that is.
+        age: Duration,
+        /// Where the server is.
+        server: ResourceVersion,
+    },
+    /// The source has reached the version at which the server was.
+    CaughtUp,
     /// It was written.
     Saved,
     /// It cannot be read or written.
@@ -51,20 +91,25 @@ impl SavedCell {
     }
 
     pub(crate) fn note(&self, note: SavedNote, (now, informer): (Duration, &str)) {
+        let known = self.status.with(|status| status.as_ref().and_then(|status| status.problem.clone()));
         match &note {
-            SavedNote::Problem(why) => {
+            SavedNote::Problem(why) if known.as_ref() != Some(why) => {
                 tracing::warn!(target: "actix_informer::informer", informer, %why, "the cache is not saved or was not read");
             }
-            SavedNote::Began(age) => {
+            SavedNote::Began { age, .. } => {
                 tracing::info!(target: "actix_informer::informer", informer, ?age, "the informer begins with what was saved");
             }
-            SavedNote::File(_) | SavedNote::Saved => {}
+            _ => {}
         }
         self.status.with(|status| {
             let status = status.get_or_insert_default();
             match note {
                 SavedNote::File(file) => *status = SavedStatus { file, ..SavedStatus::default() },
-                SavedNote::Began(age) => status.began_with = Some(age),
+                SavedNote::Began { age, server } => {
+                    (status.began_with, status.began_at) = (Some(age), Some(now));
+                    status.catching_up_to = Some(server);
+                }
+                SavedNote::CaughtUp => status.catching_up_to = None,
                 SavedNote::Saved => (status.saved_at, status.problem) = (Some(now), None),
                 SavedNote::Problem(why) => status.problem = Some(why),
             }

@@ -153,6 +153,10 @@ impl Sizes {
         self.sums.with(|sums| sums.add(sample));
     }
 
+    pub(crate) fn note_kept(&self, mean: u64) {
+        self.sums.with(|sums| sums.kept = Some(mean.saturating_mul(sums.samples)));
+    }
+
     pub(crate) fn of(&self, informer: Arc<str>, objects: u64) -> InformerMemory {
         let sums = self.sums.with(|sums| sums.clone());
         let mean = |sum: u64| sum / sums.samples.max(1);

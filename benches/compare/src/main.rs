@@ -27,6 +27,7 @@ mod memory;
 #[path = "../../support/memory_bar.rs"]
 mod memory_bar;
 mod meter;
+#[expect(dead_code, reason = "the benches of the crate take texts")]
 #[path = "../../support/pod.rs"]
 mod pod;
 mod replay;

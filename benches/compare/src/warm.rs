@@ -7,13 +7,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix_informer::client::Config;
 use actix_informer::prelude::*;
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::Pod;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::meter::{self, Meter};
 use crate::run::{Plan as Served, Serving};

@@ -14,16 +14,15 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, ready};
 
 use bytes::Bytes;
-use futures_util::future::{self, Either, LocalBoxFuture};
+use futures_util::future::{self, LocalBoxFuture};
 use futures_util::stream::{self, LocalBoxStream, Stream};
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use http::{Method, Request, Response, header};
 use informer_actors::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use informer_actors::runtime::DecodePool;
-use informer_core::delta::{ListPart, WatchPart};
+use informer_core::delta::ListPart;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ObjectKey};
 use informer_core::request::{ListRequest, WatchRequest};
@@ -33,11 +32,11 @@ use super::error::{TransportError, status};
 use super::request::{RequestKind, RequestOptions, SentCredentials, audit_id};
 use super::scope::Scope;
 use super::transport::{Body, Transport};
-use crate::representation::{Encoded, LateFindings, Representation};
+use crate::representation::{Encoded, Representation};
 #[cfg(feature = "persist")]
-use crate::saved::Saved;
-use crate::wire::{Asked, Form, Frame, Splitter, WireKind};
-use chunks::{ChunkReader, Now, Times};
+use crate::saved::{AskCluster, Saved};
+use crate::wire::{Asked, Form, WireKind};
+use batches::with_late;
 use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
@@ -45,13 +44,13 @@ use refusal::{Refusal, Requested};
 use upkeep::beside;
 use upkeep::keeping_up;
 
+mod batches;
 mod chunks;
 pub(crate) mod decode;
 mod event;
 mod list;
 mod place;
 mod refusal;
-mod sample;
 mod upkeep;
 
 /// A chunk has at most this many objects, and ends at the object that reaches this many bytes.
@@ -214,7 +213,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             let of_source = (self.decoder.source.clone(), Arc::clone(&self.decoder.late));
             let question = self.scope.list(&saved.question());
             let question = self.list_at(&question, false, KnownObjects::nothing());
-            return saved.first_list(self.cluster_uid(), (of_source, known), (question, from_server));
+            return saved.first_list(self.ask_cluster(), (of_source, known), (question, from_server));
         }
         self.list_at(&self.scope.list(&request), is_page, known)
     }
@@ -227,7 +226,10 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         requested.initial_events = request.initial_events;
         let upkeep = self.upkeep(&known);
         #[cfg(feature = "persist")]
-        let saving = self.saved.clone().map(|saved| saved.keep(known.clone(), self.decoder.source.clone()));
+        let saving = self.saved.clone();
+        #[cfg(feature = "persist")]
+        let saving =
+            saving.map(|saved| saved.keep(known.clone(), self.decoder.source.clone(), self.ask_cluster()));
         let (reader, late) = (self.reader(known), Arc::clone(&self.decoder.late));
         let is_live = !request.initial_events;
         let opened = async move {
@@ -297,21 +299,33 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
 }
 
 impl<R: Representation> KubeListWatch<R> {
-    /// Says which cluster it is. `None` without the right to read it.
+    /// Asks which cluster it is.
     #[cfg(feature = "persist")]
-    fn cluster_uid(&self) -> LocalBoxFuture<'static, Result<Option<String>, ListWatchError>> {
-        let answer = self.send("/api/v1/namespaces/kube-system", Form::Object, RequestKind::Unary);
-        let (limit, requested) = (self.frame_limit, self.requested("/api/v1/namespaces/kube-system"));
-        async move {
-            let (wire, body) = match answer.await? {
-                Ok(answered) => answered,
-                Err(refusal) if matches!(refusal.status.code, 403 | 404) => return Ok(None),
-                Err(refusal) => return Err(requested.refused(refusal)),
-            };
-            let bytes = collect(body, None, limit).await?.unwrap_or_default();
-            Ok(wire.identify(&bytes).uid_text().map(|uid| uid.to_owned()))
-        }
-        .boxed_local()
+    fn ask_cluster(&self) -> AskCluster {
+        const PATH: &str = "/api/v1/namespaces/kube-system";
+        let source = Self {
+            transport: Rc::clone(&self.transport),
+            scope: Rc::clone(&self.scope),
+            decoder: Arc::clone(&self.decoder),
+            place: self.place.clone(),
+            frame_limit: self.frame_limit,
+            saved: None,
+        };
+        Box::new(move || {
+            let (answer, requested) =
+                (source.send(PATH, Form::Object, RequestKind::Unary), source.requested(PATH));
+            let limit = source.frame_limit;
+            async move {
+                let (wire, body) = match answer.await? {
+                    Ok(answered) => answered,
+                    Err(refusal) if matches!(refusal.status.code, 403 | 404) => return Ok(None),
+                    Err(refusal) => return Err(requested.refused(refusal)),
+                };
+                let bytes = collect(body, None, limit).await?.unwrap_or_default();
+                Ok(wire.identify(&bytes).uid_text().map(|uid| uid.to_owned()))
+            }
+            .boxed_local()
+        })
     }
 
     /// Gets the namespace. Without the right to read it, nothing is known.
@@ -357,80 +371,4 @@ fn until_error<T: 'static>(
         future::ready((!is_behind_error).then_some(item))
     };
     stream.scan(false, pass).boxed_local()
-}
-
-type Batch<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
-
-impl<R: Representation> Reader<R> {
-    fn batches(self, wire: WireKind, body: Body) -> impl Stream<Item = Batch<R::Body>> {
-        let (width, splitter) = (self.place.width(), wire.watch(self.frame_limit));
-        let known = self.known.clone();
-        let of_clock = self.known.clone();
-        arrivals(body, splitter, Box::new(move || of_clock.now()))
-            .map(move |chunk| match chunk {
-                Ok((frames, times)) => {
-                    Either::Left(decode_events(&self, wire, frames).map(move |parts| (parts, times)))
-                }
-                Err(error) => Either::Right(future::ready((vec![Err(error)], None))),
-            })
-            .buffered(width + 1)
-            .flat_map(move |(parts, times)| {
-                known.note_arrival(times);
-                stream::iter(parts)
-            })
-    }
-}
-
-/// Between the batches of a live watch stands what readers have found undecodable meanwhile.
-fn with_late<S>(
-    batches: impl Stream<Item = Batch<S>>,
-    late: Arc<LateFindings>,
-    mut is_live: bool,
-) -> impl Stream<Item = Batch<S>> {
-    let mut batches = Box::pin(batches);
-    stream::poll_fn(move |cx| {
-        if is_live && let Poll::Ready(found) = late.poll_found(cx) {
-            let parts = found.into_iter().map(WatchPart::LateUndecodable).collect();
-            return Poll::Ready(Some(Ok(parts)));
-        }
-        let batch = ready!(batches.poll_next_unpin(cx));
-        is_live |= matches!(&batch, Some(Ok(parts)) if parts.iter().any(ends_initial_events));
-        Poll::Ready(batch)
-    })
-}
-
-fn ends_initial_events<S>(part: &WatchPart<S>) -> bool {
-    matches!(part, WatchPart::Bookmark { initial_events_end: true, .. })
-}
-
-fn decode_events<R: Representation>(
-    reader: &Reader<R>,
-    wire: WireKind,
-    frames: Vec<Frame>,
-) -> impl Future<Output = Vec<Batch<R::Body>>> + use<R> {
-    let (decoder, known) = (Arc::clone(&reader.decoder), reader.known.clone());
-    let (bytes, count) = (frames.iter().map(Frame::len).sum(), frames.len());
-    let job = move || {
-        let decoding = decoder.decoding(wire, &known);
-        let mut parts = Vec::with_capacity(frames.len());
-        for frame in &frames {
-            match decoding.event(frame) {
-                Ok(part) => parts.push(part),
-                Err(error) => return vec![Ok(parts), Err(error)],
-            }
-        }
-        vec![Ok(parts)]
-    };
-    reader.place.run((bytes, count), job).map(|decoded| decoded.unwrap_or_else(|error| vec![Err(error)]))
-}
-
-fn arrivals(
-    body: Body,
-    splitter: Splitter,
-    now: Now,
-) -> impl Stream<Item = Result<(Vec<Frame>, Option<Times>), ListWatchError>> {
-    stream::unfold(ChunkReader::new(body, splitter, now), |mut reader| async move {
-        let arrived = reader.arrived().await.transpose()?;
-        Some((arrived.map(|frames| (frames, reader.times())), reader))
-    })
 }

@@ -63,6 +63,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// As [`Self::informer`]; and [`Error::Unsupported`] when it describes several namespaces, which are
     /// several sources.
     pub fn source(self, runtime: &Runtime) -> Result<SourceSpec<R::Body>, Error> {
+        #[cfg(feature = "persist")]
+        self.check_alone()?;
         runtime.observe(self.backend().traffic());
         self.spec(runtime.decode_pool())
     }
@@ -192,7 +194,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
                 let spec = cluster.iter().cloned().fold(spec, SourceSpec::in_cluster);
                 NamespaceSources::selected(each, Selection::watching(spec))
             }
-            (None, None) => return Ok(Sources::One(Box::new(self.source(runtime)?))),
+            (None, None) => return Ok(Sources::One(Box::new(self.spec(runtime.decode_pool())?))),
         };
         let sources = cluster.into_iter().fold(sources, NamespaceSources::in_cluster);
         let (policy, all) = (*self.clone().cluster_wide_policy(), self.all(runtime));

@@ -283,7 +283,13 @@ impl<K, R: Representation> ResourceSource<K, R> {
             return self.spec_by_name(named, pool);
         }
         let (id, cluster, coverage) = (self.source.clone(), self.cluster.clone(), self.scope.coverage());
-        let settings = self.settings.clone();
+        #[cfg_attr(not(feature = "persist"), expect(unused_mut, reason = "what is saved changes it"))]
+        let mut settings = self.settings.clone();
+        #[cfg(feature = "persist")]
+        if self.representation.saves().is_some() {
+            // Watched initial events would not come from the file.
+            settings.watch_list = false;
+        }
         let backend = Arc::clone(&self.backend);
         let make = self.list_watches(pool, move || backend.transport())?;
         let connect: Connect<R::Body> = Arc::new(move || Box::new(make()));
@@ -303,7 +309,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             return Err(several_sources());
         }
         #[cfg(feature = "persist")]
-        let saved = self.saved()?;
+        let saved = self.saved(&pool)?;
         let Self { scope, representation, prune, source, cluster, frame_limit, .. } = self;
         let (scopes, late) = (Scopes::default(), Arc::new(LateFindings::new(cluster.clone())));
         let decoder = Arc::new(Decoder { representation, prune, source, form: 0, cluster, scopes, late });

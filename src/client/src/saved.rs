@@ -11,27 +11,37 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::{StreamExt, TryStreamExt, stream};
-use informer_actors::list_watch::{KnownObjects, ListStream, SavedNote};
+use futures_util::future::{LocalBoxFuture, join};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use informer_actors::list_watch::{KnownObjects, ListStream, ObjectSample, SavedNote};
+use informer_actors::runtime::DecodePool;
 use informer_core::delta::{ListPart, Undecodable};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Meta, Object, ObjectKey, ResourceVersion, SourceId, Uid};
 use informer_core::request::{AskedVersion, ListRequest};
 use informer_core::snapshot::Snapshot;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::representation::{LateFindings, Prune, Saves};
 use crate::scope::Scope;
+use crate::wire::WireKind;
 use file::{About, Change, Entry, File, FileError, Found, Head, SetAside};
 
 mod file;
 
 /// How often what has changed is written.
 const EVERY: Duration = Duration::from_secs(1);
+/// After a failure it is tried again after a second, then after two, up to this.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// How often it is looked whether the source has caught up with the server.
+const LOOK: Duration = Duration::from_millis(100);
+/// Failed requests before the file is left aside.
+const ATTEMPTS: u32 = 3;
 /// Objects of one part of a list.
 const AT_ONCE: usize = 250;
 /// Parts that are read ahead.
@@ -44,37 +54,71 @@ pub(crate) struct Saved<S> {
     saves: Arc<dyn Saves<S>>,
     /// No object has this name.
     absent_name: String,
+    pool: DecodePool,
+    /// What the informer begins with is decided.
     is_begun: AtomicBool,
+    attempts: AtomicU32,
     state: Mutex<State<S>>,
 }
 
 struct State<S> {
-    file: Option<File>,
+    /// The uid of the namespace `kube-system`.
+    cluster: Option<Arc<str>>,
+    file: Option<Arc<File>>,
     /// What the file holds; `None` if that is not known.
     written: Option<Snapshot<S>>,
+    set_aside: Option<Vec<SetAside>>,
     /// The newest dictionary when all objects of the file were written by it.
     settled: Option<Option<u32>>,
+    /// Where the server was when the informer began with the file.
+    server: Option<ResourceVersion>,
+    next_write: Option<Instant>,
+    wait: Duration,
+}
+
+/// Why a file is not used.
+#[derive(Debug, thiserror::Error)]
+enum SavedError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("it is not known of which cluster a file is: {0}")]
+    Request(#[from] ListWatchError),
+    #[error("it is not known of which cluster a file is: the namespace kube-system cannot be read")]
+    NoRight,
+    #[error("the server is at a version before {0}: it was restored from a backup")]
+    Rewound(String),
 }
 
 /// Whose the objects of a file are, and where their readers tell what does not decode.
-type OfSource = (SourceId, Arc<LateFindings>);
+pub(crate) type OfSource = (SourceId, Arc<LateFindings>);
+/// Asks for the uid of the namespace `kube-system`; `None` without the right to read it.
+pub(crate) type AskCluster = Box<dyn Fn() -> LocalBoxFuture<'static, Result<Option<String>, ListWatchError>>>;
 
 impl<S: Send + Sync + 'static> Saved<S> {
     pub(crate) fn new(
         saves: Arc<dyn Saves<S>>,
         (scope, prune): (&Scope, &Prune),
         absent_name: &str,
+        pool: DecodePool,
     ) -> Arc<Self> {
-        let path = saves.file();
-        let what = format!("{scope:?} without {prune:?}").into();
-        let state = State { file: None, written: None, settled: None };
-        let absent_name = absent_name.to_owned();
+        let state = State {
+            cluster: None,
+            file: None,
+            written: None,
+            set_aside: None,
+            settled: None,
+            server: None,
+            next_write: None,
+            wait: EVERY,
+        };
         Arc::new(Self {
-            path,
-            what,
+            path: saves.file(),
+            what: format!("{scope:?} without {prune:?}").into(),
             saves,
-            absent_name,
+            absent_name: absent_name.to_owned(),
+            pool,
             is_begun: AtomicBool::new(false),
+            attempts: AtomicU32::new(0),
             state: Mutex::new(state),
         })
     }
@@ -88,7 +132,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
     /// The first list of the source: from the file, or else from the server.
     pub(crate) fn first_list(
         self: &Arc<Self>,
-        cluster: impl Future<Output = Result<Option<String>, ListWatchError>> + 'static,
+        ask_cluster: AskCluster,
         (of_source, known): (OfSource, KnownObjects<S>),
         (question, from_server): (ListStream<S>, ListStream<S>),
     ) -> ListStream<S> {
@@ -98,48 +142,73 @@ impl<S: Send + Sync + 'static> Saved<S> {
         let saved = Arc::clone(self);
         known.note_saved(SavedNote::File(self.path.display().to_string().into()));
         let opened = async move {
-            // A failure of the request comes again with the next list.
-            let cluster = cluster.await?;
-            saved.is_begun.store(true, Ordering::Release);
-            let Some(cluster) = cluster else {
-                known.note_saved(SavedNote::Problem(
-                    "the namespace kube-system cannot be read, which says of which cluster a file is".into(),
-                ));
-                return Ok::<_, ListWatchError>(from_server);
+            let found = match saved.found(&ask_cluster, question).await {
+                // The next list tries again: the server may be away.
+                Err(SavedError::Request(error))
+                    if saved.attempts.fetch_add(1, Ordering::AcqRel) < ATTEMPTS =>
+                {
+                    return Err(error);
+                }
+                found => found,
             };
-            let opening = Arc::clone(&saved);
-            match blocking(move || opening.open(cluster.into())).await {
-                Ok(Some(found)) if is_rewound(&found, question).await? => {
-                    let why = format!(
-                        "the server is at a version before {}: it was restored from a backup",
-                        found.version
-                    );
-                    known.note_saved(SavedNote::Problem(why.into()));
-                    Ok(from_server)
-                }
-                Ok(Some(found)) => {
-                    known.note_saved(SavedNote::Began(age(found.saved_at)));
-                    Ok(saved.parts(found, of_source).boxed_local())
-                }
-                Ok(None) => Ok(from_server),
-                Err(error) => {
-                    known.note_saved(SavedNote::Problem(error.to_string().into()));
-                    Ok(from_server)
-                }
+            saved.is_begun.store(true, Ordering::Release);
+            match found {
+                Ok(Some(found)) => return Ok(saved.parts(found, of_source, known).boxed_local()),
+                Ok(None) => {}
+                Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
             }
+            Ok(from_server)
         };
         stream::once(opened).try_flatten().boxed_local()
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State<S>> {
+    fn state(&self) -> MutexGuard<'_, State<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, cluster: Arc<str>) -> Result<Option<Found>, FileError> {
-        let about = About { cluster, what: Arc::clone(&self.what) };
-        let (file, found) = File::open(&self.path, about)?;
-        self.state().file = Some(file);
-        Ok(found)
+    async fn found(
+        self: &Arc<Self>,
+        ask_cluster: &AskCluster,
+        question: ListStream<S>,
+    ) -> Result<Option<Found>, SavedError> {
+        let Some(found) = self.opened(ask_cluster).await? else { return Ok(None) };
+        let server = version_of(question).await?;
+        if found.version.parse().is_ok_and(|saved: ResourceVersion| server < saved) {
+            return Err(SavedError::Rewound(found.version));
+        }
+        self.state().server = Some(server);
+        Ok(Some(found))
+    }
+
+    /// Opens the file if it is not open.
+    async fn opened(self: &Arc<Self>, ask_cluster: &AskCluster) -> Result<Option<Found>, SavedError> {
+        let known = self.state().cluster.clone();
+        let cluster = match known {
+            Some(cluster) => cluster,
+            None => ask_cluster().await?.ok_or(SavedError::NoRight)?.into(),
+        };
+        self.state().cluster = Some(Arc::clone(&cluster));
+        let saved = Arc::clone(self);
+        let opening = move || {
+            if let Some(file) = saved.state().file.clone() {
+                return file.found();
+            }
+            let (file, found) = File::open(&saved.path, About { cluster, what: Arc::clone(&saved.what) })?;
+            saved.state().file = Some(Arc::new(file));
+            Ok(found)
+        };
+        Ok(self.on_disk(opening).await?)
+    }
+
+    /// Off the arbiter; in simulation in place.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, FileError> {
+        match self.pool.is_inline() {
+            true => job(),
+            false => tokio::task::spawn_blocking(job).await.unwrap_or(Err(FileError::Unfinished)),
+        }
     }
 
     /// What the file holds, as the parts of a list. Before its last part nothing counts.
@@ -147,27 +216,45 @@ impl<S: Send + Sync + 'static> Saved<S> {
         self: Arc<Self>,
         found: Found,
         of_source: OfSource,
-    ) -> impl futures_util::Stream<Item = Result<ListPart<S>, ListWatchError>> {
+        known: KnownObjects<S>,
+    ) -> impl Stream<Item = Result<ListPart<S>, ListWatchError>> {
         let (sender, mut receiver) = mpsc::channel(AHEAD);
-        let reading = tokio::task::spawn_blocking(move || {
-            let read = self.read(&found, &of_source, |part| sender.blocking_send(Ok(part)).is_ok());
-            if let Err(error) = read {
+        let is_inline = self.pool.is_inline();
+        let mut in_place = Vec::new();
+        let reading = move |in_place: &mut Vec<_>| {
+            let mut send = |part| match is_inline {
+                true => {
+                    in_place.push(part);
+                    true
+                }
                 // The receiver may be gone.
-                drop(sender.blocking_send(Err(ListWatchError::source(format!("the saved cache: {error}")))));
+                false => sender.blocking_send(part).is_ok(),
+            };
+            if let Err(error) = self.read(&found, &of_source, &known, |part| send(Ok(part))) {
+                known.note_saved(SavedNote::Problem(error.to_string().into()));
+                send(Err(ListWatchError::source(format!(
+                    "the saved cache {}: {error}",
+                    self.path.display()
+                ))));
             }
-        });
-        drop(reading);
-        stream::poll_fn(move |cx| receiver.poll_recv(cx))
+        };
+        if is_inline {
+            reading(&mut in_place);
+            drop(reading);
+        } else {
+            drop(tokio::task::spawn_blocking(move || reading(&mut Vec::new())));
+        }
+        stream::iter(in_place).chain(stream::poll_fn(move |cx| receiver.poll_recv(cx)))
     }
 
     fn read(
         &self,
         found: &Found,
         (source, late): &OfSource,
+        known: &KnownObjects<S>,
         mut next: impl FnMut(ListPart<S>) -> bool,
     ) -> Result<(), FileError> {
-        let state = self.state();
-        let file = state.file.as_ref().ok_or(FileError::Damaged("it is closed"))?;
+        let file = self.state().file.clone().ok_or(FileError::Unfinished)?;
         let (dictionaries, newest) = file.dictionaries()?;
         let dictionaries = self
             .saves
@@ -178,6 +265,9 @@ impl<S: Send + Sync + 'static> Saved<S> {
             let body = self.saves.body(&dictionaries, entry.body, late);
             match body.zip(entry.version.parse().ok()) {
                 Some((body, version)) => {
+                    if known.is_sampled() {
+                        known.note_sample(self.sample(&body, entry.wire_bytes));
+                    }
                     let key = key_of(&mut keys, entry.namespace.as_deref(), &entry.name);
                     let meta = Meta::new(key, version, source.clone()).uid(Uid::new(&entry.uid));
                     objects.push(Object::new(meta.wire_bytes(entry.wire_bytes), body));
@@ -200,36 +290,81 @@ impl<S: Send + Sync + 'static> Saved<S> {
                 goes_on && next(ListPart::Undecodable(Undecodable { key, version, error: error.into() }));
         }
         let version = found.version.parse().map_err(|_| FileError::Damaged("its version"))?;
-        if goes_on {
+        if goes_on && let Some(server) = self.state().server.clone() {
+            let age = seconds(known.wall_time()).saturating_sub(found.saved_at);
+            known.note_saved(SavedNote::Began { age: Duration::from_secs(age), server });
             next(ListPart::End { version, token: None });
         }
         Ok(())
     }
 
-    /// Writes what is published, again and again, until it is dropped.
-    pub(crate) async fn keep(self: Arc<Self>, known: KnownObjects<S>, source: SourceId) {
-        let mut last_problem = None;
-        loop {
-            tokio::time::sleep(EVERY).await;
-            let Some(snapshot) = known.snapshot() else { continue };
-            let (saved, source) = (Arc::clone(&self), source.clone());
-            match blocking(move || saved.write(snapshot, &source)).await {
-                Ok(true) => known.note_saved(SavedNote::Saved),
-                Ok(false) => continue,
-                Err(error) if last_problem.as_ref() != Some(&error.to_string()) => {
-                    last_problem = Some(error.to_string());
-                    known.note_saved(SavedNote::Problem(error.to_string().into()));
-                }
-                Err(_) => {}
-            }
+    fn sample(&self, body: &S, wire_bytes: u32) -> ObjectSample {
+        let text = self.saves.text(body);
+        ObjectSample {
+            sent: wire_bytes.into(),
+            text: text.len() as u64,
+            kept: self.saves.saved(body).map(|saved| saved.bytes().len() as u64),
+            fields: WireKind::Json.field_bytes(&text).unwrap_or_default(),
         }
     }
 
+    /// Writes what is published, again and again, until it is dropped.
+    pub(crate) async fn keep(self: Arc<Self>, known: KnownObjects<S>, source: SourceId, ask: AskCluster) {
+        let catching_up = self.catch_up(&known, &source);
+        let writing = async {
+            loop {
+                let next = *self.state().next_write.get_or_insert_with(|| Instant::now() + EVERY);
+                sleep_until(next).await;
+                let written = self.write_published(&known, &source, &ask).await;
+                let wait = {
+                    let mut state = self.state();
+                    state.wait = if written.is_ok() { EVERY } else { LONGEST_WAIT.min(state.wait * 2) };
+                    state.wait
+                };
+                match written {
+                    Ok(true) => known.note_saved(SavedNote::Saved),
+                    Ok(false) => {}
+                    Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
+                }
+                self.state().next_write = Some(Instant::now() + wait);
+            }
+        };
+        join(catching_up, writing).await;
+    }
+
+    /// Until then the objects are those of the file.
+    async fn catch_up(&self, known: &KnownObjects<S>, source: &SourceId) {
+        let Some(server) = self.state().server.clone() else { return };
+        while known.snapshot().is_none_or(|now| now.version(source).is_none_or(|at| *at < server)) {
+            sleep(LOOK).await;
+        }
+        self.state().server = None;
+        known.note_saved(SavedNote::CaughtUp);
+    }
+
     /// Returns false if there is nothing new.
-    fn write(&self, snapshot: Snapshot<S>, source: &SourceId) -> Result<bool, FileError> {
+    async fn write_published(
+        self: &Arc<Self>,
+        known: &KnownObjects<S>,
+        source: &SourceId,
+        ask: &AskCluster,
+    ) -> Result<bool, SavedError> {
+        let Some(snapshot) = known.snapshot() else { return Ok(false) };
+        if snapshot.version(source).is_none() {
+            return Ok(false);
+        }
+        let is_open = self.state().file.is_some();
+        if !is_open {
+            self.opened(ask).await?;
+        }
+        let (saved, source, saved_at) = (Arc::clone(self), source.clone(), seconds(known.wall_time()));
+        Ok(self.on_disk(move || saved.write(snapshot, &source, saved_at)).await?)
+    }
+
+    fn write(&self, snapshot: Snapshot<S>, source: &SourceId, saved_at: u64) -> Result<bool, FileError> {
         let mut state = self.state();
-        let State { file, written, settled } = &mut *state;
-        let (Some(file), Some(version)) = (&*file, snapshot.version(source)) else { return Ok(false) };
+        let State { file, written, set_aside, settled, .. } = &mut *state;
+        let (Some(open), Some(version)) = (file.clone(), snapshot.version(source)) else { return Ok(false) };
         let (newest, has_former) = self.saves.newest();
         // When no object needs a former dictionary any more, all are written anew, by the newest one.
         let is_renewed = !has_former && *settled != Some(newest);
@@ -238,20 +373,34 @@ impl<S: Send + Sync + 'static> Saved<S> {
             *written = before;
             return Ok(false);
         }
-        let set_aside = set_aside(&snapshot, source);
-        let head = Head { version: &version.to_string(), saved_at: now(), newest, set_aside: &set_aside };
-        match &before {
-            Some(before) => file.write(&head, self.changes(before, &snapshot, source), None)?,
-            None => {
-                let is_there = |namespace: Option<&str>, name: &str| {
-                    snapshot.named(None, namespace, name).is_some_and(|object| object.source() == source)
-                };
-                let all = snapshot.iter().filter(|object| object.source() == source);
-                file.write(&head, all.map(|object| self.put(object)), Some(&is_there))?;
-                *settled = (!has_former).then_some(newest);
-            }
+        if snapshot.versions().iter().nth(1).is_some() {
+            return Err(FileError::OtherSources);
         }
-        *written = Some(snapshot);
+        let aside = set_aside_of(&snapshot);
+        let aside_before = set_aside.take();
+        let head = Head {
+            version: &version.to_string(),
+            saved_at,
+            newest,
+            set_aside: (aside_before.as_ref() != Some(&aside)).then_some(&*aside),
+        };
+        let done = match &before {
+            Some(before) => open.write(&head, self.changes(before, &snapshot), None),
+            None => {
+                let is_there =
+                    |namespace: Option<&str>, name: &str| snapshot.named(None, namespace, name).is_some();
+                open.write(&head, snapshot.iter().map(|object| self.put(object)), Some(&is_there))
+            }
+        };
+        if let Err(error) = done {
+            // After an error of the disk a database refuses everything until it is opened anew.
+            *file = None;
+            return Err(error);
+        }
+        if before.is_none() {
+            *settled = (!has_former).then_some(newest);
+        }
+        (*written, *set_aside) = (Some(snapshot), Some(aside));
         Ok(true)
     }
 
@@ -259,11 +408,10 @@ impl<S: Send + Sync + 'static> Saved<S> {
         &'a self,
         before: &'a Snapshot<S>,
         snapshot: &'a Snapshot<S>,
-        source: &'a SourceId,
     ) -> impl Iterator<Item = Result<Change, FileError>> + use<'a, S> {
         before.diff(snapshot).map(move |difference| {
             let key = difference.key();
-            match snapshot.get(key).filter(|object| object.source() == source) {
+            match snapshot.get(key) {
                 Some(object) => self.put(object),
                 None => Ok(Change::Delete {
                     namespace: key.namespace().map(str::to_owned),
@@ -288,18 +436,17 @@ impl<S: Send + Sync + 'static> Saved<S> {
 }
 
 /// The answer of a server to a list of nothing says at which version it is.
-async fn is_rewound<S>(found: &Found, mut question: ListStream<S>) -> Result<bool, ListWatchError> {
+async fn version_of<S>(mut question: ListStream<S>) -> Result<ResourceVersion, ListWatchError> {
     while let Some(part) = question.next().await {
         if let ListPart::End { version, .. } = part? {
-            return Ok(found.version.parse().is_ok_and(|saved: ResourceVersion| version < saved));
+            return Ok(version);
         }
     }
     Err(ListWatchError::Protocol("the answer to a question for the version did not end".into()))
 }
 
-fn set_aside<S>(snapshot: &Snapshot<S>, source: &SourceId) -> Vec<SetAside> {
-    let is_ours = |one: &&Undecodable| snapshot.get(&one.key).is_none_or(|object| object.source() == source);
-    let set_aside = snapshot.undecodable().filter(is_ours).map(|one| SetAside {
+fn set_aside_of<S>(snapshot: &Snapshot<S>) -> Vec<SetAside> {
+    let set_aside = snapshot.undecodable().map(|one| SetAside {
         namespace: one.key.namespace().map(str::to_owned),
         name: one.key.name().to_owned(),
         version: one.version.to_string(),
@@ -319,21 +466,7 @@ fn key_of(known: &mut BTreeMap<String, ObjectKey>, namespace: Option<&str>, name
     key
 }
 
-async fn blocking<T: Send + 'static>(
-    job: impl FnOnce() -> Result<T, FileError> + Send + 'static,
-) -> Result<T, FileError> {
-    tokio::task::spawn_blocking(job).await.unwrap_or(Err(FileError::Unfinished))
-}
-
-/// Seconds since 1970.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a file is as old as the real clock says, also where time is simulated"
-)]
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
-fn age(saved_at: u64) -> Duration {
-    Duration::from_secs(now().saturating_sub(saved_at))
+/// Since 1970.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

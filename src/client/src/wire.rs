@@ -177,6 +177,14 @@ impl WireKind {
         }
     }
 
+    /// The paths of its fields, each with the bytes of its name and its value: members of the object, and of its
+    /// `metadata`, `spec` and `status`. `None` if it is no document.
+    pub(crate) fn field_bytes(self, object: &str) -> Option<Vec<(String, u64)>> {
+        match self {
+            Self::Json => json::field_bytes(object),
+        }
+    }
+
     /// Appends the rest of the object to `out`.
     pub(crate) fn cut(self, object: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut Vec<u8>) -> Cut {
         match self {

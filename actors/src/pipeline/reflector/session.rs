@@ -235,7 +235,7 @@ impl<S: Body> Session<S> {
     }
 
     fn known(&self, everything: bool) -> KnownObjects<S> {
-        let published = (!everything).then(|| Arc::clone(&self.spec.shared.published));
+        let published = (&self.spec.shared.published, everything);
         KnownObjects::new(published, self.filtering.kept(), &self.arrival)
     }
 

@@ -44,7 +44,8 @@ impl History {
     /// So many pods, and so many changes of them.
     pub(super) fn new(count: usize, events: u64) -> anyhow::Result<Self> {
         let last = count.checked_sub(1).context("there must be a pod")?;
-        let (pattern, pods) = (Pattern::new(), (0..count).map(Values::of).collect());
+        let (pattern, pods) = (Pattern::new(), (0..count).map(Values::of).collect::<Vec<_>>());
+        pods.iter().step_by(1_000).for_each(|pod| drop(pattern.text(pod, version(last), 0)));
         Ok(Self { pattern, pods, start: version(last), events, progress: watch::Sender::default() })
     }
 

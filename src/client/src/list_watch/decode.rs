@@ -14,13 +14,12 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use informer_actors::list_watch::KnownObjects;
+use informer_actors::list_watch::{KnownObjects, ObjectSample};
 use informer_core::delta::Undecodable;
 use informer_core::meta::{ClusterName, Meta, Object, ObjectKey, ResourceVersion, SourceId};
 use informer_core::path::PastBody;
 use informer_core::words::{panic_text, shortened};
 
-use super::sample;
 use crate::representation::{DecodeError, Encoded, LateFindings, Prune, Representation};
 use crate::wire::{Frame, MetaScan, UnnamedError, WireKind};
 
@@ -129,8 +128,10 @@ impl<R: Representation> Decoding<'_, R> {
         };
         match self.check_kind(object.meta()).and_then(|()| self.body(object)) {
             Ok(body) => {
-                if self.known.is_sampled() {
-                    self.sample(object, &body);
+                if self.known.is_sampled()
+                    && let Some(sample) = self.sample(object, &body)
+                {
+                    self.known.note_sample(sample);
                 }
                 Observed::Object(Object::new(meta, body))
             }
@@ -142,11 +143,13 @@ impl<R: Representation> Decoding<'_, R> {
         }
     }
 
-    fn sample(&self, object: &Encoded<'_>, body: &R::Body) {
+    /// What the object weighs; no value of it.
+    fn sample(&self, object: &Encoded<'_>, body: &R::Body) -> Option<ObjectSample> {
         let Decoder { representation, prune, .. } = self.decoder;
-        if let Some(sample) = sample::of(&**representation, (object, prune), body) {
-            self.known.note_sample(sample);
-        }
+        let text = object.kept(prune, None).ok()?;
+        let fields = self.wire.field_bytes(&text)?;
+        let kept = representation.weigh(body).map(|bytes| bytes as u64);
+        Some(ObjectSample { sent: object.bytes().len() as u64, text: text.len() as u64, kept, fields })
     }
 
     /// Finds the published object by the texts of the scan. A new object takes its key and uid: each text is

@@ -1,11 +1,10 @@
 //! Does what a representation wants done with the objects that are kept ([`Upkeep`]), while a list or a watch is
 //! read: on the decode pool, some objects at a time.
 //!
-//! 1. One source of an informer does it for all. When its stream ends, the next one goes on.
-//! 2. What is not published yet is done later. It is looked for after a second, then after two, up to a minute.
+//! One source does it for the others of its informer, which wait for their turn. When its stream ends, the next one
+//! goes on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{self, LocalBoxStream};
@@ -18,8 +17,6 @@ use crate::representation::Upkeep;
 
 /// Objects of one job.
 const AT_ONCE: usize = 250;
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The same stream, which does the work while it is read.
 pub(super) fn keeping_up<T: 'static, S: Send + Sync + 'static>(
@@ -28,8 +25,7 @@ pub(super) fn keeping_up<T: 'static, S: Send + Sync + 'static>(
     stream: LocalBoxStream<'static, T>,
 ) -> LocalBoxStream<'static, T> {
     match upkeep {
-        // After a panic, or when the pool is closed, the work rests until the next stream.
-        Some(upkeep) => beside(keep_up(upkeep, pool, known).map(drop).boxed_local(), stream),
+        Some(upkeep) => beside(keep_up(upkeep, pool, known).boxed_local(), stream),
         None => stream,
     }
 }
@@ -51,45 +47,42 @@ async fn keep_up<S: Send + Sync + 'static>(
     upkeep: Arc<dyn Upkeep<S>>,
     pool: DecodePool,
     known: KnownObjects<S>,
-) -> Result<(), JobPanicked> {
+) {
     loop {
-        let _turn = Arc::clone(&upkeep).due().await;
-        let mut wait = FIRST_WAIT;
-        loop {
-            let of_job = Arc::clone(&upkeep);
-            if pool.run(move || of_job.prepare()).await? {
-                wait = FIRST_WAIT;
-            }
-            renew_all(&upkeep, &pool, &known).await?;
-            if !upkeep.is_left() {
-                break;
-            }
-            tokio::time::sleep(wait).await;
-            wait = LONGEST_WAIT.min(wait * 2);
+        let turn = Arc::clone(&upkeep).due().await;
+        if let Err(error) = round(&upkeep, &pool, &known).await {
+            tracing::warn!(target: "actix_informer::informer", %error, "what is kept is not compressed again until the next watch");
+            return;
         }
+        upkeep.round_ended();
+        drop(turn);
     }
 }
 
-async fn renew_all<S: Send + Sync + 'static>(
+async fn round<S: Send + Sync + 'static>(
     upkeep: &Arc<dyn Upkeep<S>>,
     pool: &DecodePool,
     known: &KnownObjects<S>,
 ) -> Result<(), JobPanicked> {
-    let mut behind: Option<ObjectKey> = None;
+    let of_job = Arc::clone(upkeep);
+    pool.run(move || of_job.prepare()).await?;
+    let (mut behind, mut objects, mut bytes): (Option<ObjectKey>, u64, u64) = (None, 0, 0);
     loop {
         let (upkeep, known) = (Arc::clone(upkeep), known.clone());
         let job = move || {
-            let mut last = None;
+            let (mut last, mut part) = (None, (0, 0));
             for object in known.snapshot()?.objects_behind(behind.as_ref()).take(AT_ONCE) {
-                upkeep.renew(object.body());
+                part = (part.0 + 1, part.1 + upkeep.renew(object.body()) as u64);
                 last = Some(object.key().clone());
             }
-            last
+            Some((last?, part))
         };
-        behind = pool.run(job).await?;
-        if behind.is_none() {
-            return Ok(());
-        }
+        let Some((last, part)) = pool.run(job).await? else { break };
+        (behind, objects, bytes) = (Some(last), objects + part.0, bytes + part.1);
         tokio::task::yield_now().await;
     }
+    if let Some(mean) = bytes.checked_div(objects) {
+        known.note_kept(mean);
+    }
+    Ok(())
 }

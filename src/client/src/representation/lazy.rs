@@ -118,7 +118,7 @@ informer_core::debug_as!([K] Lazy<K>, self, kind = self.expected.kind);
 pub(super) enum Kept {
     Text(Box<str>),
     #[cfg(feature = "packed")]
-    Packed(super::packed::PackedText),
+    Packed(super::compressed::PackedText),
 }
 
 impl Kept {

@@ -41,6 +41,8 @@ pub use prune::Prune;
 pub use reading::{OfKind, ReadFields, ReadMetadata, bodies_of};
 pub use typed::{Dynamic, MetadataOnly, Projection, Typed};
 
+#[cfg(feature = "packed")]
+mod compressed;
 mod controller_only;
 mod lazy;
 #[cfg(feature = "packed")]
@@ -146,7 +148,10 @@ pub trait Saves<S>: Send + Sync {
     /// Takes over the dictionaries of a file; `None` if one does not fit its number.
     fn restore(&self, dictionaries: BTreeMap<u32, Vec<u8>>, newest: Option<u32>) -> Option<Dictionaries>;
 
-    /// `None` if its dictionary is not there.
+    /// Its text.
+    fn text(&self, body: &S) -> String;
+
+    /// `None` if its dictionary is not there, or if it is longer than any object.
     fn body(&self, dictionaries: &Dictionaries, bytes: Vec<u8>, late: &Arc<LateFindings>) -> Option<S>;
 }
 
@@ -156,14 +161,14 @@ pub trait Upkeep<S>: Send + Sync {
     /// Ready when there is something to do. Only who holds the guard does it.
     fn due(self: Arc<Self>) -> BoxFuture<'static, OwnedMutexGuard<()>>;
 
-    /// Comes first; returns whether it has changed what is done.
-    fn prepare(&self) -> bool;
+    /// Comes first.
+    fn prepare(&self);
 
-    /// Then once for each object.
-    fn renew(&self, body: &S);
+    /// Then once for each published object. Returns its bytes in memory.
+    fn renew(&self, body: &S) -> usize;
 
-    /// Whether there are objects, published or not yet, for which it was not done.
-    fn is_left(&self) -> bool;
+    /// Comes last; returns whether there are objects for which it was not done.
+    fn round_ended(&self) -> bool;
 }
 
 /// Why no body can be made of an object.

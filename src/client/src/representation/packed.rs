@@ -4,18 +4,19 @@
 //!    another one whenever texts compress worse than they did when the dictionary was new ([`machine`]).
 //! 2. What was compressed before is compressed again afterwards, some objects at a time, on the decode pool
 //!    (`../list_watch/upkeep.rs`). Until then each object keeps its dictionary, so it can always be read.
-//! 3. Training and compressing happen outside the locks.
+//! 3. Texts are compressed outside the locks; a body's own lock is held while it is read (`compressed.rs`).
 
-use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource, TypeMeta};
 use tokio::sync::Notify;
-use zstd_safe::{CCtx, CDict, DCtx, DDict};
+use tokio::time::Instant;
 
+use super::compressed::{DICTIONARY_BYTES, Dictionary, Frame, PackedText};
 use super::lazy::{Kept, Lazy, LazyBody};
 use super::{DecodeError, Encoded, Prune, Representation, Upkeep};
 use machine::Drift;
@@ -29,18 +30,16 @@ mod machine;
 #[cfg(feature = "persist")]
 mod saving;
 
-/// The fastest level that makes full use of a dictionary; higher ones win a few per cent for twice the time.
-const LEVEL: i32 = 1;
-const DICTIONARY_BYTES: usize = 64 << 10;
-/// Of a longer text, this much is a sample.
-const SAMPLE_BYTES: usize = 64 << 10;
+/// What is not published yet, or only in a snapshot that somebody holds, is looked for again after this time.
+const FIRST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// As [`Lazy`], and keeps each text compressed with zstd, by a dictionary that is trained on the objects.
 ///
 /// Of pods, a cache takes a sixth of the memory of one of texts. An event costs some 8 us more, each reading that
 /// is not shared some 3 us more: also a selector or an index, which read the whole text. For caches of ten
 /// thousands of objects of which few are read at a time; a small cache does not pay for the dictionary, which is
-/// trained after 1,000 texts and takes some 250 KB.
+/// trained after 1,000 texts and takes, with its samples, less than a megabyte for pods.
 ///
 /// ```
 /// use actix_informer::prelude::*;
@@ -139,113 +138,15 @@ informer_core::clone_of!([K] Packed<K> { lazy, packer, file });
 
 informer_core::debug_as!([K] Packed<K>, self, texts = self.lazy);
 
-/// What compresses one text and reads it again.
-struct Dictionary {
-    /// None for the first texts.
-    trained: Option<(CDict<'static>, DDict<'static>)>,
-    #[cfg(feature = "persist")]
-    content: Box<[u8]>,
-}
-
-impl Dictionary {
-    fn none() -> Self {
-        Self {
-            trained: None,
-            #[cfg(feature = "persist")]
-            content: Box::default(),
-        }
-    }
-
-    fn of(content: &[u8]) -> Option<Self> {
-        let (write, read) = (CDict::try_create(content, LEVEL)?, DDict::try_create(content)?);
-        Some(Self {
-            trained: Some((write, read)),
-            #[cfg(feature = "persist")]
-            content: content.into(),
-        })
-    }
-}
-
-/// One compressed text.
-#[derive(Clone)]
-struct Frame {
-    bytes: Box<[u8]>,
-    dictionary: Arc<Dictionary>,
-}
-
-thread_local! {
-    /// What a thread compresses and reads with, and room for one text.
-    static TOOLS: RefCell<(CCtx<'static>, DCtx<'static>, Vec<u8>)> = RefCell::default();
-}
-
-impl Frame {
-    /// `None` if zstd refuses, which it does for want of memory alone.
-    fn of(text: &[u8], dictionary: Arc<Dictionary>) -> Option<Self> {
-        TOOLS.with_borrow_mut(|(tool, _, room)| {
-            room.clear();
-            room.reserve(zstd_safe::compress_bound(text.len()));
-            match &dictionary.trained {
-                Some((write, _)) => tool.compress_using_cdict(room, text, write),
-                None => tool.compress(room, text, LEVEL),
-            }
-            .ok()?;
-            Some(Self { bytes: room.as_slice().into(), dictionary })
-        })
-    }
-
-    /// For the next dictionary: of a long text its beginning.
-    fn sample(&self, text: &str) -> Option<Self> {
-        match text.floor_char_boundary(SAMPLE_BYTES) {
-            end if end == text.len() => Some(self.clone()),
-            end => Self::of(&text.as_bytes()[..end], Arc::clone(&self.dictionary)),
-        }
-    }
-
-    /// The text; empty if it cannot be read, which a bug or a broken memory alone can cause.
-    fn text(&self) -> String {
-        TOOLS.with_borrow_mut(|(_, tool, _)| {
-            let length = zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().unwrap_or_default();
-            let mut text = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-            let read = match &self.dictionary.trained {
-                Some((_, read)) => tool.decompress_using_ddict(&mut text, &self.bytes, read),
-                None => tool.decompress(&mut text, &self.bytes),
-            };
-            read.ok().and_then(|_| String::from_utf8(text).ok()).unwrap_or_default()
-        })
-    }
-}
-
-/// The compressed text of a body. It is replaced when it is compressed again.
-pub(super) struct PackedText(Mutex<Frame>);
-
-impl PackedText {
-    fn frame(&self) -> MutexGuard<'_, Frame> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn text(&self) -> String {
-        self.frame().text()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.frame().bytes.len()
-    }
-}
-
-impl Clone for PackedText {
-    fn clone(&self) -> Self {
-        Self(Mutex::new(self.frame().clone()))
-    }
-}
-
 /// Compresses the texts of one representation, and trains its dictionaries.
 #[derive(Default)]
 struct Packer {
     state: Mutex<State>,
     /// There is something to do.
     due: Notify,
-    /// Held by the source that does it.
+    /// Held by the source that does it; after a round that left something, not before this time.
     turn: Arc<tokio::sync::Mutex<()>>,
+    rest: Mutex<Option<(Instant, Duration)>>,
 }
 
 struct State {
@@ -268,6 +169,10 @@ impl Packer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn rest(&self) -> MutexGuard<'_, Option<(Instant, Duration)>> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn pack(&self, kept: Kept) -> Kept {
         let Kept::Text(text) = kept else { return kept };
         let newest = Arc::clone(&self.state().newest);
@@ -284,7 +189,7 @@ impl Packer {
         if is_due {
             self.due.notify_one();
         }
-        Kept::Packed(PackedText(Mutex::new(frame)))
+        Kept::Packed(PackedText::new(frame))
     }
 
     fn train(&self) {
@@ -312,6 +217,10 @@ impl<K: Send + Sync + 'static> Upkeep<LazyBody<K>> for Packer {
     fn due(self: Arc<Self>) -> BoxFuture<'static, tokio::sync::OwnedMutexGuard<()>> {
         async move {
             let turn = Arc::clone(&self.turn).lock_owned().await;
+            let rest = self.rest().map(|(until, _)| until);
+            if let Some(until) = rest {
+                tokio::time::sleep_until(until).await;
+            }
             while !self.state().drift.is_due() && !self.state().has_former() {
                 self.due.notified().await;
             }
@@ -320,33 +229,40 @@ impl<K: Send + Sync + 'static> Upkeep<LazyBody<K>> for Packer {
         .boxed()
     }
 
-    fn prepare(&self) -> bool {
-        let is_due = self.state().drift.is_due();
-        if is_due {
+    fn prepare(&self) {
+        if self.state().drift.is_due() {
             self.train();
-        }
-        is_due
-    }
-
-    fn renew(&self, body: &LazyBody<K>) {
-        let Kept::Packed(text) = &body.kept else { return };
-        let newest = Arc::clone(&self.state().newest);
-        let former = text.frame().clone();
-        if Arc::ptr_eq(&former.dictionary, &newest) {
-            return;
-        }
-        if let Some(again) = Frame::of(former.text().as_bytes(), newest) {
-            *text.frame() = again;
+            *self.rest() = None;
         }
     }
 
-    fn is_left(&self) -> bool {
-        self.state().has_former()
+    fn renew(&self, body: &LazyBody<K>) -> usize {
+        if let Kept::Packed(text) = &body.kept {
+            let (former, newest) = (text.frame().clone(), Arc::clone(&self.state().newest));
+            if !Arc::ptr_eq(&former.dictionary, &newest)
+                && let Some(again) = Frame::of(former.text().as_bytes(), newest)
+            {
+                *text.frame() = again;
+            }
+        }
+        body.kept_bytes()
+    }
+
+    fn round_ended(&self) -> bool {
+        let is_left = self.state().has_former();
+        let mut rest = self.rest();
+        let wait = rest.map_or(FIRST_REST, |(_, wait)| LONGEST_REST.min(wait * 2));
+        *rest = is_left.then(|| (Instant::now() + wait, wait));
+        is_left
     }
 }
 
 impl State {
+    /// One of a former dictionary would keep that for ever.
     fn keep_sample(&mut self, place: usize, sample: Frame) {
+        if !Arc::ptr_eq(&sample.dictionary, &self.newest) {
+            return;
+        }
         match self.samples.get_mut(place) {
             Some(former) => *former = sample,
             None => self.samples.push(sample),

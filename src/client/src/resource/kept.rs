@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "persist")]
+use informer_actors::runtime::DecodePool;
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource};
 use serde::de::DeserializeOwned;
@@ -99,16 +101,27 @@ impl ResourceSource<DynamicObject, Dynamic> {
 #[cfg(feature = "persist")]
 impl<K, R: Representation> ResourceSource<K, R> {
     /// Its file, which all its restarts share.
-    pub(super) fn saved(&self) -> Result<Option<Arc<Saved<R::Body>>>, Error> {
+    pub(super) fn saved(&self, pool: &DecodePool) -> Result<Option<Arc<Saved<R::Body>>>, Error> {
         let Some(saves) = self.representation.saves() else { return Ok(None) };
         self.check_saved()?;
-        let is_secret = self.scope.resource.kind == "Secret" && self.scope.resource.group.is_empty();
+        let is_secret = self.scope.resource.group.is_empty()
+            && [&*self.scope.resource.kind, &self.scope.resource.plural]
+                .iter()
+                .any(|word| ["Secret", "secrets"].contains(word));
         if is_secret && !saves.may_be_secrets() {
             return Err(Error::Unsupported(
                 "`persist` of Secrets: `persist_secrets` writes their values".to_owned(),
             ));
         }
-        Ok(Some(Saved::new(saves, (&self.scope, &self.prune), &self.settings.absent_name)))
+        Ok(Some(Saved::new(saves, (&self.scope, &self.prune), &self.settings.absent_name, pool.clone())))
+    }
+
+    /// Its file would not have the objects of the other sources.
+    pub(crate) fn check_alone(&self) -> Result<(), Error> {
+        match self.representation.saves() {
+            Some(_) => Err(Error::Unsupported("`persist` of one source among others".to_owned())),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn check_saved(&self) -> Result<(), Error> {
@@ -127,10 +140,10 @@ impl<K: Send + Sync + 'static> ResourceSource<K, Packed<K>> {
     /// there at once, and the watch goes on at the saved version. What the server has forgotten since is found by a
     /// list, as ever. `InformerStatus::saved` says how old the objects were at the start, and why a file is not used.
     ///
-    /// The file is written once a second, off the arbiter; a crash loses at most that second. It is used only with
+    /// The file is written once a second, off the arbiter, so a crash loses what came since. It is used only with
     /// the same cluster, resource, selectors and cut fields. To know the cluster, the informer gets the namespace
-    /// `kube-system`; without that right nothing is saved. One process uses a file at a time. It is readable by
-    /// its owner alone.
+    /// `kube-system`; without that right nothing is saved. One process uses a file at a time. On Unix only its owner can
+    /// read it. Until the informer has caught up it is stale (`InformerStatus::stale`), and so not ready.
     ///
     /// Secrets are refused: see [`Self::persist_secrets`]. An informer of several namespaces or clusters, and a
     /// resource that is known by its name alone, are refused, too.
@@ -153,7 +166,6 @@ impl<K: Send + Sync + 'static> ResourceSource<K, Packed<K>> {
 
     fn saved_to(self, file: SavedTo) -> Self {
         let packed = self.representation.as_ref().clone().saved_to(file);
-        // Watched initial events would not come from the file.
-        Self { representation: Arc::new(packed), ..self }.settings(|settings| settings.watch_list = false)
+        Self { representation: Arc::new(packed), ..self }
     }
 }

@@ -6,7 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
+#[cfg(unix)]
+use std::fs::Permissions;
 use std::io;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,6 +46,8 @@ pub(super) enum FileError {
     Foreign,
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
+    #[error("the informer has other sources, whose objects are not of this file")]
+    OtherSources,
     #[error("a text could not be compressed")]
     Unpacked,
     #[error("its thread panicked, or the runtime has ended")]
@@ -72,7 +78,8 @@ pub(super) struct Head<'a> {
     pub(super) saved_at: u64,
     /// The dictionary of new texts.
     pub(super) newest: Option<u32>,
-    pub(super) set_aside: &'a [SetAside],
+    /// `None` if it is as before.
+    pub(super) set_aside: Option<&'a [SetAside]>,
 }
 
 /// One object.
@@ -131,15 +138,20 @@ impl File {
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path)?;
         let database = Database::builder()
             .set_cache_size(CACHE_BYTES)
-            .create_with_backend(FileBackend::new(options.open(path)?)?)?;
-        let file = Self { database, about };
-        let found = file.found()?;
-        Ok((file, found))
+            .create_with_backend(FileBackend::new(file.try_clone()?)?)?;
+        let opened = Self { database, about };
+        let found = opened.found()?;
+        #[cfg(unix)]
+        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        Ok((opened, found))
     }
 
-    fn found(&self) -> Result<Option<Found>> {
+    pub(super) fn found(&self) -> Result<Option<Found>> {
         let reading = self.database.begin_read()?;
         if reading.list_tables()?.next().is_none() {
             return Ok(None);
@@ -257,10 +269,12 @@ impl File {
                 dictionaries.retain(|number, _| used.contains(&number))?;
             }
             let mut set_aside = writing.open_table(UNDECODABLE)?;
-            set_aside.retain(|_, _| false)?;
-            for one in head.set_aside {
-                set_aside
-                    .insert(&*key_of(one.namespace.as_deref(), &one.name), (&*one.version, &*one.error))?;
+            if let Some(all) = head.set_aside {
+                set_aside.retain(|_, _| false)?;
+                for one in all {
+                    let key = key_of(one.namespace.as_deref(), &one.name);
+                    set_aside.insert(&*key, (&*one.version, &*one.error))?;
+                }
             }
         }
         writing.commit()?;

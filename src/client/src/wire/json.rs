@@ -25,7 +25,7 @@ pub(crate) use cursor::Cursor;
 pub(crate) use cut::{Cut, LeftOut, cut, scan};
 pub(crate) use event::{Event, EventType, INITIAL_EVENTS_END, bookmark, event, event_head, parsed_event};
 pub(crate) use identify::{annotations, generation, identify, labels, member, owners};
-pub(crate) use shown::shown;
+pub(crate) use shown::{field_bytes, shown};
 pub use split::Splitter;
 
 use super::{Form, RequestedContent};

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::super::{LateFindings, Saves};
 use super::{Dictionary, Frame, Kept, LazyBody, Packed, PackedText, Packer};
+
+/// No object is longer.
+const LONGEST: u64 = 64 << 20;
 
 /// Where a cache is saved to.
 #[derive(Debug, Clone)]
@@ -71,6 +74,10 @@ impl<K: Send + Sync + 'static> Saves<LazyBody<K>> for Saving {
         Some(SavedBody(text.frame().clone()))
     }
 
+    fn text(&self, body: &LazyBody<K>) -> String {
+        body.text().into_owned()
+    }
+
     fn newest(&self) -> (Option<u32>, bool) {
         let mut state = self.packer.state();
         (state.newest.number(), state.has_former())
@@ -100,11 +107,15 @@ impl<K: Send + Sync + 'static> Saves<LazyBody<K>> for Saving {
         bytes: Vec<u8>,
         late: &Arc<LateFindings>,
     ) -> Option<LazyBody<K>> {
+        let length = zstd_safe::get_frame_content_size(&bytes).ok().flatten()?;
+        if length > LONGEST {
+            return None;
+        }
         let dictionary = match zstd_safe::get_dict_id_from_frame(&bytes) {
             Some(number) => Arc::clone(dictionaries.trained.get(&number.into())?),
             None => Arc::clone(&dictionaries.none),
         };
         let frame = Frame { bytes: bytes.into(), dictionary };
-        Some(LazyBody::with(Kept::Packed(PackedText(Mutex::new(frame))), Some(Arc::clone(late))))
+        Some(LazyBody::with(Kept::Packed(PackedText::new(frame)), Some(Arc::clone(late))))
     }
 }

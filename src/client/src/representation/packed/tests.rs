@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::machine::FIRST;
 use super::*;
+use crate::representation::compressed::SAMPLE_BYTES;
 use crate::representation::{Controlled, ReadFields, ReadMetadata};
 
 /// Of 40 applications, each with values of its own.
@@ -73,13 +74,12 @@ fn a_dictionary_is_trained_after_a_thousand_texts_and_what_was_kept_before_is_co
     let before = bytes(&bodies);
     let turn = Arc::clone(&upkeep).due().now_or_never().expect("there are enough");
     assert!(Arc::clone(&upkeep).due().now_or_never().is_none(), "one does it for all");
-    assert!(upkeep.prepare(), "a dictionary is trained");
-    assert!(!upkeep.prepare(), "once");
-    assert!(upkeep.is_left());
+    upkeep.prepare();
+    assert!(upkeep.round_ended(), "a dictionary is trained");
     for body in &bodies {
         upkeep.renew(body);
     }
-    assert!(!upkeep.is_left());
+    assert!(!upkeep.round_ended());
     drop(turn);
     assert!(upkeep.due().now_or_never().is_none(), "nothing is left to do");
     assert!(bytes(&bodies) * 2 < before, "{} of {before} bytes", bytes(&bodies));
@@ -95,9 +95,11 @@ fn another_population_gets_another_dictionary_and_the_former_one_is_freed() {
     let mut trainings = 0;
     let mut round = |of: &str, numbers: std::ops::Range<usize>| {
         let bodies: Vec<_> = numbers.map(|number| kept(&packed, &map(of, number))).collect();
-        let trained = upkeep.prepare();
+        let before = Arc::clone(&packed.packer.state().newest);
+        upkeep.prepare();
+        let trained = !Arc::ptr_eq(&before, &packed.packer.state().newest);
         trainings += usize::from(trained);
-        bodies.iter().for_each(|body| upkeep.renew(body));
+        bodies.iter().for_each(|body| drop(upkeep.renew(body)));
         (bodies, trained)
     };
     let (web, _) = round("web", 0..FIRST);
@@ -112,9 +114,9 @@ fn another_population_gets_another_dictionary_and_the_former_one_is_freed() {
         .collect();
     assert_eq!(kinds.iter().filter(|(_, trained)| *trained).count(), 1, "once for the new population");
     drop(kinds);
-    assert!(upkeep.is_left(), "the first objects still have the first dictionary");
-    web.iter().for_each(|body| upkeep.renew(body));
-    assert!(!upkeep.is_left());
+    assert!(upkeep.round_ended(), "the first objects still have the first dictionary");
+    web.iter().for_each(|body| drop(upkeep.renew(body)));
+    assert!(!upkeep.round_ended());
     assert!(bytes(&web) < small * 3 / 2, "the old population is still known: {} of {small}", bytes(&web));
     assert_eq!(web[7].text(), text(&map("web", 7)));
     assert_eq!(trainings, 2);
@@ -137,10 +139,10 @@ fn a_body_is_read_by_many_while_it_is_compressed_again() {
             });
         }
         upkeep.prepare();
-        bodies.iter().for_each(|body| upkeep.renew(body));
+        bodies.iter().for_each(|body| drop(upkeep.renew(body)));
         done.store(true, Ordering::Release);
     });
-    assert!(!upkeep.is_left());
+    assert!(!upkeep.round_ended());
 }
 
 #[test]
@@ -161,8 +163,8 @@ fn texts_that_are_too_short_to_train_on_are_kept_without_a_dictionary() {
     let bodies: Vec<_> = (0..FIRST).map(|_| kept(&packed, &object)).collect();
     let upkeep = upkeep(&packed);
     upkeep.prepare();
-    bodies.iter().for_each(|body| upkeep.renew(body));
-    assert_eq!((bodies[0].text(), upkeep.is_left()), (text(&object).into(), false));
+    bodies.iter().for_each(|body| drop(upkeep.renew(body)));
+    assert_eq!((bodies[0].text(), upkeep.round_ended()), (text(&object).into(), false));
 }
 
 proptest! {

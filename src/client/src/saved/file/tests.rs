@@ -50,7 +50,7 @@ fn a_file_that_was_never_written_has_nothing_and_another_cluster_is_named() {
     assert_eq!(File::open(&path, about()).unwrap().1, None);
     let (file, found) = File::open(&path, about()).unwrap();
     assert_eq!(found, None);
-    let head = Head { version: "9", saved_at: 60, newest: None, set_aside: &[] };
+    let head = Head { version: "9", saved_at: 60, newest: None, set_aside: Some(&[]) };
     file.write(&head, std::iter::empty(), None).unwrap();
     drop(file);
     let (file, found) = File::open(&path, about()).unwrap();
@@ -77,7 +77,7 @@ fn what_did_not_decode_is_found_again() {
     };
     for names in [&["a", "b"][..], &["b"], &[]] {
         let set_aside: Vec<SetAside> = names.iter().map(|name| aside(name)).collect();
-        let head = Head { version: "9", saved_at: 60, newest: None, set_aside: &set_aside };
+        let head = Head { version: "9", saved_at: 60, newest: None, set_aside: Some(&set_aside) };
         file.write(&head, std::iter::empty(), None).unwrap();
         assert_eq!(file.undecodable().unwrap(), set_aside);
     }
@@ -89,7 +89,7 @@ fn a_failed_change_changes_nothing() {
     let path = directory.path().join("file");
     let (file, _) = File::open(&path, about()).unwrap();
     let write = |version, failing: bool| {
-        let head = Head { version, saved_at: 60, newest: None, set_aside: &[] };
+        let head = Head { version, saved_at: 60, newest: None, set_aside: Some(&[]) };
         let delete = Ok(Change::Delete { namespace: None, name: "x".to_owned() });
         let failure = failing.then_some(Err(FileError::Unpacked));
         file.write(&head, std::iter::once(delete).chain(failure), None)

@@ -1,13 +1,21 @@
-//! What may be shown of an object: no value of a Secret.
+//! What may be shown of an object: no value of a Secret; and how many bytes its fields have.
 //!
 //! A hidden value has a mark that tells whether it has changed. The mark is a hash with a key of this process: it
 //! tells nothing about the value.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+/// Their members are fields of their own. The names below others are often keys of the user's, of which each object
+/// has other ones.
+const PARTED: [&str; 3] = ["metadata", "spec", "status"];
+/// Two quotes, a colon and a comma.
+const AROUND: u64 = 4;
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The object as JSON, without `managedFields`, and of a Secret without values. `None` if its kind is not known: it may
@@ -29,6 +37,29 @@ pub(crate) fn shown(bytes: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
         }
     }
     Some(object.to_string().into())
+}
+
+/// Paths of fields, each with the bytes of its name and its value. `None` if it is not JSON.
+pub(crate) fn field_bytes(object: &str) -> Option<Vec<(String, u64)>> {
+    let mut fields = Vec::new();
+    for (name, value) in members(object)? {
+        let inner = PARTED.contains(&&*name).then(|| members(value.get())).flatten();
+        match inner {
+            Some(inner) => fields.extend(
+                inner.iter().map(|(inner, value)| (format!("{name}.{inner}"), bytes_of(inner, value))),
+            ),
+            None => fields.push((name.to_string(), bytes_of(&name, value))),
+        }
+    }
+    Some(fields)
+}
+
+fn members(text: &str) -> Option<BTreeMap<Cow<'_, str>, &RawValue>> {
+    serde_json::from_str(text).ok()
+}
+
+fn bytes_of(name: &str, value: &RawValue) -> u64 {
+    AROUND + (name.len() + value.get().len()) as u64
 }
 
 fn hide_all(values: &mut Value) {
@@ -74,6 +105,21 @@ mod tests {
         assert_ne!(token("one"), token("two"));
         let told = json!({ "kind": "Secret", "data": "of another shape" });
         assert!(!object_of(&told, Some("ConfigMap")).expect("known").contains("of another shape"));
+    }
+
+    #[test]
+    fn the_bytes_of_fields_are_known_by_path_and_no_value_is_told() {
+        let object = r#"{"kind":"Pod","metadata":{"name":"a","labels":{"app":"b"}},"spec":{"nodeName":"n"},"data":{"secret":"value"}}"#;
+        let fields = field_bytes(object).expect("JSON");
+        let expected = [
+            ("data", 26),
+            ("kind", 13),
+            ("metadata.labels", 23),
+            ("metadata.name", 11),
+            ("spec.nodeName", 15),
+        ];
+        assert_eq!(fields, expected.map(|(path, bytes)| (path.to_owned(), bytes)));
+        assert_eq!((field_bytes("[]"), field_bytes(object.trim_end_matches('}'))), (None, None));
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! Texts that are compressed with zstd, by a dictionary or without one.
+//!
+//! 1. Each compressed text keeps its dictionary, so it can always be read.
+//! 2. A thread has the tools of zstd once: they are larger than what they compress.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use zstd_safe::{CCtx, CDict, DCtx, DDict};
+
+/// The fastest level that makes full use of a dictionary; higher ones win a few per cent for twice the time.
+const LEVEL: i32 = 1;
+pub(super) const DICTIONARY_BYTES: usize = 64 << 10;
+/// Of a longer text, this much is a sample.
+pub(super) const SAMPLE_BYTES: usize = 16 << 10;
+
+/// What compresses one text and reads it again.
+pub(super) struct Dictionary {
+    /// None for the first texts.
+    pub(super) trained: Option<(CDict<'static>, DDict<'static>)>,
+    #[cfg(feature = "persist")]
+    pub(super) content: Box<[u8]>,
+}
+
+impl Dictionary {
+    pub(super) fn none() -> Self {
+        Self {
+            trained: None,
+            #[cfg(feature = "persist")]
+            content: Box::default(),
+        }
+    }
+
+    pub(super) fn of(content: &[u8]) -> Option<Self> {
+        let (write, read) = (CDict::try_create(content, LEVEL)?, DDict::try_create(content)?);
+        Some(Self {
+            trained: Some((write, read)),
+            #[cfg(feature = "persist")]
+            content: content.into(),
+        })
+    }
+}
+
+/// One compressed text.
+#[derive(Clone)]
+pub(super) struct Frame {
+    pub(super) bytes: Box<[u8]>,
+    pub(super) dictionary: Arc<Dictionary>,
+}
+
+thread_local! {
+    /// What a thread compresses and reads with, and room for one text.
+    static TOOLS: RefCell<(CCtx<'static>, DCtx<'static>, Vec<u8>)> = RefCell::default();
+}
+
+impl Frame {
+    /// `None` if zstd refuses, which it does for want of memory alone.
+    pub(super) fn of(text: &[u8], dictionary: Arc<Dictionary>) -> Option<Self> {
+        TOOLS.with_borrow_mut(|(tool, _, room)| {
+            room.clear();
+            room.reserve(zstd_safe::compress_bound(text.len()));
+            match &dictionary.trained {
+                Some((write, _)) => tool.compress_using_cdict(room, text, write),
+                None => tool.compress(room, text, LEVEL),
+            }
+            .ok()?;
+            Some(Self { bytes: room.as_slice().into(), dictionary })
+        })
+    }
+
+    /// For the next dictionary: of a long text its beginning.
+    pub(super) fn sample(&self, text: &str) -> Option<Self> {
+        match text.floor_char_boundary(SAMPLE_BYTES) {
+            end if end == text.len() => Some(self.clone()),
+            end => Self::of(&text.as_bytes()[..end], Arc::clone(&self.dictionary)),
+        }
+    }
+
+    /// The text; empty if it cannot be read, which a bug or a broken memory alone can cause.
+    pub(super) fn text(&self) -> String {
+        TOOLS.with_borrow_mut(|(_, tool, _)| {
+            let length = zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().unwrap_or_default();
+            let mut text = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+            let read = match &self.dictionary.trained {
+                Some((_, read)) => tool.decompress_using_ddict(&mut text, &self.bytes, read),
+                None => tool.decompress(&mut text, &self.bytes),
+            };
+            read.ok().and_then(|_| String::from_utf8(text).ok()).unwrap_or_default()
+        })
+    }
+}
+
+/// The compressed text of a body. It is replaced when it is compressed again.
+pub(super) struct PackedText(Mutex<Frame>);
+
+impl PackedText {
+    pub(super) fn new(frame: Frame) -> Self {
+        Self(Mutex::new(frame))
+    }
+
+    pub(super) fn frame(&self) -> MutexGuard<'_, Frame> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.frame().text()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.frame().bytes.len()
+    }
+}
+
+impl Clone for PackedText {
+    fn clone(&self) -> Self {
+        Self::new(self.frame().clone())
+    }
+}
