@@ -44,6 +44,12 @@ fn upkeep(packed: &Packed<ConfigMap>) -> Arc<dyn Upkeep<LazyBody<ConfigMap>>> {
     packed.upkeep().expect("it has one")
 }
 
+fn renew_all(upkeep: &dyn Upkeep<LazyBody<ConfigMap>>, bodies: &[LazyBody<ConfigMap>]) {
+    for body in bodies {
+        assert_eq!(upkeep.renew(body), body.kept_bytes());
+    }
+}
+
 fn bytes(bodies: &[LazyBody<ConfigMap>]) -> usize {
     bodies.iter().map(LazyBody::kept_bytes).sum()
 }
@@ -99,7 +105,7 @@ fn another_population_gets_another_dictionary_and_the_former_one_is_freed() {
         upkeep.prepare();
         let trained = !Arc::ptr_eq(&before, &packed.packer.state().newest);
         trainings += usize::from(trained);
-        bodies.iter().for_each(|body| drop(upkeep.renew(body)));
+        renew_all(&*upkeep, &bodies);
         (bodies, trained)
     };
     let (web, _) = round("web", 0..FIRST);
@@ -115,7 +121,7 @@ fn another_population_gets_another_dictionary_and_the_former_one_is_freed() {
     assert_eq!(kinds.iter().filter(|(_, trained)| *trained).count(), 1, "once for the new population");
     drop(kinds);
     assert!(upkeep.round_ended(), "the first objects still have the first dictionary");
-    web.iter().for_each(|body| drop(upkeep.renew(body)));
+    renew_all(&*upkeep, &web);
     assert!(!upkeep.round_ended());
     assert!(bytes(&web) < small * 3 / 2, "the old population is still known: {} of {small}", bytes(&web));
     assert_eq!(web[7].text(), text(&map("web", 7)));
@@ -139,7 +145,7 @@ fn a_body_is_read_by_many_while_it_is_compressed_again() {
             });
         }
         upkeep.prepare();
-        bodies.iter().for_each(|body| drop(upkeep.renew(body)));
+        renew_all(&*upkeep, &bodies);
         done.store(true, Ordering::Release);
     });
     assert!(!upkeep.round_ended());
@@ -163,7 +169,7 @@ fn texts_that_are_too_short_to_train_on_are_kept_without_a_dictionary() {
     let bodies: Vec<_> = (0..FIRST).map(|_| kept(&packed, &object)).collect();
     let upkeep = upkeep(&packed);
     upkeep.prepare();
-    bodies.iter().for_each(|body| drop(upkeep.renew(body)));
+    renew_all(&*upkeep, &bodies);
     assert_eq!((bodies[0].text(), upkeep.round_ended()), (text(&object).into(), false));
 }
 

@@ -1,0 +1,156 @@
+//! Writes what is published to the file, off the arbiter: once a second what has changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join;
+use informer_actors::list_watch::{KnownObjects, SavedNote};
+use informer_core::meta::{Object, SourceId};
+use informer_core::snapshot::Snapshot;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::file::{Change, Entry, FileError, Head, SetAside};
+use super::{AskCluster, EVERY, Saved, SavedError, State, seconds};
+
+/// After a failure it is tried again after two seconds, then after four, up to this.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// How often it is looked whether the source has caught up with the server.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl<S: Send + Sync + 'static> Saved<S> {
+    /// Writes what is published, again and again, until it is dropped.
+    pub(crate) async fn keep(self: Arc<Self>, known: KnownObjects<S>, source: SourceId, ask: AskCluster) {
+        let catching_up = self.catch_up(&known, &source);
+        let writing = async {
+            loop {
+                let next = *self.state().next_write.get_or_insert_with(|| Instant::now() + EVERY);
+                sleep_until(next).await;
+                let written = self.write_published(&known, &source, &ask).await;
+                let wait = {
+                    let mut state = self.state();
+                    state.wait = if written.is_ok() { EVERY } else { LONGEST_WAIT.min(state.wait * 2) };
+                    state.wait
+                };
+                match written {
+                    Ok(true) => known.note_saved(SavedNote::Saved),
+                    Ok(false) => {}
+                    Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
+                }
+                self.state().next_write = Some(Instant::now() + wait);
+            }
+        };
+        join(catching_up, writing).await;
+    }
+
+    /// Until then the objects are those of the file.
+    async fn catch_up(&self, known: &KnownObjects<S>, source: &SourceId) {
+        let Some(server) = self.state().server.clone() else { return };
+        while known.snapshot().is_none_or(|now| now.version(source).is_none_or(|at| *at < server)) {
+            sleep(LOOK).await;
+        }
+        self.state().server = None;
+        known.note_saved(SavedNote::CaughtUp);
+    }
+
+    /// Returns false if there is nothing new.
+    async fn write_published(
+        self: &Arc<Self>,
+        known: &KnownObjects<S>,
+        source: &SourceId,
+        ask: &AskCluster,
+    ) -> Result<bool, SavedError> {
+        let Some(snapshot) = known.snapshot() else { return Ok(false) };
+        if snapshot.version(source).is_none() {
+            return Ok(false);
+        }
+        let is_open = self.state().file.is_some();
+        if !is_open {
+            self.opened(ask).await?;
+        }
+        let (saved, source, saved_at) = (Arc::clone(self), source.clone(), seconds(known.wall_time()));
+        Ok(self.on_disk(move || saved.write(snapshot, &source, saved_at)).await?)
+    }
+
+    fn write(&self, snapshot: Snapshot<S>, source: &SourceId, saved_at: u64) -> Result<bool, FileError> {
+        let mut state = self.state();
+        let State { file, written, set_aside, settled, .. } = &mut *state;
+        let (Some(open), Some(version)) = (file.clone(), snapshot.version(source)) else { return Ok(false) };
+        let (newest, has_former) = self.saves.newest();
+        // When no object needs a former dictionary any more, all are written anew, by the newest one.
+        let is_renewed = !has_former && *settled != Some(newest);
+        let before = written.take().filter(|_| !is_renewed);
+        if before.as_ref().is_some_and(|before| before.ptr_eq(&snapshot)) {
+            *written = before;
+            return Ok(false);
+        }
+        if snapshot.versions().iter().nth(1).is_some() {
+            return Err(FileError::OtherSources);
+        }
+        let aside = set_aside_of(&snapshot);
+        let aside_before = set_aside.take();
+        let head = Head {
+            version: &version.to_string(),
+            saved_at,
+            newest,
+            set_aside: (aside_before.as_ref() != Some(&aside)).then_some(&*aside),
+        };
+        let done = match &before {
+            Some(before) => open.write(&head, self.changes(before, &snapshot), None),
+            None => {
+                let is_there =
+                    |namespace: Option<&str>, name: &str| snapshot.named(None, namespace, name).is_some();
+                open.write(&head, snapshot.iter().map(|object| self.put(object)), Some(&is_there))
+            }
+        };
+        if let Err(error) = done {
+            // After an error of the disk a database refuses everything until it is opened anew.
+            *file = None;
+            return Err(error);
+        }
+        if before.is_none() {
+            *settled = (!has_former).then_some(newest);
+        }
+        (*written, *set_aside) = (Some(snapshot), Some(aside));
+        Ok(true)
+    }
+
+    fn changes<'a>(
+        &'a self,
+        before: &'a Snapshot<S>,
+        snapshot: &'a Snapshot<S>,
+    ) -> impl Iterator<Item = Result<Change, FileError>> + use<'a, S> {
+        before.diff(snapshot).map(move |difference| {
+            let key = difference.key();
+            match snapshot.get(key) {
+                Some(object) => self.put(object),
+                None => Ok(Change::Delete {
+                    namespace: key.namespace().map(str::to_owned),
+                    name: key.name().to_owned(),
+                }),
+            }
+        })
+    }
+
+    fn put(&self, object: &Object<S>) -> Result<Change, FileError> {
+        let body = self.saves.saved(object.body()).ok_or(FileError::Unpacked)?;
+        let entry = Entry {
+            namespace: object.key().namespace().map(str::to_owned),
+            name: object.key().name().to_owned(),
+            version: object.version().to_string(),
+            uid: object.object_uid().map(ToString::to_string).unwrap_or_default(),
+            wire_bytes: object.wire_bytes(),
+            body: body.bytes().to_vec(),
+        };
+        Ok(Change::Put(entry, body))
+    }
+}
+
+fn set_aside_of<S>(snapshot: &Snapshot<S>) -> Vec<SetAside> {
+    let set_aside = snapshot.undecodable().map(|one| SetAside {
+        namespace: one.key.namespace().map(str::to_owned),
+        name: one.key.name().to_owned(),
+        version: one.version.to_string(),
+        error: one.error.to_string(),
+    });
+    set_aside.collect()
+}
