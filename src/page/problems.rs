@@ -114,7 +114,7 @@ fn of_informer(InformerReport { status, subscriptions, .. }: &InformerReport, at
             what: format!("The cache of {name} is not saved to {}", saved.file),
             since: saved.saved_at.map(|last| at.saturating_sub(last)),
             why: why.to_string(),
-            todo: "It is followed all the same; after a restart it is listed from the server.",
+            todo: "It is followed all the same. The next start begins with what was saved last, or with a list.",
         });
     }
     found.extend(subscriptions.iter().filter_map(|subscription| of_subscription(name, subscription, at)));

@@ -147,6 +147,23 @@ async fn after_a_restart_the_objects_are_there_without_a_list_and_what_changed_m
 }
 
 #[tokio::test]
+async fn saved_objects_are_there_at_once_and_the_informer_is_synced_when_it_has_caught_up() {
+    let place = Place::new().await;
+    write_once(&place).await;
+    place.server.update(map("changed", "2")).unwrap();
+    let runtime = threads();
+    let maps = place.source().informer(&runtime).unwrap().start().unwrap();
+    let status = reached(&maps, |status| status.objects > 0).await;
+    let saved = status.saved.clone().unwrap();
+    assert!(status.synced == saved.catching_up_to.is_none() && saved.began_with.is_some());
+    maps.synced_within(LONG).await.unwrap();
+    assert_eq!(
+        (value(&maps, "changed"), maps.status().saved.unwrap().catching_up_to),
+        (Some("2".into()), None)
+    );
+}
+
+#[tokio::test]
 async fn what_the_server_has_forgotten_is_listed_and_subscribers_are_told_the_difference() {
     let place = Place::new().await;
     write_once(&place).await;

@@ -51,7 +51,7 @@ struct Cells {
     stopped: AtomicBool,
     questions: AtomicUsize,
     changed: Arc<Signal>,
-    settled: Signal,
+    settled: Arc<Signal>,
     sources_moved: Signal,
     namespaces: Guarded<BTreeMap<usize, NamespacesStatus>>,
 }
@@ -78,7 +78,7 @@ impl StatusBoard {
         queue_order: QueueOrder,
         sources: &[SourceId],
     ) -> Self {
-        let changed = Arc::<Signal>::default();
+        let (changed, settled) = (Arc::<Signal>::default(), Arc::<Signal>::default());
         Self(Arc::new(Cells {
             name,
             resource,
@@ -90,11 +90,11 @@ impl StatusBoard {
             past: Guarded::default(),
             queue: QueueCell::new(),
             sizes: Arc::default(),
-            saved: Arc::new(SavedCell::raising(Arc::clone(&changed))),
+            saved: Arc::new(SavedCell::raising([&changed, &settled].map(Arc::clone))),
             stopped: AtomicBool::new(false),
             questions: AtomicUsize::new(0),
             changed,
-            settled: Signal::default(),
+            settled,
             sources_moved: Signal::default(),
             namespaces: Guarded::default(),
         }))
@@ -126,6 +126,7 @@ impl StatusBoard {
         let StoreCell { began, objects, undecodable, synced, sync_took, sync_bytes, bytes, processing } =
             store;
         let data = cells.data.with(|data| data.clone());
+        let saved = cells.saved.read();
         let namespaces = cells.namespaces.with(|shown| shown.values().cloned().collect());
         cells.health.with(|health| InformerStatus {
             name: Arc::clone(&cells.name),
@@ -139,14 +140,14 @@ impl StatusBoard {
             objects,
             bytes,
             undecodable,
-            synced,
+            synced: synced && saved.as_ref().is_none_or(|saved| saved.catching_up_to.is_none()),
             began_at: began,
             sync_took,
             sync_bytes,
             restarts: health.restarts,
             last_restart: health.last_restart.clone(),
             data,
-            saved: cells.saved.read(),
+            saved,
             namespaces,
             stuck: health.stuck.clone(),
             failed: health.failed.clone(),
@@ -280,10 +281,6 @@ impl StatusBoard {
         let left = self.failed().and_then(|_| self.0.sources.find_map(given_up));
         self.0.health.with(|health| health.failed = left);
         self.wake();
-    }
-
-    pub(crate) fn is_synced(&self) -> bool {
-        self.0.store.with(|store| store.synced)
     }
 
     /// False if `publish` refuses. Wakes the waits only if a number of objects or `synced` has changed, or

@@ -121,7 +121,7 @@ impl<S: Body> Child for Indexer<S> {
         Self {
             spec: spec.clone(),
             epoch: spec.shared.published.epoch(),
-            is_synced: spec.shared.board.is_synced(),
+            is_synced: spec.shared.board.has_listed(),
             store: spec.shared.off_arbiter(Store::new(published, spec.shared.indices.all())),
             machine: IndexerMachine::new(),
             answers: Answers { batch: None, taken: None, turn: None },

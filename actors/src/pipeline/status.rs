@@ -314,13 +314,9 @@ impl InformerStatus {
     }
 
     /// Whether what is read is out of date at `now`, a time since the runtime's start, because a source
-    /// fails, or because it is still what was saved. This includes sources that were added later. The one that has failed for the longest time says
+    /// fails. This includes sources that were added later. The one that has failed for the longest time says
     /// why. `None` before the sync and after the stop.
     pub fn stale(&self, now: Duration) -> Option<Stale> {
-        let saved = self.saved.as_ref().filter(|_| self.synced && !self.stopped);
-        if let Some((lasts, why)) = saved.and_then(|saved| saved.stale(now)) {
-            return Some(Stale::new(lasts, why));
-        }
         let failing = self.sources.iter().filter_map(|source| Some((source.failing_since?, source)));
         let (since, source) =
             failing.filter(|_| self.synced && !self.stopped).min_by_key(|(since, _)| *since)?;
@@ -334,7 +330,8 @@ impl InformerStatus {
         Some(Stale::new(now.saturating_sub(since), format!("{name}{}{error}", source.state)))
     }
 
-    /// The age of the oldest data: that of the source from which nothing came for the longest time. `None` if
+    /// The age of the oldest data: that of the source from which nothing came for the longest time, or that of saved
+    /// objects until their source has caught up. `None` if
     /// a source has sent nothing yet, or there is no source.
     pub fn age(&self, now: Duration) -> Option<Duration> {
         let heard = self.sources.iter().map(|source| source.last_frame_at).min().flatten()?;

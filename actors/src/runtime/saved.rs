@@ -15,12 +15,13 @@ use super::signal::Signal;
 pub struct SavedStatus {
     /// Where.
     pub file: Arc<str>,
-    /// How old the objects were with which the informer began; `None` if it began with a list of the server.
+    /// The age of the saved objects when the informer began with them; `None` if it began with a list of the server.
     pub began_with: Option<Duration>,
     /// When it began with them, as time since the runtime's start.
     pub began_at: Option<Duration>,
-    /// The version at which the server was then. Until an event or a bookmark has reached it, the objects are older
-    /// than that: the informer is stale, and so not ready. In a quiet cluster a bookmark comes each minute.
+    /// The version at which the server was then, until the source has reached it, or its watch is open and brings
+    /// nothing for two seconds. Until then the informer is not synced: its objects can be read, and are of the time when
+    /// they were saved.
     pub catching_up_to: Option<ResourceVersion>,
     /// When it was last written, as time since the runtime's start.
     pub saved_at: Option<Duration>,
@@ -34,12 +35,6 @@ impl SavedStatus {
         self.catching_up_to.as_ref()?;
         Some(self.began_with?.saturating_add(now.saturating_sub(self.began_at?)))
     }
-
-    /// For how long what is read has been out of date, and why.
-    pub(crate) fn stale(&self, now: Duration) -> Option<(Duration, String)> {
-        let why = format!("catches up from a saved cache to version {}", self.catching_up_to.as_ref()?);
-        Some((self.age(now)?, why))
-    }
 }
 
 /// With what it began, and why it is not saved if it is not.
@@ -47,7 +42,10 @@ impl fmt::Display for SavedStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.began_with {
             Some(age) => write!(f, "began with the objects of {}, then {} s old", self.file, age.as_secs())?,
-            None => write!(f, "began without the objects of {}", self.file)?,
+            None => write!(f, "saved to {}", self.file)?,
+        }
+        if let Some(server) = &self.catching_up_to {
+            write!(f, ", and catches up to version {server}")?;
         }
         self.problem.as_ref().map_or(Ok(()), |why| write!(f, "; not saved: {why}"))
     }
@@ -78,12 +76,16 @@ pub enum SavedNote {
 #[derive(Debug)]
 pub(crate) struct SavedCell {
     status: Guarded<Option<SavedStatus>>,
-    changed: Arc<Signal>,
+    raised: [Arc<Signal>; 2],
 }
 
 impl SavedCell {
-    pub(crate) fn raising(changed: Arc<Signal>) -> Self {
-        Self { status: Guarded::default(), changed }
+    pub(crate) fn raising(raised: [Arc<Signal>; 2]) -> Self {
+        Self { status: Guarded::default(), raised }
+    }
+
+    pub(crate) fn is_catching_up(&self) -> bool {
+        self.status.with(|status| status.as_ref().is_some_and(|status| status.catching_up_to.is_some()))
     }
 
     pub(crate) fn read(&self) -> Option<SavedStatus> {
@@ -114,6 +116,6 @@ impl SavedCell {
                 SavedNote::Problem(why) => status.problem = Some(why),
             }
         });
-        self.changed.raise();
+        self.raised.iter().for_each(|signal| signal.raise());
     }
 }

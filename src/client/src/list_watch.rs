@@ -41,6 +41,8 @@ use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
 #[cfg(feature = "persist")]
+use tokio::time::Instant;
+#[cfg(feature = "persist")]
 use upkeep::beside;
 use upkeep::keeping_up;
 
@@ -226,10 +228,12 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         requested.initial_events = request.initial_events;
         let upkeep = self.upkeep(&known);
         #[cfg(feature = "persist")]
-        let saving = self.saved.clone();
+        let heard = Rc::default();
         #[cfg(feature = "persist")]
-        let saving =
-            saving.map(|saved| saved.keep(known.clone(), self.decoder.source.clone(), self.ask_cluster()));
+        let saving = self.saved.clone().map(|saved| {
+            let source = (known.clone(), self.decoder.source.clone());
+            saved.keep(source, self.ask_cluster(), Rc::clone(&heard))
+        });
         let (reader, late) = (self.reader(known), Arc::clone(&self.decoder.late));
         let is_live = !request.initial_events;
         let opened = async move {
@@ -242,7 +246,10 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         let stream = upkeep(until_error(stream::once(opened).try_flatten()));
         #[cfg(feature = "persist")]
         let stream = match saving {
-            Some(saving) => beside(saving.boxed_local(), stream),
+            Some(saving) => {
+                let hears = move |part: &Result<_, _>| heard.set(part.is_ok().then(Instant::now));
+                beside(saving.boxed_local(), stream.inspect(hears).boxed_local())
+            }
             None => stream,
         };
         stream

@@ -23,6 +23,7 @@ use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::request::{AskedVersion, ListRequest};
 use informer_core::snapshot::Snapshot;
+use kube_core::discovery::ApiResource;
 use tokio::time::Instant;
 
 use crate::representation::{LateFindings, Prune, Saves};
@@ -48,23 +49,29 @@ pub(crate) struct Saved<S> {
     pool: DecodePool,
     /// What the informer begins with is decided.
     is_begun: AtomicBool,
+    is_damaged: AtomicBool,
     attempts: AtomicU32,
-    state: Mutex<State<S>>,
+    state: Mutex<State>,
+    /// Locked while the disk works, and so never on the arbiter.
+    disk: Mutex<Disk<S>>,
 }
 
-struct State<S> {
+struct State {
     /// The uid of the namespace `kube-system`.
     cluster: Option<Arc<str>>,
+    /// Where the server was when the informer began with the file.
+    server: Option<ResourceVersion>,
+    next_write: Option<Instant>,
+    wait: Duration,
+}
+
+struct Disk<S> {
     file: Option<Arc<File>>,
     /// What the file holds; `None` if that is not known.
     written: Option<Snapshot<S>>,
     set_aside: Option<Vec<SetAside>>,
     /// The newest dictionary when all objects of the file were written by it.
     settled: Option<Option<u32>>,
-    /// Where the server was when the informer began with the file.
-    server: Option<ResourceVersion>,
-    next_write: Option<Instant>,
-    wait: Duration,
 }
 
 /// Why a file is not used.
@@ -92,25 +99,19 @@ impl<S: Send + Sync + 'static> Saved<S> {
         absent_name: &str,
         pool: DecodePool,
     ) -> Arc<Self> {
-        let state = State {
-            cluster: None,
-            file: None,
-            written: None,
-            set_aside: None,
-            settled: None,
-            server: None,
-            next_write: None,
-            wait: EVERY,
-        };
+        let state = State { cluster: None, server: None, next_write: None, wait: EVERY };
+        let disk = Disk { file: None, written: None, set_aside: None, settled: None };
         Arc::new(Self {
             path: saves.file(),
-            what: format!("{scope:?} without {prune:?}").into(),
+            what: what(scope, prune).into(),
             saves,
             absent_name: absent_name.to_owned(),
             pool,
             is_begun: AtomicBool::new(false),
+            is_damaged: AtomicBool::new(false),
             attempts: AtomicU32::new(0),
             state: Mutex::new(state),
+            disk: Mutex::new(disk),
         })
     }
 
@@ -127,14 +128,14 @@ impl<S: Send + Sync + 'static> Saved<S> {
         (of_source, known): (OfSource, KnownObjects<S>),
         (question, from_server): (ListStream<S>, ListStream<S>),
     ) -> ListStream<S> {
-        if self.is_begun.load(Ordering::Acquire) {
+        if self.is_begun.load(Ordering::Acquire) || self.is_damaged.load(Ordering::Acquire) {
             return from_server;
         }
         let saved = Arc::clone(self);
         known.note_saved(SavedNote::File(self.path.display().to_string().into()));
         let opened = async move {
             let found = match saved.found(&ask_cluster, question).await {
-                // The next list tries again: the server may be away.
+                // The next list tries again: the server may be away. It is asked before each of them.
                 Err(SavedError::Request(error))
                     if saved.attempts.fetch_add(1, Ordering::AcqRel) < ATTEMPTS =>
                 {
@@ -142,53 +143,73 @@ impl<S: Send + Sync + 'static> Saved<S> {
                 }
                 found => found,
             };
-            saved.is_begun.store(true, Ordering::Release);
-            match found {
-                Ok(Some(found)) => return Ok(saved.parts(found, of_source, known).boxed_local()),
-                Ok(None) => {}
-                Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
-            }
-            Ok(from_server)
+            Ok(match found {
+                Ok(Some((found, server))) => {
+                    let age = Duration::from_secs(seconds(known.wall_time()).saturating_sub(found.saved_at));
+                    let of_file = Arc::clone(&saved).parts(found, of_source, known.clone());
+                    saved.beginning(of_file.boxed_local(), move |saved| {
+                        saved.state().server = Some(server.clone());
+                        known.note_saved(SavedNote::Began { age, server: server.clone() });
+                    })
+                }
+                Ok(None) => saved.beginning(from_server, |_| {}),
+                Err(error) => {
+                    known.note_saved(SavedNote::Problem(error.to_string().into()));
+                    saved.beginning(from_server, |_| {})
+                }
+            })
         };
         stream::once(opened).try_flatten().boxed_local()
     }
 
-    fn state(&self) -> MutexGuard<'_, State<S>> {
+    /// With the end of the list it is decided with what the informer begins. A list that fails before is tried again.
+    fn beginning(
+        self: &Arc<Self>,
+        list: ListStream<S>,
+        mut then: impl FnMut(&Self) + 'static,
+    ) -> ListStream<S> {
+        let saved = Arc::clone(self);
+        let noting = move |part: &Result<ListPart<S>, ListWatchError>| {
+            if matches!(part, Ok(ListPart::End { token: None, .. })) {
+                saved.is_begun.store(true, Ordering::Release);
+                then(&saved);
+            }
+        };
+        list.inspect(noting).boxed_local()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Disk<S>> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn found(
         self: &Arc<Self>,
         ask_cluster: &AskCluster,
         question: ListStream<S>,
-    ) -> Result<Option<Found>, SavedError> {
-        let Some(found) = self.opened(ask_cluster).await? else { return Ok(None) };
+    ) -> Result<Option<(Found, ResourceVersion)>, SavedError> {
+        let about = self.about(ask_cluster).await?;
+        let saved = Arc::clone(self);
+        let opening = move || saved.disk().open(&saved.path, about)?.found();
+        let Some(found) = self.on_disk(opening).await? else { return Ok(None) };
         let server = version_of(question).await?;
         if found.version.parse().is_ok_and(|saved: ResourceVersion| server < saved) {
             return Err(SavedError::Rewound(found.version));
         }
-        self.state().server = Some(server);
-        Ok(Some(found))
+        Ok(Some((found, server)))
     }
 
-    /// Opens the file if it is not open.
-    async fn opened(self: &Arc<Self>, ask_cluster: &AskCluster) -> Result<Option<Found>, SavedError> {
+    async fn about(&self, ask_cluster: &AskCluster) -> Result<About, SavedError> {
         let known = self.state().cluster.clone();
         let cluster = match known {
             Some(cluster) => cluster,
             None => ask_cluster().await?.ok_or(SavedError::NoRight)?.into(),
         };
         self.state().cluster = Some(Arc::clone(&cluster));
-        let saved = Arc::clone(self);
-        let opening = move || {
-            if let Some(file) = saved.state().file.clone() {
-                return file.found();
-            }
-            let (file, found) = File::open(&saved.path, About { cluster, what: Arc::clone(&saved.what) })?;
-            saved.state().file = Some(Arc::new(file));
-            Ok(found)
-        };
-        Ok(self.on_disk(opening).await?)
+        Ok(About { cluster, what: Arc::clone(&self.what) })
     }
 
     /// Off the arbiter; in simulation in place.
@@ -203,6 +224,17 @@ impl<S: Send + Sync + 'static> Saved<S> {
     }
 }
 
+impl<S> Disk<S> {
+    fn open(&mut self, path: &Path, about: About) -> Result<Arc<File>, FileError> {
+        if let Some(file) = &self.file {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(File::open(path, about)?);
+        self.file = Some(Arc::clone(&file));
+        Ok(file)
+    }
+}
+
 /// The answer of a server to a list of nothing says at which version it is.
 async fn version_of<S>(mut question: ListStream<S>) -> Result<ResourceVersion, ListWatchError> {
     while let Some(part) = question.next().await {
@@ -211,6 +243,16 @@ async fn version_of<S>(mut question: ListStream<S>) -> Result<ResourceVersion, L
         }
     }
     Err(ListWatchError::Protocol("the answer to a question for the version did not end".into()))
+}
+
+/// Two caches of the same text hold the same objects in the same form.
+fn what(scope: &Scope, prune: &Prune) -> String {
+    let ApiResource { group, version, plural, .. } = &scope.resource;
+    let cut: Vec<String> = prune.paths().iter().map(|path| path.join(".")).collect();
+    let Scope { namespace, labels, fields, .. } = scope;
+    format!(
+        "{group}/{version}/{plural} namespace {namespace:?} labels {labels:?} fields {fields:?} without {cut:?}"
+    )
 }
 
 /// Since 1970.

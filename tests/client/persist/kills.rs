@@ -23,6 +23,16 @@ fn saves_until_it_is_killed() {
 /// How often, unless `INFORMER_KILLS` says it.
 const KILLS: u64 = 6;
 
+/// Killed also when the test fails before.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
 /// A change of the server, and the value that it leaves.
 fn change(server: &ApiServer, number: usize, text: &str) -> (&'static str, Option<String>) {
     let passing = "comes-and-goes";
@@ -50,13 +60,15 @@ async fn whenever_a_process_is_killed_its_file_is_whole_and_true_at_its_version(
     let modified = || std::fs::metadata(place.file()).and_then(|file| file.modified()).ok();
     for round in 0..kills {
         let before = modified();
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "persist::kills::saves_until_it_is_killed", "--ignored"])
-            .env(FILE, place.file())
-            .env(KUBECONFIG, place.server.kubeconfig())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = Killed(
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "persist::kills::saves_until_it_is_killed", "--ignored"])
+                .env(FILE, place.file())
+                .env(KUBECONFIG, place.server.kubeconfig())
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
         let until = tokio::time::Instant::now() + Duration::from_millis(random.u64(500..2_500));
         for number in 0.. {
             let (name, value) = change(&place.server, number, &format!("{round}-{number}"));
@@ -66,9 +78,8 @@ async fn whenever_a_process_is_killed_its_file_is_whole_and_true_at_its_version(
                 break;
             }
         }
-        assert_eq!(child.try_wait().unwrap(), None, "it runs until it is killed");
-        child.kill().unwrap();
-        child.wait().unwrap();
+        assert_eq!(child.0.try_wait().unwrap(), None, "it runs until it is killed");
+        drop(child);
         written += u64::from(modified() != before);
 
         let runtime = threads();

@@ -40,6 +40,16 @@ impl StatusBoard {
         &self.0.settled
     }
 
+    /// Whether every source has listed.
+    pub(crate) fn has_listed(&self) -> bool {
+        self.0.store.with(|store| store.synced)
+    }
+
+    /// A saved cache is synced when its source has caught up with the server.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.has_listed() && !self.0.saved.is_catching_up()
+    }
+
     pub(crate) fn sync(&self) -> SyncState {
         if self.is_synced() {
             return SyncState::Reached;

@@ -1,8 +1,8 @@
 //! Does what a representation wants done with the objects that are kept ([`Upkeep`]), while a list or a watch is
 //! read: on the decode pool, some objects at a time.
 //!
-//! One source does it for the others of its informer, which wait for their turn. When its stream ends, the next one
-//! goes on.
+//! The sources that share a representation take turns: one does a round over all objects of its informer, then the
+//! next one that waits.
 
 use std::sync::Arc;
 

@@ -76,17 +76,22 @@ impl Frame {
         }
     }
 
-    /// The text; empty if it cannot be read, which a bug or a broken memory alone can cause.
+    /// The text; empty if it cannot be read, which only a bug, a damaged file or damaged memory can cause.
     pub(super) fn text(&self) -> String {
-        TOOLS.with_borrow_mut(|(_, tool, _)| {
-            let length = zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().unwrap_or_default();
-            let mut text = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-            let read = match &self.dictionary.trained {
-                Some((_, read)) => tool.decompress_using_ddict(&mut text, &self.bytes, read),
-                None => tool.decompress(&mut text, &self.bytes),
-            };
-            read.ok().and_then(|_| String::from_utf8(text).ok()).unwrap_or_default()
-        })
+        TOOLS
+            .with_borrow_mut(|(_, tool, _)| {
+                let length =
+                    zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().unwrap_or_default();
+                let mut text = Vec::new();
+                // The length stands in the frame, which may come from a file.
+                text.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX)).ok()?;
+                let read = match &self.dictionary.trained {
+                    Some((_, read)) => tool.decompress_using_ddict(&mut text, &self.bytes, read),
+                    None => tool.decompress(&mut text, &self.bytes),
+                };
+                read.ok().and_then(|_| String::from_utf8(text).ok())
+            })
+            .unwrap_or_default()
     }
 }
 

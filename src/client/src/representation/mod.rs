@@ -151,14 +151,14 @@ pub trait Saves<S>: Send + Sync {
     /// Its text.
     fn text(&self, body: &S) -> String;
 
-    /// `None` if its dictionary is not there, or if it is longer than any object.
+    /// `None` if its dictionary is not there.
     fn body(&self, dictionaries: &Dictionaries, bytes: Vec<u8>, late: &Arc<LateFindings>) -> Option<S>;
 }
 
 /// What a representation wants done with the objects of the cache, on the decode pool.
 #[doc(hidden)]
 pub trait Upkeep<S>: Send + Sync {
-    /// Ready when there is something to do. Only who holds the guard does it.
+    /// Ready when there is something to do. Only the holder of the guard does it.
     fn due(self: Arc<Self>) -> BoxFuture<'static, OwnedMutexGuard<()>>;
 
     /// Comes first.

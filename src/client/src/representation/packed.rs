@@ -37,7 +37,7 @@ const LONGEST_REST: Duration = Duration::from_secs(60);
 /// As [`Lazy`], and keeps each text compressed with zstd, by a dictionary that is trained on the objects.
 ///
 /// Of pods, a cache takes a sixth of the memory of one of texts. An event costs some 8 us more, each reading that
-/// is not shared some 3 us more: also a selector or an index, which read the whole text. For caches of ten
+/// is not shared some 3 us more: also a selector or an index, which read the whole text. For caches of tens of
 /// thousands of objects of which few are read at a time; a small cache does not pay for the dictionary, which is
 /// trained after 1,000 texts and takes, with its samples, less than a megabyte for pods.
 ///
@@ -144,8 +144,9 @@ struct Packer {
     state: Mutex<State>,
     /// There is something to do.
     due: Notify,
-    /// Held by the source that does it; after a round that left something, not before this time.
+    /// Held by the source that does it, for one round.
     turn: Arc<tokio::sync::Mutex<()>>,
+    /// After a round that left something: when the next one begins, and the wait before it.
     rest: Mutex<Option<(Instant, Duration)>>,
 }
 

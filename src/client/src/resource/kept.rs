@@ -143,7 +143,8 @@ impl<K: Send + Sync + 'static> ResourceSource<K, Packed<K>> {
     /// The file is written once a second, off the arbiter, so a crash loses what came since. It is used only with
     /// the same cluster, resource, selectors and cut fields. To know the cluster, the informer gets the namespace
     /// `kube-system`; without that right nothing is saved. One process uses a file at a time. On Unix only its owner can
-    /// read it. Until the informer has caught up it is stale (`InformerStatus::stale`), and so not ready.
+    /// read it. The objects can be read at once; the informer is synced when it has caught up with the server. It is
+    /// listed by pages, also after a 410: a watch-list would not come from the file.
     ///
     /// Secrets are refused: see [`Self::persist_secrets`]. An informer of several namespaces or clusters, and a
     /// resource that is known by its name alone, are refused, too.
@@ -159,7 +160,7 @@ impl<K: Send + Sync + 'static> ResourceSource<K, Packed<K>> {
         self.saved_to(SavedTo { path: file.into(), may_be_secrets: false })
     }
 
-    /// As [`Self::persist`], of Secrets, too: the file then holds their values, as anybody reads them who reads the file.
+    /// As [`Self::persist`], of Secrets, too: the file then holds their values, and whoever can read the file can read them.
     pub fn persist_secrets(self, file: impl Into<PathBuf>) -> Self {
         self.saved_to(SavedTo { path: file.into(), may_be_secrets: true })
     }

@@ -69,7 +69,6 @@ pub(super) struct Found {
     pub(super) version: String,
     /// Seconds since 1970.
     pub(super) saved_at: u64,
-    pub(super) objects: u64,
 }
 
 /// What a file will say of itself, and what did not decode.
@@ -131,9 +130,8 @@ macro_rules! into_error {
 into_error!(CommitError, DatabaseError, StorageError, TableError, TransactionError);
 
 impl File {
-    /// Opens or makes it. Found is nothing in a new file, in one that holds other objects of this cluster (they are
-    /// removed), and in one that was never written whole.
-    pub(super) fn open(path: &Path, about: About) -> Result<(Self, Option<Found>)> {
+    /// Opens or makes it. Refuses what is not a saved cache of this cluster.
+    pub(super) fn open(path: &Path, about: About) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -143,14 +141,16 @@ impl File {
             .set_cache_size(CACHE_BYTES)
             .create_with_backend(FileBackend::new(file.try_clone()?)?)?;
         let opened = Self { database, about };
-        let found = opened.found()?;
+        opened.found()?;
         #[cfg(unix)]
         if file.metadata()?.permissions().mode() & 0o077 != 0 {
             file.set_permissions(Permissions::from_mode(0o600))?;
         }
-        Ok((opened, found))
+        Ok(opened)
     }
 
+    /// Nothing in a new file, in one that holds other objects of this cluster (the first write removes them), and in one
+    /// that was never written.
     pub(super) fn found(&self) -> Result<Option<Found>> {
         let reading = self.database.begin_read()?;
         if reading.list_tables()?.next().is_none() {
@@ -176,8 +176,7 @@ impl File {
         let (version, saved_at) = (text("version")?, text("saved_at")?);
         let saved_at = saved_at.and_then(|seconds| seconds.parse().ok());
         let (Some(version), Some(saved_at)) = (version, saved_at) else { return Ok(None) };
-        let objects = reading.open_table(OBJECTS)?.len()?;
-        Ok(Some(Found { version, saved_at, objects }))
+        Ok(Some(Found { version, saved_at }))
     }
 
     /// The dictionaries, each under its number, and the number of the newest.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use futures_util::{Stream, StreamExt, stream};
 use informer_actors::list_watch::{KnownObjects, ObjectSample, SavedNote};
@@ -12,7 +12,7 @@ use informer_core::meta::{Meta, Object, ObjectKey, Uid};
 use tokio::sync::mpsc;
 
 use super::file::{FileError, Found, SetAside};
-use super::{OfSource, Saved, seconds};
+use super::{OfSource, Saved};
 use crate::wire::WireKind;
 
 /// Objects of one part of a list.
@@ -42,6 +42,8 @@ impl<S: Send + Sync + 'static> Saved<S> {
             };
             if let Err(error) = self.read(&found, &of_source, &known, |part| send(Ok(part))) {
                 known.note_saved(SavedNote::Problem(error.to_string().into()));
+                // The next list is the server's.
+                self.is_damaged.store(true, Ordering::Release);
                 send(Err(ListWatchError::source(format!(
                     "the saved cache {}: {error}",
                     self.path.display()
@@ -64,7 +66,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         known: &KnownObjects<S>,
         mut next: impl FnMut(ListPart<S>) -> bool,
     ) -> Result<(), FileError> {
-        let file = self.state().file.clone().ok_or(FileError::Unfinished)?;
+        let file = self.disk().file.clone().ok_or(FileError::Unfinished)?;
         let (dictionaries, newest) = file.dictionaries()?;
         let dictionaries = self
             .saves
@@ -100,9 +102,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
                 goes_on && next(ListPart::Undecodable(Undecodable { key, version, error: error.into() }));
         }
         let version = found.version.parse().map_err(|_| FileError::Damaged("its version"))?;
-        if goes_on && let Some(server) = self.state().server.clone() {
-            let age = seconds(known.wall_time()).saturating_sub(found.saved_at);
-            known.note_saved(SavedNote::Began { age: Duration::from_secs(age), server });
+        if goes_on {
             next(ListPart::End { version, token: None });
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Writes what is published to the file, off the arbiter: once a second what has changed.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,72 +11,91 @@ use informer_core::meta::{Object, SourceId};
 use informer_core::snapshot::Snapshot;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::file::{Change, Entry, FileError, Head, SetAside};
-use super::{AskCluster, EVERY, Saved, SavedError, State, seconds};
+use super::file::{About, Change, Entry, FileError, Head, SetAside};
+use super::{AskCluster, Disk, EVERY, Saved, SavedError, seconds};
 
 /// After a failure it is tried again after two seconds, then after four, up to this.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How often it is looked whether the source has caught up with the server.
 const LOOK: Duration = Duration::from_millis(100);
+/// A server sends at once what it knows after the version of a watch.
+const SILENCE: Duration = Duration::from_secs(2);
 
 impl<S: Send + Sync + 'static> Saved<S> {
-    /// Writes what is published, again and again, until it is dropped.
-    pub(crate) async fn keep(self: Arc<Self>, known: KnownObjects<S>, source: SourceId, ask: AskCluster) {
-        let catching_up = self.catch_up(&known, &source);
+    /// Writes what is published, again and again, until it is dropped. `heard` is when the watch brought something.
+    pub(crate) async fn keep(
+        self: Arc<Self>,
+        (known, source): (KnownObjects<S>, SourceId),
+        ask: AskCluster,
+        heard: Rc<Cell<Option<Instant>>>,
+    ) {
         let writing = async {
             loop {
                 let next = *self.state().next_write.get_or_insert_with(|| Instant::now() + EVERY);
                 sleep_until(next).await;
-                let written = self.write_published(&known, &source, &ask).await;
-                let wait = {
-                    let mut state = self.state();
-                    state.wait = if written.is_ok() { EVERY } else { LONGEST_WAIT.min(state.wait * 2) };
-                    state.wait
-                };
-                match written {
-                    Ok(true) => known.note_saved(SavedNote::Saved),
-                    Ok(false) => {}
-                    Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
+                match self.about(&ask).await {
+                    Ok(about) => self.write_published(about, &known, &source).await,
+                    Err(error) => self.written(Err(error), &known),
                 }
-                self.state().next_write = Some(Instant::now() + wait);
             }
         };
-        join(catching_up, writing).await;
+        join(self.catch_up(&known, &source, &heard), writing).await;
     }
 
     /// Until then the objects are those of the file.
-    async fn catch_up(&self, known: &KnownObjects<S>, source: &SourceId) {
+    async fn catch_up(&self, known: &KnownObjects<S>, source: &SourceId, heard: &Cell<Option<Instant>>) {
         let Some(server) = self.state().server.clone() else { return };
-        while known.snapshot().is_none_or(|now| now.version(source).is_none_or(|at| *at < server)) {
+        // After a rewind the objects are those of a list.
+        let is_there =
+            |now: Snapshot<S>| now.rewinds() > 0 || now.version(source).is_some_and(|at| *at >= server);
+        let is_silent = || heard.get().is_some_and(|heard| heard.elapsed() >= SILENCE);
+        while !known.snapshot().is_some_and(is_there) && !is_silent() {
             sleep(LOOK).await;
         }
         self.state().server = None;
         known.note_saved(SavedNote::CaughtUp);
     }
 
-    /// Returns false if there is nothing new.
-    async fn write_published(
-        self: &Arc<Self>,
-        known: &KnownObjects<S>,
-        source: &SourceId,
-        ask: &AskCluster,
-    ) -> Result<bool, SavedError> {
-        let Some(snapshot) = known.snapshot() else { return Ok(false) };
-        if snapshot.version(source).is_none() {
-            return Ok(false);
+    async fn write_published(self: &Arc<Self>, about: About, known: &KnownObjects<S>, source: &SourceId) {
+        let Some(snapshot) = known.snapshot() else { return self.written(Ok(false), known) };
+        let (saved, source, known) = (Arc::clone(self), source.clone(), known.clone());
+        // What becomes of it is told there: the watch may end before.
+        let job = move || {
+            let written = saved.write(about, snapshot, &source, seconds(known.wall_time()));
+            saved.written(written.map_err(SavedError::File), &known);
+            Ok(())
+        };
+        if self.on_disk(job).await.is_err() {
+            self.state().next_write = None;
         }
-        let is_open = self.state().file.is_some();
-        if !is_open {
-            self.opened(ask).await?;
-        }
-        let (saved, source, saved_at) = (Arc::clone(self), source.clone(), seconds(known.wall_time()));
-        Ok(self.on_disk(move || saved.write(snapshot, &source, saved_at)).await?)
     }
 
-    fn write(&self, snapshot: Snapshot<S>, source: &SourceId, saved_at: u64) -> Result<bool, FileError> {
+    fn written(&self, written: Result<bool, SavedError>, known: &KnownObjects<S>) {
         let mut state = self.state();
-        let State { file, written, set_aside, settled, .. } = &mut *state;
-        let (Some(open), Some(version)) = (file.clone(), snapshot.version(source)) else { return Ok(false) };
+        state.wait = if written.is_ok() { EVERY } else { LONGEST_WAIT.min(state.wait * 2) };
+        state.next_write = Some(Instant::now() + state.wait);
+        drop(state);
+        match written {
+            Ok(true) => known.note_saved(SavedNote::Saved),
+            Ok(false) => {}
+            Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
+        }
+    }
+
+    /// Returns false if there is nothing new.
+    fn write(
+        &self,
+        about: About,
+        snapshot: Snapshot<S>,
+        source: &SourceId,
+        saved_at: u64,
+    ) -> Result<bool, FileError> {
+        let mut disk = self.disk();
+        let open = disk.open(&self.path, about)?;
+        let Disk { file, written, set_aside, settled } = &mut *disk;
+        let version = snapshot.version(source).filter(|at| snapshot.newest_version(source) == Some(*at));
+        // In the queue order `PerKey` objects may be newer than the version up to which all are there.
+        let Some(version) = version else { return Ok(false) };
         let (newest, has_former) = self.saves.newest();
         // When no object needs a former dictionary any more, all are written anew, by the newest one.
         let is_renewed = !has_former && *settled != Some(newest);
@@ -104,6 +125,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         };
         if let Err(error) = done {
             // After an error of the disk a database refuses everything until it is opened anew.
+            drop(open);
             *file = None;
             return Err(error);
         }

@@ -7,9 +7,6 @@ use std::sync::Arc;
 use super::super::{LateFindings, Saves};
 use super::{Dictionary, Frame, Kept, LazyBody, Packed, PackedText, Packer};
 
-/// No object is longer.
-const LONGEST: u64 = 64 << 20;
-
 /// Where a cache is saved to.
 #[derive(Debug, Clone)]
 pub(crate) struct SavedTo {
@@ -94,6 +91,8 @@ impl<K: Send + Sync + 'static> Saves<LazyBody<K>> for Saving {
             let before = std::mem::replace(&mut state.newest, Arc::clone(newest));
             let others = trained.values().filter(|other| !Arc::ptr_eq(other, newest)).cloned();
             state.former.extend(others.chain([before, Arc::clone(&none)]));
+            // Those of a former dictionary would keep it.
+            state.samples.clear();
             state.drift.trained(true);
         }
         drop(state);
@@ -107,10 +106,6 @@ impl<K: Send + Sync + 'static> Saves<LazyBody<K>> for Saving {
         bytes: Vec<u8>,
         late: &Arc<LateFindings>,
     ) -> Option<LazyBody<K>> {
-        let length = zstd_safe::get_frame_content_size(&bytes).ok().flatten()?;
-        if length > LONGEST {
-            return None;
-        }
         let dictionary = match zstd_safe::get_dict_id_from_frame(&bytes) {
             Some(number) => Arc::clone(dictionaries.trained.get(&number.into())?),
             None => Arc::clone(&dictionaries.none),

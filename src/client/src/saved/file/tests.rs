@@ -47,14 +47,14 @@ fn keys_are_in_the_order_of_namespaces_and_then_of_names() {
 fn a_file_that_was_never_written_has_nothing_and_another_cluster_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
-    assert_eq!(File::open(&path, about()).unwrap().1, None);
-    let (file, found) = File::open(&path, about()).unwrap();
-    assert_eq!(found, None);
+    assert_eq!(File::open(&path, about()).unwrap().found().unwrap(), None);
+    let file = File::open(&path, about()).unwrap();
+    assert_eq!(file.found().unwrap(), None);
     let head = Head { version: "9", saved_at: 60, newest: None, set_aside: Some(&[]) };
     file.write(&head, std::iter::empty(), None).unwrap();
     drop(file);
-    let (file, found) = File::open(&path, about()).unwrap();
-    assert_eq!(found, Some(Found { version: "9".to_owned(), saved_at: 60, objects: 0 }));
+    let file = File::open(&path, about()).unwrap();
+    assert_eq!(file.found().unwrap(), Some(Found { version: "9".to_owned(), saved_at: 60 }));
     assert_eq!(file.dictionaries().unwrap(), (BTreeMap::new(), Some(0)));
     drop(file);
     let other = About { cluster: "cluster-b".into(), ..about() };
@@ -62,13 +62,13 @@ fn a_file_that_was_never_written_has_nothing_and_another_cluster_is_named() {
         matches!(File::open(&path, other).err(), Some(FileError::OtherCluster(found)) if found == "cluster-a")
     );
     let other = About { what: "nodes".into(), ..about() };
-    assert_eq!(File::open(&path, other).unwrap().1, None);
+    assert_eq!(File::open(&path, other).unwrap().found().unwrap(), None);
 }
 
 #[test]
 fn what_did_not_decode_is_found_again() {
     let directory = tempfile::tempdir().unwrap();
-    let (file, _) = File::open(&directory.path().join("file"), about()).unwrap();
+    let file = File::open(&directory.path().join("file"), about()).unwrap();
     let aside = |name: &str| SetAside {
         namespace: Some("shop".to_owned()),
         name: name.to_owned(),
@@ -87,7 +87,7 @@ fn what_did_not_decode_is_found_again() {
 fn a_failed_change_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
-    let (file, _) = File::open(&path, about()).unwrap();
+    let file = File::open(&path, about()).unwrap();
     let write = |version, failing: bool| {
         let head = Head { version, saved_at: 60, newest: None, set_aside: Some(&[]) };
         let delete = Ok(Change::Delete { namespace: None, name: "x".to_owned() });
