@@ -151,16 +151,53 @@ async fn saved_objects_are_there_at_once_and_the_informer_is_synced_when_it_has_
     let place = Place::new().await;
     write_once(&place).await;
     place.server.update(map("changed", "2")).unwrap();
+    place.server.faults().deny("watch", "configmaps");
     let runtime = threads();
     let maps = place.source().informer(&runtime).unwrap().start().unwrap();
-    let status = reached(&maps, |status| status.objects > 0).await;
+    let status = reached(&maps, |status| status.objects > 0 && status.last_error().is_some()).await;
     let saved = status.saved.clone().unwrap();
-    assert!(status.synced == saved.catching_up_to.is_none() && saved.began_with.is_some());
+    assert_eq!(
+        (status.synced, saved.catching_up_to.is_some(), value(&maps, "changed")),
+        (false, true, Some("1".into()))
+    );
+    assert!(status.to_string().contains("catches up to version"), "{status}");
+
+    place.server.faults().allow("watch", "configmaps");
     maps.synced_within(LONG).await.unwrap();
     assert_eq!(
         (value(&maps, "changed"), maps.status().saved.unwrap().catching_up_to),
         (Some("2".into()), None)
     );
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_at_the_start_costs_no_list_when_it_is_back() {
+    let place = Place::new().await;
+    write_once(&place).await;
+    let lists = place.lists();
+    place.server.faults().refuse_connections();
+    let runtime = threads();
+    let maps = place.source().informer(&runtime).unwrap().start().unwrap();
+    reached(&maps, |status| status.last_error().is_some()).await;
+    place.server.faults().accept_connections().unwrap();
+    maps.synced_within(LONG).await.unwrap();
+    assert!(maps.status().saved.unwrap().began_with.is_some());
+    assert_eq!((maps.snapshot().len(), place.lists()), (4, lists));
+}
+
+#[tokio::test]
+async fn a_list_after_the_first_one_is_the_servers_also_when_it_comes_in_pages() {
+    let place = Place::new().await;
+    let source = place.source().settings(|settings| settings.page_size = Some(2));
+    run(source, async |maps| {
+        saved(maps).await;
+        let lists = place.lists();
+        place.server.faults().gone_next(1);
+        place.server.faults().end_watches();
+        reached(maps, |status| status.relists() > 0).await;
+        assert!(place.lists() > lists, "the server was listed");
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 //!    does not know it any more, everything is listed, as after any 410. A server that is at an earlier version than
 //!    the file was restored from a backup: then the file is not used.
 //! 2. Once a second what has changed is written in one transaction, with the version up to which it is
-//!    complete. So a crash loses at most the last second, and what is read was true at one version.
+//!    complete. So a crash loses what came since, and what is read was true at one version.
 //! 3. It is written from published snapshots, so the watch waits for no disk. What cannot be read or written is told
 //!    in the status (`InformerStatus::saved`) and in the log; the informer then works without the file.
 
@@ -36,7 +36,7 @@ mod writing;
 
 /// How often what has changed is written.
 const EVERY: Duration = Duration::from_secs(1);
-/// Failed requests before the file is left aside.
+/// Failed requests before the server is listed instead.
 const ATTEMPTS: u32 = 3;
 
 /// The file of one source.
@@ -47,7 +47,7 @@ pub(crate) struct Saved<S> {
     /// No object has this name.
     absent_name: String,
     pool: DecodePool,
-    /// What the informer begins with is decided.
+    /// There was a list, from the file or from the server: further ones are the server's.
     is_begun: AtomicBool,
     is_damaged: AtomicBool,
     attempts: AtomicU32,
@@ -143,36 +143,30 @@ impl<S: Send + Sync + 'static> Saved<S> {
                 }
                 found => found,
             };
-            Ok(match found {
-                Ok(Some((found, server))) => {
-                    let age = Duration::from_secs(seconds(known.wall_time()).saturating_sub(found.saved_at));
-                    let of_file = Arc::clone(&saved).parts(found, of_source, known.clone());
-                    saved.beginning(of_file.boxed_local(), move |saved| {
-                        saved.state().server = Some(server.clone());
-                        known.note_saved(SavedNote::Began { age, server: server.clone() });
-                    })
-                }
-                Ok(None) => saved.beginning(from_server, |_| {}),
-                Err(error) => {
-                    known.note_saved(SavedNote::Problem(error.to_string().into()));
-                    saved.beginning(from_server, |_| {})
-                }
-            })
+            match found {
+                Ok(Some((found, server))) => return Ok(saved.of_file((found, server), of_source, known)),
+                Ok(None) => {}
+                Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
+            }
+            Ok(from_server)
         };
         stream::once(opened).try_flatten().boxed_local()
     }
 
-    /// With the end of the list it is decided with what the informer begins. A list that fails before is tried again.
-    fn beginning(
+    /// The informer begins with the file when the list has ended; one that fails before is tried again.
+    fn of_file(
         self: &Arc<Self>,
-        list: ListStream<S>,
-        mut then: impl FnMut(&Self) + 'static,
+        (found, server): (Found, ResourceVersion),
+        of_source: OfSource,
+        known: KnownObjects<S>,
     ) -> ListStream<S> {
+        let age = Duration::from_secs(seconds(known.wall_time()).saturating_sub(found.saved_at));
+        let list = Arc::clone(self).parts(found, of_source, known.clone());
         let saved = Arc::clone(self);
         let noting = move |part: &Result<ListPart<S>, ListWatchError>| {
-            if matches!(part, Ok(ListPart::End { token: None, .. })) {
-                saved.is_begun.store(true, Ordering::Release);
-                then(&saved);
+            if matches!(part, Ok(ListPart::End { .. })) {
+                saved.state().server = Some(server.clone());
+                known.note_saved(SavedNote::Began { age, server: server.clone() });
             }
         };
         list.inspect(noting).boxed_local()

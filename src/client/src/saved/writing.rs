@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join;
@@ -29,6 +30,8 @@ impl<S: Send + Sync + 'static> Saved<S> {
         ask: AskCluster,
         heard: Rc<Cell<Option<Instant>>>,
     ) {
+        // A watch comes after a list.
+        self.is_begun.store(true, Ordering::Release);
         let writing = async {
             loop {
                 let next = *self.state().next_write.get_or_insert_with(|| Instant::now() + EVERY);
