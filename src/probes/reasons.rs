@@ -66,6 +66,9 @@ pub fn detail(kind: &str, status: &InformerStatus, now: Duration) -> String {
     for hint in status.sources.iter().filter_map(|source| source.hint.as_ref()).take(MOST_HINTS) {
         line += &format!("; {hint}");
     }
+    if let Some(saved) = &status.saved {
+        line += &format!("; {saved}");
+    }
     line
 }
 

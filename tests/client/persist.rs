@@ -367,6 +367,31 @@ async fn after_a_rewind_while_it_runs_the_file_has_what_the_server_has() {
     .await;
 }
 
+#[cfg(feature = "testing")]
+#[test]
+fn in_a_simulated_runtime_the_file_is_written_and_read_in_place() {
+    let directory = tempfile::tempdir().unwrap();
+    for begins_with_file in [false, true] {
+        let file = directory.path().join("maps.redb");
+        Runtime::simulated(7).run(|runtime| async move {
+            // Of one seed: the same cluster, at the same version.
+            let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await.unwrap();
+            server.create(map("one", "1")).unwrap();
+            let client = Client::in_process(&runtime, server.service());
+            let maps = client.resource::<ConfigMap>().namespace("default").packed().persist(file);
+            let maps = maps.informer(&runtime).unwrap().start().unwrap();
+            maps.synced_within(LONG).await.unwrap();
+            let status = reached(&maps, |status| {
+                status.saved.as_ref().is_some_and(|saved| saved.saved_at.is_some() || saved.problem.is_some())
+            })
+            .await;
+            let saved = status.saved.unwrap();
+            assert_eq!((saved.began_with.is_some(), saved.problem), (begins_with_file, None));
+            assert_eq!(value(&maps, "one"), Some("1".into()));
+        });
+    }
+}
+
 #[tokio::test]
 async fn secrets_are_saved_only_when_that_is_said_and_several_namespaces_never() {
     let place = Place::new().await;
