@@ -14,6 +14,9 @@ pub(super) const DICTIONARY_BYTES: usize = 64 << 10;
 /// Of a longer text, this much is a sample.
 pub(super) const SAMPLE_BYTES: usize = 16 << 10;
 
+/// What a thread keeps for the next text.
+const MOST_ROOM: usize = 1 << 20;
+
 /// What compresses one text and reads it again.
 pub(super) struct Dictionary {
     /// None for the first texts.
@@ -57,14 +60,15 @@ impl Frame {
     /// `None` if zstd refuses, which it does for want of memory alone.
     pub(super) fn of(text: &[u8], dictionary: Arc<Dictionary>) -> Option<Self> {
         TOOLS.with_borrow_mut(|(tool, _, room)| {
-            room.clear();
             room.reserve(zstd_safe::compress_bound(text.len()));
-            match &dictionary.trained {
+            let done = match &dictionary.trained {
                 Some((write, _)) => tool.compress_using_cdict(room, text, write),
                 None => tool.compress(room, text, LEVEL),
-            }
-            .ok()?;
-            Some(Self { bytes: room.as_slice().into(), dictionary })
+            };
+            let bytes = room.as_slice().into();
+            room.clear();
+            room.shrink_to(MOST_ROOM);
+            done.ok().map(|_| Self { bytes, dictionary })
         })
     }
 
