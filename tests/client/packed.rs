@@ -84,7 +84,7 @@ async fn a_memory_report_says_what_each_kind_keeps_and_which_fields_would_be_les
     assert_eq!((texts.text, types.kept), (types.text, None));
     let first: Vec<usize> = lazy.snapshot().iter().take(32).map(|map| map.kept_bytes()).collect();
     assert_eq!(texts.kept, Some((first.iter().sum::<usize>() / 32) as u64));
-    assert!(small.kept.unwrap() * 2 < texts.kept.unwrap(), "{small:?}");
+    assert!(small.kept.unwrap() * 3 < texts.kept.unwrap() * 2, "{small:?}");
     assert_eq!(&*texts.fields[0].path, "data");
     let whole = texts.share_of(&["data", "metadata", "kind", "apiVersion"]);
     assert!(texts.share_of(&["data"]) > 0.4 && (0.9..=1.0).contains(&whole), "{whole} of {texts:?}");

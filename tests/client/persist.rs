@@ -194,8 +194,7 @@ async fn a_list_after_the_first_one_is_the_servers_also_when_it_comes_in_pages()
         let lists = place.lists();
         place.server.faults().gone_next(1);
         place.server.faults().end_watches();
-        reached(maps, |status| status.relists() > 0).await;
-        assert!(place.lists() > lists, "the server was listed");
+        becomes(|| place.lists() > lists).await;
     })
     .await;
 }
