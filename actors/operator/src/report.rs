@@ -56,6 +56,19 @@ pub trait Reporting {
 
     /// What the caches of its informers hold: bytes by kind and by field, of samples. Costs some microseconds for each
     /// informer. See [`MemoryReport`].
+    ///
+    /// ```
+    /// use actix_informer::prelude::*;
+    ///
+    /// let runtime = Runtime::threads().start()?;
+    /// let memory = runtime.memory();
+    /// println!("{memory}");
+    /// if let Some(largest) = memory.informers.first() {
+    ///     let saved = largest.share_of(&["status", "metadata.annotations"]);
+    ///     println!("{}: without these two {:.0} % less", largest.informer, saved * 100.0);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     fn memory(&self) -> MemoryReport;
 }
 

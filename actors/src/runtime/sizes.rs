@@ -33,19 +33,6 @@ pub struct ObjectSample {
 }
 
 /// What the caches of a runtime hold: `runtime.memory()`, of the prelude. Shows itself as a table.
-///
-/// ```
-/// use actix_informer::prelude::*;
-///
-/// let runtime = Runtime::threads().start()?;
-/// let memory = runtime.memory();
-/// println!("{memory}");
-/// if let Some(largest) = memory.informers.first() {
-///     let saved = largest.share_of(&["status", "metadata.annotations"]);
-///     println!("{}: without these two {:.0} % less", largest.informer, saved * 100.0);
-/// }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryReport {

@@ -114,7 +114,7 @@ mod tests {
         let expected = [
             ("data", 26),
             ("kind", 13),
-            ("metadata.labels", 23),
+            ("metadata.labels", 21),
             ("metadata.name", 11),
             ("spec.nodeName", 15),
         ];
