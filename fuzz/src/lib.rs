@@ -87,7 +87,7 @@ pub fn pruned(data: &[u8]) {
     };
     assert_eq!(serde_json::from_str::<Value>(&text).expect("it is JSON"), expected);
     let kept = Lazy::<Pod>::new().keep(&object, &prune).expect("what a parser takes is kept");
-    let mut kept: Value = serde_json::from_str(kept.text()).expect("it is JSON");
+    let mut kept: Value = serde_json::from_str(&kept.text()).expect("it is JSON");
     if let Some(members) = kept.as_object_mut() {
         members.retain(|name, _| !["apiVersion", "kind"].contains(&&**name) || expected.get(name).is_some());
     }
