@@ -93,6 +93,8 @@ pub struct NotSynced {
     pub next_try_in: Option<Duration>,
     /// Its last error, or else one of another source.
     pub last_error: Option<ListWatchError>,
+    /// What it still has to catch up with, if it began with a saved cache.
+    pub catching_up: Option<String>,
     /// What blocks a thread of the informer or of its subscribers' closures, if something does.
     pub stuck: Option<Stuck>,
 }
@@ -113,6 +115,9 @@ impl fmt::Display for NotSynced {
                 Some(Duration::ZERO) => f.write_str("; it is being asked again")?,
                 Some(wait) => write!(f, "; it is asked again in {}", Brief(wait))?,
                 None => {}
+            }
+            if let Some(why) = &self.catching_up {
+                write!(f, "; {why}")?;
             }
             if let Some(error) = self.last_error.as_ref().filter(|_| state.error().is_none()) {
                 write!(f, "; its last error: {}", error.with_causes())?;

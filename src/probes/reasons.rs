@@ -16,7 +16,7 @@ use informer_operator::report::Reporting;
 use super::Probed;
 use crate::printable::printable;
 use crate::runtime::{Runtime, StuckKind};
-use crate::status::InformerStatus;
+use crate::status::{InformerStatus, SavedStatus};
 
 /// Pulses come each second.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
@@ -102,7 +102,9 @@ pub fn given_up(kind: &str, status: &InformerStatus) -> Option<String> {
 
 fn unsynced(kind: &str, status: &InformerStatus) -> Option<String> {
     let error = status.last_error().map(|error| format!(": {error}")).unwrap_or_default();
-    (!status.synced).then(|| format!("{kind} is not synced, {}{error}", status.state()))
+    let saved = status.saved.as_ref().and_then(SavedStatus::catching_up);
+    let saved = saved.map(|why| format!("; {why}")).unwrap_or_default();
+    (!status.synced).then(|| format!("{kind} is not synced, {}{error}{saved}", status.state()))
 }
 
 pub(super) fn is_read(request: &Request) -> bool {

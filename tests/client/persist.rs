@@ -3,7 +3,6 @@
 //! Answers "with what does an informer begin after a restart, and when must it not use a file?"
 
 use std::path::Path;
-use std::time::Duration;
 
 use actix_informer::client::{Client, Config, Error, ResourceSource};
 use actix_informer::prelude::*;
@@ -16,6 +15,8 @@ use crate::scripted::*;
 
 mod kills;
 mod servers;
+#[cfg(feature = "testing")]
+mod simulated;
 
 type Maps = Informer<LazyBody<ConfigMap>>;
 
@@ -94,11 +95,6 @@ async fn saved_all(place: &Place, maps: &Maps) {
     }
 }
 
-/// What does not happen does not happen for longer than it takes to write twice.
-async fn some_writes_later() {
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
-}
-
 fn value(maps: &Maps, name: &str) -> Option<String> {
     let key = ObjectKey::namespaced("default", name);
     Some(maps.snapshot().get(&key)?.decoded().unwrap().data.as_ref()?["k"].clone())
@@ -148,33 +144,6 @@ async fn after_a_restart_the_objects_are_there_without_a_list_and_what_changed_m
 }
 
 #[tokio::test]
-async fn the_file_of_another_cluster_is_neither_read_nor_written() {
-    let place = Place::new().await;
-    write_once(&place).await;
-    let other = ApiServer::builder().seed(2).start().await.unwrap();
-    other.create(map("of-another", "1")).unwrap();
-    let source =
-        client_of(&other).resource::<ConfigMap>().namespace("default").packed().persist(place.file());
-    run(source, async |maps| {
-        assert_eq!((maps.snapshot().len(), maps.status().saved.unwrap().began_with), (1, None));
-        some_writes_later().await;
-        let why = problem(maps).expect("it is said");
-        assert!(why.contains("another cluster"), "{why}");
-        assert!(maps.status().to_string().ends_with(&format!("; not saved: {why}")), "{}", maps.status());
-    })
-    .await;
-    assert_eq!(objects_in(&place).await, 4, "its own objects are still in it");
-}
-
-async fn objects_in(place: &Place) -> usize {
-    run(place.source(), async |maps| {
-        assert!(maps.status().saved.unwrap().began_with.is_some());
-        maps.snapshot().len()
-    })
-    .await
-}
-
-#[tokio::test]
 async fn a_file_of_other_selectors_or_other_cut_fields_is_written_anew() {
     let place = Place::new().await;
     for other in [place.source().labels("app=web"), place.source().prune(Prune::nothing())] {
@@ -191,23 +160,6 @@ async fn a_file_of_other_selectors_or_other_cut_fields_is_written_anew() {
         .await;
         assert_eq!(place.lists(), lists + 1);
     }
-}
-
-#[tokio::test]
-async fn what_is_no_saved_cache_is_left_alone() {
-    let place = Place::new().await;
-    for foreign in [&b"a text that somebody wrote"[..], &[7; 100_000]] {
-        std::fs::write(place.file(), foreign).unwrap();
-        run(place.source(), async |maps| {
-            assert_eq!(maps.snapshot().len(), 4);
-            some_writes_later().await;
-            assert!(problem(maps).is_some());
-        })
-        .await;
-        assert_eq!(std::fs::read(place.file()).unwrap(), foreign);
-    }
-    let nowhere = place.source().persist(place.directory.path().join("none/maps.redb"));
-    run(nowhere, async |maps| assert!(problem(maps).is_some())).await;
 }
 
 #[tokio::test]
@@ -260,31 +212,6 @@ async fn one_informer_has_a_file_at_a_time_and_another_one_takes_it_over() {
     assert_eq!(problem(&others), None);
 }
 
-#[cfg(feature = "testing")]
-#[test]
-fn in_a_simulated_runtime_the_file_is_written_and_read_in_place() {
-    let directory = tempfile::tempdir().unwrap();
-    for begins_with_file in [false, true] {
-        let file = directory.path().join("maps.redb");
-        Runtime::simulated(7).run(|runtime| async move {
-            // Of one seed: the same cluster, at the same version.
-            let server = ApiServer::builder().seed(7).in_process(runtime.wall_time()).start().await.unwrap();
-            server.create(map("one", "1")).unwrap();
-            let client = Client::in_process(&runtime, server.service());
-            let maps = client.resource::<ConfigMap>().namespace("default").packed().persist(file);
-            let maps = maps.informer(&runtime).unwrap().start().unwrap();
-            maps.synced_within(LONG).await.unwrap();
-            let status = reached(&maps, |status| {
-                status.saved.as_ref().is_some_and(|saved| saved.saved_at.is_some() || saved.problem.is_some())
-            })
-            .await;
-            let saved = status.saved.unwrap();
-            assert_eq!((saved.began_with.is_some(), saved.problem), (begins_with_file, None));
-            assert_eq!(value(&maps, "one"), Some("1".into()));
-        });
-    }
-}
-
 #[tokio::test]
 async fn secrets_are_saved_only_when_that_is_said_and_several_namespaces_never() {
     let place = Place::new().await;
@@ -314,30 +241,4 @@ async fn secrets_are_saved_only_when_that_is_said_and_several_namespaces_never()
         let mode = std::fs::metadata(place.file()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "only its owner reads it");
     }
-}
-
-#[tokio::test]
-async fn a_dictionary_comes_with_the_file() {
-    let place = Place::new().await;
-    let long = "the settings of a shop, ".repeat(20);
-    for number in 0..1_300 {
-        place.server.create(map(&format!("map-{number:04}"), &format!("{long}{number}"))).unwrap();
-    }
-    let bytes = |maps: &Maps| maps.snapshot().iter().map(|map| map.kept_bytes()).sum::<usize>();
-    run(place.source(), async |maps| {
-        // Trained, and objects compressed by it.
-        becomes(|| bytes(maps) < 1_300 * 100).await;
-        saved_all(&place, maps).await;
-    })
-    .await;
-    run(place.source(), async |maps| {
-        assert!(maps.snapshot().len() == 1_304 && bytes(maps) < 1_300 * 100);
-        assert_eq!(value(maps, "map-0007"), Some(format!("{long}7")));
-        place.server.create(map("map-1300", &format!("{long}1300"))).unwrap();
-        published(maps, place.server.revision()).await;
-        let created = ObjectKey::namespaced("default", "map-1300");
-        let bytes = maps.snapshot().get(&created).unwrap().kept_bytes();
-        assert!(bytes < 100, "what comes now is compressed by it, too: {bytes}");
-    })
-    .await;
 }

@@ -227,16 +227,6 @@ pub(crate) async fn reached<S: Send + Sync + 'static>(
     }
 }
 
-/// Looks at what no status tells, until it is so.
-pub(crate) async fn becomes(condition: impl Fn() -> bool) {
-    let becomes = async {
-        while !condition() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(LONG, becomes).await.expect("it does");
-}
-
 /// Waits until this version is published.
 pub(crate) async fn published<S: Send + Sync + 'static>(informer: &Informer<S>, version: u64) {
     let version = version.to_string().parse().unwrap();

@@ -13,7 +13,7 @@ use super::Informer;
 use crate::pipeline::board::SyncState;
 use crate::pipeline::messages::Body;
 use crate::pipeline::namespace_set::NamespaceSet;
-use crate::pipeline::status::{InformerStatus, SourceStatus};
+use crate::pipeline::status::{InformerStatus, SavedStatus, SourceStatus};
 use crate::pipeline::subscription_state::EndReason;
 use crate::wait_error::{Looked, NotSynced, Undecided, WaitError, wait};
 
@@ -229,6 +229,7 @@ impl<S: Body> Informer<S> {
             state,
             next_try_in,
             last_error,
+            catching_up: status.saved.as_ref().and_then(SavedStatus::catching_up),
             stuck: status.stuck,
         }))
     }

@@ -35,6 +35,12 @@ impl SavedStatus {
         self.catching_up_to.as_ref()?;
         Some(self.began_with?.saturating_add(now.saturating_sub(self.began_at?)))
     }
+
+    /// Why the informer is not synced, if that is because its objects are only what was saved.
+    pub fn catching_up(&self) -> Option<String> {
+        let server = self.catching_up_to.as_ref()?;
+        Some(format!("it began with saved objects, and catches up to version {server}"))
+    }
 }
 
 /// With what it began, and why it is not saved if it is not.
@@ -42,7 +48,8 @@ impl fmt::Display for SavedStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.began_with {
             Some(age) => write!(f, "began with the objects of {}, then {} s old", self.file, age.as_secs())?,
-            None => write!(f, "saved to {}", self.file)?,
+            None if self.saved_at.is_some() => write!(f, "saved to {}", self.file)?,
+            None => write!(f, "not yet saved to {}", self.file)?,
         }
         if let Some(server) = &self.catching_up_to {
             write!(f, ", and catches up to version {server}")?;

@@ -34,6 +34,7 @@ fn not_synced(state: SourceState) -> NotSynced {
         next_try_in: state.next_try(),
         state,
         last_error: None,
+        catching_up: None,
         stuck: None,
     }
 }
@@ -75,6 +76,10 @@ fn deadlines() -> Vec<(NotSynced, &'static str)> {
             },
             "subscription \"audit\" of informer \"pods\" is not synced after 3s: the informer is synced, its subscriber \
              has not handled all initial events; pods/audit blocks the thread informer-calls",
+        ),
+        (
+            NotSynced { catching_up: Some("it catches up".to_owned()), ..not_synced(SourceState::Streaming) },
+            "informer \"pods\" is not synced after 3s: source \"shop\": streaming; it catches up",
         ),
         (
             NotSynced { stuck: Some(stuck(StuckKind::NoProgress)), ..not_synced(SourceState::Streaming) },

@@ -1,5 +1,7 @@
 //! A process that saves its cache is killed at any moment: what does its file hold then?
 
+use std::time::Duration;
+
 use super::*;
 
 const FILE: &str = "PERSIST_TEST_FILE";

@@ -1,5 +1,10 @@
 //! What the server does at the start and meanwhile: it is away, refuses the watch, forgets, is restored.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+
 use super::*;
 
 #[tokio::test]
@@ -17,6 +22,8 @@ async fn saved_objects_are_there_at_once_and_the_informer_is_synced_when_it_has_
         (false, true, Some("1".into()))
     );
     assert!(status.to_string().contains("catches up to version"), "{status}");
+    let why = maps.synced_within(Duration::from_millis(1)).await.unwrap_err().to_string();
+    assert!(why.contains("; it began with saved objects, and catches up to version"), "{why}");
 
     place.server.faults().allow("watch", "configmaps");
     maps.synced_within(LONG).await.unwrap();
@@ -50,7 +57,8 @@ async fn a_list_after_the_first_one_is_the_servers_also_when_it_comes_in_pages()
         let lists = place.lists();
         place.server.faults().gone_next(1);
         place.server.faults().end_watches();
-        becomes(|| place.lists() > lists).await;
+        reached(maps, |status| status.lists.count > 1).await;
+        assert!(place.lists() > lists, "the server was listed");
     })
     .await;
 }
@@ -62,12 +70,22 @@ async fn what_the_server_has_forgotten_is_listed_and_subscribers_are_told_the_di
     place.server.delete("configmaps", "default", "deleted").unwrap();
     place.server.create(map("created", "1")).unwrap();
     place.server.faults().compact();
-    run(place.source(), async |maps| {
-        published(maps, place.server.revision()).await;
-        assert_eq!((value(maps, "deleted"), value(maps, "created")), (None, Some("1".into())));
-        assert_eq!(place.lists(), 2, "the watch got a 410");
-    })
-    .await;
+    let runtime = threads();
+    let maps = place.source().informer(&runtime).unwrap().start().unwrap();
+    let mut events = maps.events().unwrap();
+    let mut told = BTreeSet::new();
+    while told.len() < 6 {
+        told.insert(match events.next().await.expect("it goes on") {
+            Notify::Added { object, .. } => ("added", object.key().name().to_owned()),
+            Notify::Updated { object, .. } => ("updated", object.key().name().to_owned()),
+            Notify::Deleted { last, .. } => ("deleted", last.key().name().to_owned()),
+        });
+    }
+    let saved = ["kept", "changed", "deleted", "touched"].map(|name| ("added", name.to_owned()));
+    let differences = [("added", "created".to_owned()), ("deleted", "deleted".to_owned())];
+    assert_eq!(told, saved.into_iter().chain(differences).collect());
+    assert_eq!(place.lists(), 2, "the watch got a 410");
+    maps.synced_within(LONG).await.unwrap();
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use informer_core::reflector::SourceState;
 
 use super::part::{Part, PartContext, PartError, Stale};
 use informer_actors::informer::{AnyInformer, Body, Informer};
+use informer_actors::status::SavedStatus;
 
 impl Part for AnyInformer {
     fn name(&self) -> Arc<str> {
@@ -24,7 +25,9 @@ impl Part for AnyInformer {
         let error = status.last_error().filter(|_| status.state().error().is_none());
         let error =
             error.map(|error| format!("; its last error: {}", error.with_causes())).unwrap_or_default();
-        (!status.synced).then(|| format!("{}{error}", status.state()))
+        let saved = status.saved.as_ref().and_then(SavedStatus::catching_up);
+        let saved = saved.map(|why| format!("; {why}")).unwrap_or_default();
+        (!status.synced).then(|| format!("{}{saved}{error}", status.state()))
     }
 
     fn stale(&self) -> Option<Stale> {
