@@ -19,6 +19,8 @@ use super::identity::oidc::Issuers;
 use super::layers::{Guards, LayerSettings, Layers, SendGuard, Traffic};
 use super::transport::Transport;
 use super::transport::awc::AwcTransport;
+#[cfg(feature = "http2")]
+use super::transport::hyper::HyperTransport;
 #[cfg(feature = "testing")]
 use super::transport::in_process::{self, InProcessTransport, Service};
 #[cfg(feature = "kube")]
@@ -35,7 +37,7 @@ pub struct Backend {
 #[derive(Clone)]
 enum Carrier {
     /// This crate's own connections.
-    Awc(Arc<ConnectionSettings>),
+    Own(Arc<ConnectionSettings>),
     /// A backend without guards.
     Guarded(Arc<Backend>),
     #[cfg(feature = "kube")]
@@ -55,7 +57,7 @@ impl Backend {
         let name = connections.endpoint.name();
         let traffic = Traffic::new(&name, Arc::downgrade(&connections.identities));
         let settings = Arc::new(LayerSettings::new(&config, traffic)?);
-        let (carrier, guards) = (Carrier::Awc(Arc::new(connections)), Guards::default());
+        let (carrier, guards) = (Carrier::Own(Arc::new(connections)), Guards::default());
         Ok(Arc::new(Self { carrier, settings, name, guards }))
     }
 
@@ -102,7 +104,7 @@ impl Backend {
     #[cfg(feature = "disk-cache")]
     pub(crate) fn url(&self) -> Option<String> {
         match &self.carrier {
-            Carrier::Awc(connections) => connections.endpoint.url(),
+            Carrier::Own(connections) => connections.endpoint.url(),
             Carrier::Guarded(base) => base.url(),
             #[cfg(feature = "kube")]
             Carrier::Kube(_) => None,
@@ -145,9 +147,8 @@ impl Backend {
     fn layers(&self) -> Layers {
         let settings = Arc::clone(&self.settings);
         match &self.carrier {
-            Carrier::Awc(connections) => {
-                let transport = Rc::new(AwcTransport::new(Arc::clone(connections)));
-                Layers::new(settings, Some(Arc::clone(&connections.identities)), transport)
+            Carrier::Own(connections) => {
+                Layers::new(settings, Some(Arc::clone(&connections.identities)), own_transport(connections))
             }
             Carrier::Guarded(base) => base.layers_here().guarded(settings, self.guards.clone()),
             #[cfg(feature = "kube")]
@@ -158,6 +159,14 @@ impl Backend {
             }
         }
     }
+}
+
+fn own_transport(connections: &Arc<ConnectionSettings>) -> Rc<dyn Transport> {
+    #[cfg(feature = "http2")]
+    if connections.http2 {
+        return Rc::new(HyperTransport::new(Arc::clone(connections)));
+    }
+    Rc::new(AwcTransport::new(Arc::clone(connections)))
 }
 
 informer_core::debug_as!(Backend, self, name = self.name());

@@ -64,6 +64,8 @@ pub struct Config {
     pub(crate) proxy: ProxySetting,
     pub(crate) limits: Limits,
     pub(crate) requests: RequestSettings,
+    #[cfg(feature = "http2")]
+    pub(crate) http2: bool,
 }
 
 /// Which credentials come from a kubeconfig. A plugin and an OpenID Connect login always do.
@@ -103,6 +105,8 @@ impl Config {
             proxy: ProxySetting::default(),
             limits: Limits::default(),
             requests: RequestSettings::default(),
+            #[cfg(feature = "http2")]
+            http2: tested_by_default(),
         })
     }
 
@@ -233,6 +237,27 @@ impl Config {
         self
     }
 
+    /// Sends requests with hyper instead of awc: over HTTP/2 if the server offers it over TLS, else over
+    /// HTTP/1.1. Up to a hundred watches share a connection (fewer if the server says so); the next ones make
+    /// another. A watch whose events nobody reads delays no other: each may have 1 MiB on its way. A server
+    /// that is silent for 30 s on a connection in use is asked for a sign of life, and has 15 s to give it.
+    ///
+    /// Identities, proxies, limits, retries and leases are the same. What the server says that it has not
+    /// processed (a refused stream, or one behind a GOAWAY) is sent again, whatever its method. Upgrades, such
+    /// as `exec`, keep connections of their own with HTTP/1.1.
+    ///
+    /// ```
+    /// use actix_informer::client::Config;
+    ///
+    /// let config = Config::new("https://10.0.0.1:6443")?.http2();
+    /// # Ok::<(), actix_informer::client::Error>(())
+    /// ```
+    #[cfg(feature = "http2")]
+    pub fn http2(mut self) -> Self {
+        self.http2 = true;
+        self
+    }
+
     /// Expects this name in the server's certificate instead of the host of the URL.
     pub fn tls_server_name(mut self, name: impl Into<String>) -> Self {
         self.tls_server_name = Some(name.into());
@@ -284,6 +309,12 @@ impl fmt::Debug for Config {
             .field("proxy", &self.proxy)
             .finish()
     }
+}
+
+/// Our own suites run on either transport.
+#[cfg(feature = "http2")]
+fn tested_by_default() -> bool {
+    cfg!(feature = "unstable") && std::env::var_os("INFORMER_TEST_HTTP2").is_some()
 }
 
 const HOST: &str = "KUBERNETES_SERVICE_HOST";

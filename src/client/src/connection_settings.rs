@@ -25,6 +25,8 @@ pub(crate) struct ConnectionSettings {
     pub(crate) proxy: Option<Arc<Proxy>>,
     pub(crate) limits: Limits,
     pub(crate) accepts_compression: bool,
+    #[cfg(feature = "http2")]
+    pub(crate) http2: bool,
 }
 
 impl ConnectionSettings {
@@ -86,7 +88,15 @@ impl ConnectionSettings {
             has_read_token: Arc::default(),
         })?);
         let accepts_compression = config.requests.accepts_compression;
-        Ok(Self { endpoint, identities, proxy, limits: config.limits, accepts_compression })
+        Ok(Self {
+            endpoint,
+            identities,
+            proxy,
+            limits: config.limits,
+            accepts_compression,
+            #[cfg(feature = "http2")]
+            http2: config.http2,
+        })
     }
 
     /// For errors, with the proxy.

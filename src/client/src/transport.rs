@@ -19,7 +19,11 @@ use futures_util::stream::LocalBoxStream;
 use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+mod answer;
 pub(crate) mod awc;
+mod connecting;
+#[cfg(feature = "http2")]
+pub(crate) mod hyper;
 #[cfg(feature = "testing")]
 pub(crate) mod in_process;
 #[cfg(feature = "kube")]
@@ -27,6 +31,9 @@ pub(crate) mod kube;
 
 use super::error::TransportError;
 use super::request::RequestKind;
+
+/// After this many timeouts in a row, the connections of their kind of request are replaced.
+const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
 
 /// A body as it arrives.
 pub type Body = LocalBoxStream<'static, Result<Bytes, TransportError>>;

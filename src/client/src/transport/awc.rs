@@ -20,31 +20,24 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use http::{Method, Request, Response, header};
 
-use super::{Body, SendCheck, Transport};
+use super::answer::{accepted, of_stream};
+use super::{Body, SendCheck, TIMEOUTS_UNTIL_REPLACED, Transport, connecting};
 use crate::connection_settings::ConnectionSettings;
 use crate::endpoint::Endpoint;
 use crate::error::TransportError;
 use crate::identity::Identity;
 use crate::request::RequestKind;
-use answer::{Answer, Renewal};
-use attempt::Attempt;
-use connector::Connect;
+use answer::converted;
+use attempt::{Attempt, Connect};
 
 mod answer;
 mod attempt;
-mod connector;
 mod heads;
 mod read_ahead;
-mod socket;
-mod tcp;
-mod tunnel;
-mod upgrade;
-
-/// After this many timeouts in a row, the unary client and its pooled connections are replaced.
-const TIMEOUTS_UNTIL_REPLACED: u8 = 2;
+pub(super) mod upgrade;
 
 /// For an answer that is not HTTP: a server that expects TLS sends an alert.
-const MAYBE_TLS: &str = "if the server speaks TLS on this port, its URL begins with https://";
+pub(super) const MAYBE_TLS: &str = "if the server speaks TLS on this port, its URL begins with https://";
 
 /// Whether a failed attempt used an old connection.
 struct Reused(bool);
@@ -128,21 +121,10 @@ impl Inner {
         }
         let answer = self.send_with_retry(&request, kind, &identity).await;
         self.count_timeouts(kind, matches!(answer, Err(TransportError::Timeout { .. })));
-        let mut answer = answer?;
-        if !kind.may_be_silent() {
-            return Ok(answer.with_body(None));
+        match kind.may_be_silent() {
+            false => answer,
+            true => of_stream(answer?, kind, &self.settings, &identity),
         }
-        if answer.is_encoded() {
-            if answer.is_success() {
-                let why = "the server encoded a stream although the request accepts no encoding";
-                return Err(TransportError::Malformed(why.to_owned()));
-            }
-            answer = answer.decoded();
-        }
-        let is_watch = matches!(kind, RequestKind::Watch { .. });
-        let renewal =
-            is_watch.then(|| Renewal::new(&self.settings.identities, identity.connections)).flatten();
-        Ok(answer.with_body(renewal))
     }
 
     async fn send_with_retry(
@@ -150,7 +132,7 @@ impl Inner {
         request: &Request<Bytes>,
         kind: RequestKind,
         identity: &Arc<Identity>,
-    ) -> Result<Answer, TransportError> {
+    ) -> Result<Response<Body>, TransportError> {
         match self.send_once(request, kind, identity).await {
             Err((broken @ TransportError::Broken { .. }, Reused(true)))
                 if request.method() == Method::GET =>
@@ -176,7 +158,7 @@ impl Inner {
         request: &Request<Bytes>,
         kind: RequestKind,
         identity: &Arc<Identity>,
-    ) -> Result<Answer, (TransportError, Reused)> {
+    ) -> Result<Response<Body>, (TransportError, Reused)> {
         let client = self.client(kind, identity);
         let built = self.build_request(&client, request, kind).map_err(|error| (error, Reused(false)))?;
         let has_no_body =
@@ -187,11 +169,11 @@ impl Inner {
         };
         let attempt = Attempt::new(SendCheck::of(request));
         match attempt.scope(sending).await {
-            Ok(answer) => Answer::new(answer).map_err(|error| (error, Reused(false))),
+            Ok(answer) => converted(answer).map_err(|error| (error, Reused(false))),
             Err(error) => Err(match attempt.take_refusal() {
                 Some(refusal) => (refusal, Reused(false)),
                 None => match (self.transport_error(error), attempt.has_made_connection()) {
-                    (error, true) => (connector::refused_at_last(&self.settings, error), Reused(false)),
+                    (error, true) => (connecting::refused_at_last(&self.settings, error), Reused(false)),
                     (error, false) => (error, Reused(true)),
                 },
             }),
@@ -222,20 +204,16 @@ impl Inner {
             .map_err(|error| invalid(&error))?;
         let target = self.target.as_ref().map_err(|error| TransportError::Request(error.clone()))?;
         let mut built = client.request(method, target.uri(request.uri())?);
-        let encoding = HeaderValue::from_static(match kind {
-            RequestKind::Unary if self.settings.accepts_compression => "gzip",
-            RequestKind::Unary | RequestKind::Upgrade => "identity",
-            RequestKind::Watch { .. } | RequestKind::Stream { .. } => {
-                built = built.no_decompress();
-                "identity"
-            }
-        });
+        if kind.may_be_silent() {
+            built = built.no_decompress();
+        }
         // A header of the caller replaces the default.
         if !request.headers().contains_key(header::HOST) {
             built = built.append_header((awc::http::header::HOST, target.host.clone()));
         }
         if !request.headers().contains_key(header::ACCEPT_ENCODING) {
-            built = built.append_header((awc::http::header::ACCEPT_ENCODING, encoding));
+            built =
+                built.append_header(header_of((&header::ACCEPT_ENCODING, &accepted(&self.settings, kind)))?);
         }
         // awc would wait for a 100, which `awc/heads.rs` drops. A body is sent without it (RFC 9110, section
         // 10.1.1).
@@ -270,7 +248,7 @@ impl Inner {
     }
 
     fn transport_error(&self, error: SendRequestError) -> TransportError {
-        let connect = |source| connector::not_connected(&self.settings, source);
+        let connect = |source| connecting::not_connected(&self.settings, source);
         match error {
             SendRequestError::Connect(ConnectError::Disconnected) => {
                 broken(io::ErrorKind::UnexpectedEof.into())
@@ -280,7 +258,7 @@ impl Inner {
                 TransportError::Timeout { what: "connecting", after }
             }
             SendRequestError::Connect(ConnectError::Io(source)) => {
-                connector::not_connected(&self.settings, source)
+                connecting::not_connected(&self.settings, source)
             }
             SendRequestError::Connect(error) => connect(io::Error::other(error.to_string())),
             SendRequestError::Send(source) | SendRequestError::Response(ParseError::Io(source)) => {

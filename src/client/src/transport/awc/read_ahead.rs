@@ -16,9 +16,9 @@ use std::task::{Context, Poll, ready};
 use actix_rt::net::{ActixStream, Ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::super::connecting::socket::{Socket, is_orderly_end};
 use super::attempt::Attempt;
 use super::heads::{Heads, not_an_answer};
-use super::socket::{Socket, is_orderly_end};
 
 /// The size of one read.
 const AHEAD: usize = 32 << 10;
@@ -195,7 +195,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::transport::awc::socket::is_orderly_end;
+    use crate::transport::connecting::socket::is_orderly_end;
 
     #[tokio::test]
     async fn the_bytes_of_a_connection_come_in_order_in_pieces_of_any_size_and_its_end_behind_them() {

@@ -19,29 +19,29 @@ use futures_util::{StreamExt, stream};
 use http::{Request, Response, header};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::super::connecting::socket::is_orderly_end;
+use super::super::connecting::{self, Offered};
 use super::super::{Body, SendCheck, Switched, TransportError};
-use super::answer::Answer;
-use super::connector;
+use super::answer::{body_of, head_of as answer_head};
 use super::read_ahead::ReadAhead;
-use super::socket::is_orderly_end;
 use super::{broken, header_of};
 use crate::connection_settings::ConnectionSettings;
 use crate::identity::Identity;
 
 /// The answer 101 has the connection attached.
-pub(super) async fn send(
+pub(in crate::transport) async fn send(
     settings: &Arc<ConnectionSettings>,
     identity: &Identity,
     request: &Request<Bytes>,
 ) -> Result<Response<Body>, TransportError> {
     let head = head_of(settings, request)?;
-    let socket = connector::connect(settings, identity)
+    let socket = connecting::connect(settings, identity, Offered::Http1)
         .await
-        .map_err(|source| connector::not_connected(settings, source))?;
+        .map_err(|source| connecting::not_connected(settings, source))?;
     SendCheck::ask_of(request)?;
     let mut framed = Framed::new(ReadAhead::for_upgrade(socket), ClientCodec::default());
     let message = Message::Item((head.into(), BodySize::None));
-    let broken = |source| connector::refused_at_last(settings, broken(source));
+    let broken = |source| connecting::refused_at_last(settings, broken(source));
     Pin::new(&mut framed).write(message).map_err(broken)?;
     poll_fn(|context| Pin::new(&mut framed).flush(context)).await.map_err(broken)?;
     let head = match framed.next().await {
@@ -52,13 +52,14 @@ pub(super) async fn send(
     };
     let status = head.status.as_u16();
     if status == 101 {
-        let empty = stream::empty().boxed_local();
-        let mut answer = Answer::of(status, head.headers(), empty)?.with_body(None);
+        let head = answer_head(status, head.headers())?;
+        let mut answer = head.map(|()| stream::empty().boxed_local());
         let parts = framed.into_parts();
         Switched::attach(&mut answer, Box::new(Stream { first: parts.read_buf, socket: parts.io }));
         return Ok(answer);
     }
-    let body = match framed.codec_ref().message_type() {
+    let answer = answer_head(status, head.headers())?;
+    let payload = match framed.codec_ref().message_type() {
         MessageType::None => stream::empty().boxed_local(),
         _ => {
             let chunks = framed.into_map_codec(ClientCodec::into_payload_codec);
@@ -66,7 +67,7 @@ pub(super) async fn send(
             whole.filter_map(|read| std::future::ready(read.transpose())).boxed_local()
         }
     };
-    Ok(Answer::of(status, head.headers(), body)?.with_body(None))
+    Ok(answer.map(|()| body_of(payload)))
 }
 
 fn head_of(settings: &ConnectionSettings, request: &Request<Bytes>) -> Result<RequestHead, TransportError> {

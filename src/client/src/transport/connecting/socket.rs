@@ -16,7 +16,7 @@ use tokio::net::UnixStream;
 use tokio_rustls::client::TlsStream;
 
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(in crate::transport) enum Socket {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     /// TLS with the API server inside TLS with the proxy.
@@ -29,11 +29,26 @@ pub(super) enum Socket {
 #[error("the connection was closed")]
 struct OrderlyEnd;
 
-pub(super) fn is_orderly_end(error: &io::Error) -> bool {
+pub(in crate::transport) fn is_orderly_end(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|cause| cause.is::<OrderlyEnd>())
 }
 
+/// Its name in TLS (RFC 9113, section 3.2).
+#[cfg(feature = "http2")]
+pub(super) const HTTP2: &[u8] = b"h2";
+
 impl Socket {
+    /// The server has chosen HTTP/2.
+    #[cfg(feature = "http2")]
+    pub(in crate::transport) fn speaks_http2(&self) -> bool {
+        let chosen = match self {
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+            Self::TlsInTls(stream) => stream.get_ref().1.alpn_protocol(),
+            _ => None,
+        };
+        chosen == Some(HTTP2)
+    }
+
     fn raw(&self) -> &dyn ActixStream {
         match self {
             Self::Plain(stream) => stream,

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
-use super::super::AwcTransport;
+use super::super::awc::AwcTransport;
 use crate::connection_settings::ConnectionSettings;
 use crate::request::RequestKind;
 use crate::transport::Transport;

@@ -1,15 +1,10 @@
-//! Makes connections: TCP or a unix socket, a proxy's tunnel, TLS. Each step has its own limit. The
-//! [`Attempt`] learns that its connection is new: only a failure on an old one is retried.
+//! Makes connections: TCP or a unix socket, a proxy's tunnel, TLS. Each step has its own limit.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_service::Service;
-use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
-use awc::http::Uri;
-use futures_util::future::LocalBoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 #[cfg(unix)]
@@ -17,46 +12,18 @@ use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::attempt::Attempt;
-use super::read_ahead::ReadAhead;
-use super::socket::Socket;
-use super::tcp::{configure, connected, look_up, passed_deadline, within};
-use super::tunnel;
 use crate::connection_settings::ConnectionSettings;
 use crate::endpoint::Endpoint;
 use crate::error::TransportError;
 use crate::identity::Identity;
 use crate::identity::material::Tls;
 use crate::tls;
+use socket::Socket;
+use tcp::{configure, connected, look_up, passed_deadline, within};
 
-#[derive(Clone)]
-pub(super) struct Connect {
-    settings: Arc<ConnectionSettings>,
-    identity: Arc<Identity>,
-}
-
-impl Connect {
-    pub(super) fn new(settings: Arc<ConnectionSettings>, identity: Arc<Identity>) -> Self {
-        Self { settings, identity }
-    }
-}
-
-impl Service<ConnectInfo<Uri>> for Connect {
-    type Response = Connection<Uri, ReadAhead>;
-    type Error = ConnectError;
-    type Future = LocalBoxFuture<'static, Result<Self::Response, ConnectError>>;
-
-    actix_service::always_ready!();
-
-    fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
-        let (settings, identity) = (Arc::clone(&self.settings), Arc::clone(&self.identity));
-        Box::pin(async move {
-            Attempt::makes_connection();
-            let socket = connect(&settings, &identity).await.map_err(ConnectError::Io)?;
-            Ok(Connection::new(info.request().clone(), ReadAhead::new(socket)))
-        })
-    }
-}
+pub(super) mod socket;
+pub(super) mod tcp;
+mod tunnel;
 
 pub(super) fn not_connected(settings: &ConnectionSettings, source: io::Error) -> TransportError {
     if let Some((what, after)) = passed_deadline(&source) {
@@ -85,16 +52,30 @@ pub(super) fn refused_at_last(settings: &ConnectionSettings, error: TransportErr
     }
 }
 
-pub(super) async fn connect(settings: &ConnectionSettings, identity: &Identity) -> io::Result<Socket> {
+/// Over TLS the server is offered these protocols of HTTP, and chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offered {
+    Http1,
+    #[cfg(feature = "http2")]
+    Http2OrHttp1,
+}
+
+pub(super) async fn connect(
+    settings: &ConnectionSettings,
+    identity: &Identity,
+    offered: Offered,
+) -> io::Result<Socket> {
     let socket = match &settings.proxy {
         None => connect_directly(settings).await?,
         Some(proxy) => tunnel::open(settings, proxy, identity.proxy_tls.as_ref()).await?,
     };
     let limit = settings.limits.handshake;
-    Ok(match (&identity.tls, socket) {
-        (Some(tls), Socket::Plain(stream)) => Socket::Tls(Box::new(handshake(tls, stream, limit).await?)),
-        (Some(tls), Socket::Tls(stream)) => Socket::TlsInTls(Box::new(handshake(tls, *stream, limit).await?)),
-        (_, socket) => socket,
+    let Some(tls) = &identity.tls else { return Ok(socket) };
+    let connector = connector(tls, offered);
+    Ok(match socket {
+        Socket::Plain(stream) => Socket::Tls(Box::new(handshake(tls, &connector, stream, limit).await?)),
+        Socket::Tls(stream) => Socket::TlsInTls(Box::new(handshake(tls, &connector, *stream, limit).await?)),
+        socket => socket,
     })
 }
 
@@ -125,12 +106,26 @@ fn allowed(endpoint: &Endpoint, mut found: Vec<SocketAddr>) -> io::Result<Vec<So
     Ok(found)
 }
 
+/// The configuration itself offers HTTP/1.1.
+fn connector(tls: &Tls, offered: Offered) -> TlsConnector {
+    match offered {
+        Offered::Http1 => TlsConnector::from(Arc::clone(&tls.config)),
+        #[cfg(feature = "http2")]
+        Offered::Http2OrHttp1 => {
+            let mut config = (*tls.config).clone();
+            config.alpn_protocols.insert(0, socket::HTTP2.to_vec());
+            TlsConnector::from(Arc::new(config))
+        }
+    }
+}
+
 async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     tls: &Tls,
+    connector: &TlsConnector,
     stream: S,
     limit: Duration,
 ) -> io::Result<TlsStream<S>> {
-    let handshake = TlsConnector::from(Arc::clone(&tls.config)).connect(tls.server_name.clone(), stream);
+    let handshake = connector.connect(tls.server_name.clone(), stream);
     within(limit, "the TLS handshake", handshake).await.map_err(tls::of_handshake)
 }
 

@@ -45,7 +45,7 @@ fn deadline_error(what: &'static str, after: Duration) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, DeadlinePassed { what, after })
 }
 
-pub(super) async fn within<T>(
+pub(in crate::transport) async fn within<T>(
     limit: Duration,
     what: &'static str,
     step: impl Future<Output = io::Result<T>>,

@@ -1,0 +1,331 @@
+//! The connections of one kind of request to one server.
+//!
+//! 1. Requests share an HTTP/2 connection up to [`MOST_STREAMS`] or the server's own limit; the next request
+//!    makes another connection. So a server's limit makes no request wait for another's end.
+//! 2. Requests that find no room while a connection is being made wait for that one: a thousand watches that
+//!    begin at once make a tenth as many connections. What makes it fails for all of them.
+//! 3. The window of a connection is that of all its streams together, so a stream whose reader does not read
+//!    holds up no other.
+//! 4. A connection counts as made when the server's settings have come. Until then nothing was sent, and a
+//!    failure is one to connect.
+//! 5. Where the server has no HTTP/2, each request has a connection of its own, which the next one may use.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, Shared, WeakShared};
+use http_body_util::Full;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::time::Instant;
+
+use super::super::connecting::socket::Socket;
+use super::super::connecting::tcp::within;
+use super::super::connecting::{Offered, connect, not_connected};
+use super::wire::{Wire, WireEnd};
+use crate::connection_settings::ConnectionSettings;
+use crate::error::TransportError;
+use crate::identity::Identity;
+use crate::tls;
+
+/// RFC 9113, section 6.5.2, wants no server to allow fewer.
+const MOST_STREAMS: usize = 100;
+/// What one stream may send before it is read.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = STREAM_WINDOW * 100;
+const LARGEST_FRAME: u32 = 64 << 10;
+/// As awc's.
+const LARGEST_HEAD: u32 = 128 << 10;
+const MOST_HEADERS: usize = 256;
+/// Those of Go's client: a server that answers nothing for so long is asked, and has so long to answer.
+const PING_AFTER: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+/// Of connections of HTTP/1.1 that no request uses.
+const MOST_IDLE: usize = 16;
+const LONGEST_IDLE: Duration = Duration::from_secs(60);
+
+pub(super) type Sent = Full<Bytes>;
+
+pub(super) struct Pool {
+    settings: Arc<ConnectionSettings>,
+    identity: Arc<Identity>,
+    connections: RefCell<Connections>,
+    /// Timeouts in a row.
+    pub(super) timeouts: Cell<u8>,
+}
+
+#[derive(Default)]
+struct Connections {
+    shared: Vec<Multiplexed>,
+    /// The longest idle first.
+    idle: Vec<(Single, Instant)>,
+    making: Vec<WeakShared<Making>>,
+    /// Of the last connection.
+    is_http1: bool,
+}
+
+/// The error is taken by one of those who wait.
+type Making = LocalBoxFuture<'static, Result<(), Rc<RefCell<TransportError>>>>;
+
+/// A connection of HTTP/2.
+struct Multiplexed {
+    sender: http2::SendRequest<Sent>,
+    end: WireEnd,
+    /// Those in use.
+    streams: Rc<Cell<usize>>,
+    server_allows: Rc<Cell<usize>>,
+    was_used: bool,
+}
+
+/// A connection of HTTP/1.1.
+pub(super) struct Single {
+    pub(super) sender: http1::SendRequest<Sent>,
+    end: WireEnd,
+}
+
+/// The right to send one request on a connection. Dropping it gives a stream back, and closes a connection of
+/// HTTP/1.1; [`Lease::keep`] keeps it for the next request.
+pub(super) struct Lease {
+    pub(super) on: On,
+    pub(super) end: WireEnd,
+    /// Other requests were sent there.
+    pub(super) is_reused: bool,
+}
+
+pub(super) enum On {
+    Http2 { sender: http2::SendRequest<Sent>, _stream: StreamInUse },
+    Http1(http1::SendRequest<Sent>, Rc<Pool>),
+}
+
+pub(super) struct StreamInUse(Rc<Cell<usize>>);
+
+impl Drop for StreamInUse {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+impl Multiplexed {
+    fn lease(&mut self) -> Option<Lease> {
+        let room = self.server_allows.get().min(MOST_STREAMS);
+        if self.streams.get() >= room {
+            return None;
+        }
+        self.streams.set(self.streams.get() + 1);
+        let on = On::Http2 { sender: self.sender.clone(), _stream: StreamInUse(Rc::clone(&self.streams)) };
+        Some(Lease { on, end: self.end.clone(), is_reused: std::mem::replace(&mut self.was_used, true) })
+    }
+}
+
+impl Lease {
+    /// The answer has ended, and its connection may carry another request.
+    pub(super) fn keep(self) {
+        if let On::Http1(sender, pool) = self.on
+            && !sender.is_closed()
+        {
+            let mut connections = pool.connections.borrow_mut();
+            if connections.idle.len() < MOST_IDLE {
+                connections.idle.push((Single { sender, end: self.end }, Instant::now()));
+            }
+        }
+    }
+}
+
+enum Next {
+    Leased(Lease),
+    Idle(Single),
+    Wait(Shared<Making>),
+    Make,
+}
+
+enum Made {
+    Http2(Multiplexed),
+    Http1(Single),
+}
+
+impl Pool {
+    pub(super) fn new(settings: &Arc<ConnectionSettings>, identity: &Arc<Identity>) -> Rc<Self> {
+        let connections = Connections { is_http1: identity.tls.is_none(), ..Connections::default() };
+        Rc::new(Self {
+            settings: Arc::clone(settings),
+            identity: Arc::clone(identity),
+            connections: RefCell::new(connections),
+            timeouts: Cell::new(0),
+        })
+    }
+
+    /// Makes a connection if none has room.
+    pub(super) async fn lease(self: &Rc<Self>) -> Result<Lease, TransportError> {
+        loop {
+            match self.next() {
+                Next::Leased(lease) => return Ok(lease),
+                Next::Idle(mut single) => {
+                    if single.sender.ready().await.is_ok() {
+                        return Ok(self.single(single, true));
+                    }
+                }
+                Next::Wait(making) => making.await.map_err(|failed| taken(&failed))?,
+                Next::Make => match self.make().await? {
+                    Made::Http1(single) => return Ok(self.single(single, false)),
+                    // The server has learned HTTP/2 since the last connection.
+                    made @ Made::Http2(_) => self.add(made),
+                },
+            }
+        }
+    }
+
+    fn single(self: &Rc<Self>, single: Single, is_reused: bool) -> Lease {
+        Lease { on: On::Http1(single.sender, Rc::clone(self)), end: single.end, is_reused }
+    }
+
+    fn next(self: &Rc<Self>) -> Next {
+        let mut connections = self.connections.borrow_mut();
+        connections.forget_the_useless();
+        if let Some(lease) = connections.shared.iter_mut().find_map(Multiplexed::lease) {
+            return Next::Leased(lease);
+        }
+        if let Some((single, _)) = connections.idle.pop() {
+            return Next::Idle(single);
+        }
+        if connections.is_http1 {
+            return Next::Make;
+        }
+        let making = connections.making.iter().filter_map(WeakShared::upgrade);
+        // This one counts itself.
+        let mut joined =
+            making.filter(|making| making.strong_count().is_some_and(|count| count <= MOST_STREAMS));
+        Next::Wait(joined.next().unwrap_or_else(|| {
+            let pool = Rc::clone(self);
+            let making: Making = Box::pin(async move {
+                let made = pool.make().await.map_err(|error| Rc::new(RefCell::new(error)))?;
+                pool.add(made);
+                Ok(())
+            });
+            let making = making.shared();
+            connections.making.extend(making.downgrade());
+            making
+        }))
+    }
+
+    fn add(&self, made: Made) {
+        let mut connections = self.connections.borrow_mut();
+        connections.is_http1 = matches!(made, Made::Http1(_));
+        match made {
+            Made::Http2(shared) => connections.shared.push(shared),
+            Made::Http1(single) => connections.idle.push((single, Instant::now())),
+        }
+    }
+
+    async fn make(&self) -> Result<Made, TransportError> {
+        let made = async {
+            let socket = connect(&self.settings, &self.identity, Offered::Http2OrHttp1).await?;
+            match socket.speaks_http2() {
+                true => self.begin_http2(socket).await.map(Made::Http2),
+                false => begin_http1(socket).await.map(Made::Http1),
+            }
+        };
+        made.await.map_err(|source| not_connected(&self.settings, source))
+    }
+
+    async fn begin_http2(&self, socket: Socket) -> io::Result<Multiplexed> {
+        let (wire, end) = Wire::new(socket);
+        let begun = http2::Builder::new(HereExecutor)
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_max_send_streams(0)
+            .max_frame_size(LARGEST_FRAME)
+            .max_header_list_size(LARGEST_HEAD)
+            .keep_alive_interval(PING_AFTER)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .handshake(TokioIo::new(wire))
+            .await;
+        let failed = |error: hyper::Error| match end.failure() {
+            Some(source) => tls::of_handshake(source),
+            None => io::Error::other(error),
+        };
+        let (sender, mut connection) = begun.map_err(failed)?;
+        // None until the server's settings have come.
+        let settings = poll_fn(|context| match Pin::new(&mut connection).poll(context) {
+            Poll::Ready(ended) => Poll::Ready(Err(match ended {
+                Err(error) => failed(error),
+                Ok(()) => io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"),
+            })),
+            Poll::Pending if connection.current_max_send_streams() > 0 => Poll::Ready(Ok(())),
+            Poll::Pending => {
+                // hyper's own task reads, and wakes nobody for settings.
+                end.wake_at_read(context);
+                Poll::Pending
+            }
+        });
+        within(self.settings.limits.handshake, "the server's first words of HTTP/2", settings).await?;
+        let server_allows = Rc::new(Cell::new(connection.current_max_send_streams()));
+        let allows = Rc::clone(&server_allows);
+        tokio::task::spawn_local(poll_fn(move |context| {
+            let polled = Pin::new(&mut connection).poll(context);
+            allows.set(connection.current_max_send_streams());
+            // Its requests have the error.
+            polled.map(drop)
+        }));
+        Ok(Multiplexed { sender, end, streams: Rc::default(), server_allows, was_used: false })
+    }
+}
+
+async fn begin_http1(socket: Socket) -> io::Result<Single> {
+    let (wire, end) = Wire::new(socket);
+    let begun = http1::Builder::new().max_headers(MOST_HEADERS).handshake(TokioIo::new(wire)).await;
+    let (sender, connection) = begun.map_err(io::Error::other)?;
+    tokio::task::spawn_local(connection.map(drop));
+    Ok(Single { sender, end })
+}
+
+impl Connections {
+    /// Closes what the server has closed, and all idle connections but one.
+    fn forget_the_useless(&mut self) {
+        let mut has_idle = false;
+        self.shared.retain(|shared| {
+            let is_idle = shared.streams.get() == 0;
+            let is_kept = !shared.sender.is_closed() && !(is_idle && has_idle);
+            has_idle |= is_idle && is_kept;
+            is_kept
+        });
+        self.idle.retain(|(single, since)| !single.sender.is_closed() && since.elapsed() < LONGEST_IDLE);
+        self.making.retain(|making| making.upgrade().is_some_and(|making| making.peek().is_none()));
+    }
+}
+
+/// The first has the error itself, the others one that says the same.
+fn taken(failed: &Rc<RefCell<TransportError>>) -> TransportError {
+    let mut failed = failed.borrow_mut();
+    let copy = match &*failed {
+        TransportError::Timeout { what, after } => TransportError::Timeout { what, after: *after },
+        TransportError::Connect { endpoint, source } => TransportError::Connect {
+            endpoint: endpoint.clone(),
+            source: io::Error::new(source.kind(), source.to_string()),
+        },
+        TransportError::Proxy { endpoint, proxy, source } => TransportError::Connect {
+            endpoint: format!("{endpoint} (through the proxy {proxy})"),
+            source: io::Error::other(source.to_string()),
+        },
+        other => TransportError::Malformed(other.to_string()),
+    };
+    std::mem::replace(&mut failed, copy)
+}
+
+/// Runs the tasks of a connection on the thread of its requests.
+#[derive(Clone)]
+struct HereExecutor;
+
+impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for HereExecutor {
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(task);
+    }
+}

@@ -1,0 +1,119 @@
+//! The bytes below HTTP, and why they ended: hyper and h2 keep only the text of an error, if at all.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::super::connecting::socket::{Socket, is_orderly_end};
+use crate::error::TransportError;
+
+/// The first error of one connection.
+#[derive(Clone, Default)]
+pub(super) struct WireEnd(Rc<RefCell<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    has_read: bool,
+    /// Woken by the next read.
+    waits: Option<Waker>,
+    failure: Option<Failure>,
+}
+
+struct Failure {
+    /// Taken by the first request that asks.
+    source: Option<io::Error>,
+    kind: io::ErrorKind,
+    text: String,
+}
+
+impl WireEnd {
+    /// `None` if the wire did not fail. An orderly end is no failure.
+    pub(super) fn failure(&self) -> Option<io::Error> {
+        let mut seen = self.0.borrow_mut();
+        let failure = seen.failure.as_mut()?;
+        let copy = || io::Error::new(failure.kind, failure.text.clone());
+        Some(failure.source.take().unwrap_or_else(copy))
+    }
+
+    /// The server has sent something over HTTP, so it accepts the client's certificate.
+    pub(super) fn has_read(&self) -> bool {
+        self.0.borrow().has_read
+    }
+
+    pub(super) fn wake_at_read(&self, context: &Context<'_>) {
+        self.0.borrow_mut().waits = Some(context.waker().clone());
+    }
+
+    /// Why a body ended before its end.
+    pub(super) fn in_body(&self) -> TransportError {
+        match self.failure() {
+            Some(source) if source.kind() != io::ErrorKind::UnexpectedEof => {
+                TransportError::Broken { during: "in the body", source }
+            }
+            _ => TransportError::Truncated,
+        }
+    }
+
+    fn note(&self, source: io::Error) -> io::Error {
+        let (kind, text) = (source.kind(), source.to_string());
+        let shown = io::Error::new(kind, text.clone());
+        self.0.borrow_mut().failure.get_or_insert(Failure { source: Some(source), kind, text });
+        shown
+    }
+}
+
+pub(super) struct Wire {
+    socket: Socket,
+    end: WireEnd,
+}
+
+impl Wire {
+    pub(super) fn new(socket: Socket) -> (Self, WireEnd) {
+        let end = WireEnd::default();
+        (Self { socket, end: end.clone() }, end)
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        Poll::Ready(match ready!(Pin::new(&mut self.socket).poll_read(context, buffer)) {
+            Err(error) if is_orderly_end(&error) => Ok(()),
+            Err(error) => Err(self.end.note(error)),
+            Ok(()) => {
+                let mut seen = self.end.0.borrow_mut();
+                seen.has_read |= buffer.filled().len() > before;
+                seen.waits.take().into_iter().for_each(Waker::wake);
+                Ok(())
+            }
+        })
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.socket).poll_write(context, bytes));
+        Poll::Ready(written.map_err(|error| self.end.note(error)))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = ready!(Pin::new(&mut self.socket).poll_flush(context));
+        Poll::Ready(flushed.map_err(|error| self.end.note(error)))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}
