@@ -26,6 +26,8 @@ mod discovery_server;
 mod dynamic;
 mod environment;
 mod harness;
+#[cfg(feature = "http2")]
+mod http2;
 #[cfg(feature = "testing")]
 mod in_process;
 mod informers;

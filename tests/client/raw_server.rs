@@ -28,6 +28,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
+    /// For another way to read and write.
+    pub(crate) fn into_io(self) -> Box<dyn Io> {
+        self.io
+    }
+
     /// Reads one request without a body; `None` when the peer closed.
     pub(crate) async fn request(&mut self) -> Option<String> {
         let mut head = Vec::new();
@@ -35,6 +40,16 @@ impl Connection {
             head.push(self.io.read_u8().await.ok()?);
         }
         Some(String::from_utf8(head).unwrap())
+    }
+
+    /// Reads one frame of HTTP/2; gives its type.
+    #[cfg(feature = "http2")]
+    pub(crate) async fn frame(&mut self) -> Option<u8> {
+        let mut head = [0; 9];
+        self.io.read_exact(&mut head).await.ok()?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        self.io.read_exact(&mut vec![0; length as usize]).await.ok()?;
+        Some(head[3])
     }
 
     /// Waits for the first bytes, whatever they are.

@@ -64,7 +64,14 @@ impl Authority {
         TlsAcceptor::from(Arc::new(config))
     }
 
-    fn config(&self, url: &str) -> Config {
+    /// Chooses HTTP/2.
+    pub(crate) fn acceptor_of_http2(&self, name: &str) -> TlsAcceptor {
+        let mut config = (**self.acceptor(name).config()).clone();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        TlsAcceptor::from(Arc::new(config))
+    }
+
+    pub(crate) fn config(&self, url: &str) -> Config {
         Config::new(url).unwrap().certificate_authority(self.pem())
     }
 

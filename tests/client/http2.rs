@@ -1,0 +1,320 @@
+//! Requests over HTTP/2: who shares a connection, and what a server may do to a stream.
+//!
+//! Answers "what does a client promise that sends over HTTP/2?" The other suites run over it too, with
+//! `INFORMER_TEST_HTTP2` in their environment (`.ci/long`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use actix_informer::client::{BodyStream, Client, Config, Error, TransportError};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use h2::Reason;
+use http::{Method, Request};
+use informer_apiserver::ApiServer;
+use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::sync::Semaphore;
+
+use crate::harness::*;
+use crate::raw_server::*;
+use crate::scripted::{ends, reached, threads};
+use crate::tls::Authority;
+use server::{Asked, GOAWAY, Http2Server, RST_STREAM, Then, by_frames, frame};
+
+mod server;
+
+async fn open(client: &Client, path: &str) -> Result<BodyStream, Error> {
+    let request = Request::get(path).body(Vec::new()).unwrap();
+    Ok(client.stream(request, Duration::MAX).await?.into_body())
+}
+
+async fn first(body: &mut BodyStream) -> Bytes {
+    body.next().await.expect("a chunk").expect("it is whole")
+}
+
+/// Sends a byte, and goes on when the test says so.
+fn held(
+    may_end: &Arc<Semaphore>,
+) -> impl Fn(Asked) -> futures_util::future::BoxFuture<'static, ()> + Clone + use<> {
+    let may_end = Arc::clone(may_end);
+    move |mut asked: Asked| {
+        let may_end = Arc::clone(&may_end);
+        Box::pin(async move {
+            let mut body = asked.begin();
+            body.send_data("a".into(), false).unwrap();
+            drop(may_end.acquire().await);
+            body.send_data("b".into(), true).unwrap();
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_streams_that_begin_at_once_share_a_dozen_connections() {
+    let may_end = Arc::new(Semaphore::new(0));
+    let server = Http2Server::start(None, held(&may_end)).await;
+    // The default holds back more than 500 requests at once.
+    let client = Client::new(server.config().max_in_flight(2_000).rate_limit(10_000, 10_000)).unwrap();
+    let mut bodies = join_all((0..1_000).map(|_| open(&client, "/watch"))).await;
+    for body in &mut bodies {
+        assert_eq!(first(body.as_mut().unwrap()).await, "a");
+    }
+    let connections = server.connections();
+    assert!((10..=12).contains(&connections), "{connections}");
+    assert_eq!(server.most_streams(), 100);
+    may_end.add_permits(1_000);
+    for body in bodies {
+        assert_eq!(first(&mut body.unwrap()).await, "b");
+    }
+    first(&mut open(&client, "/watch").await.unwrap()).await;
+    assert_eq!(server.connections(), connections, "they are used again");
+}
+
+#[tokio::test]
+async fn no_stream_waits_for_another_where_the_server_allows_few_on_a_connection() {
+    let may_end = Arc::new(Semaphore::new(0));
+    let server = Http2Server::start(Some(7), held(&may_end)).await;
+    let client = server.client();
+    let bodies = join_all((0..20).map(|_| open(&client, "/watch"))).await;
+    for body in bodies {
+        assert_eq!(first(&mut body.unwrap()).await, "a");
+    }
+    assert!(server.most_streams() <= 7, "{}", server.most_streams());
+    assert!((3..=4).contains(&server.connections()), "{}", server.connections());
+}
+
+/// What the client lets a server send on one stream before it reads.
+const WINDOW: usize = 1 << 20;
+
+#[tokio::test]
+async fn streams_that_nobody_reads_delay_no_other_on_their_connection() {
+    let filled = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&filled);
+    let server = Http2Server::start(None, move |mut asked: Asked| {
+        let filled = Arc::clone(&count);
+        async move {
+            let mut body = asked.begin();
+            if asked.path() == "/prompt" {
+                body.send_data("now".into(), true).unwrap();
+                return;
+            }
+            let mut left = WINDOW;
+            while left > 0 {
+                body.reserve_capacity(left);
+                let capacity = std::future::poll_fn(|context| body.poll_capacity(context));
+                let room = capacity.await.unwrap().unwrap();
+                body.send_data(vec![b'x'; room].into(), false).unwrap();
+                left -= room;
+            }
+            filled.fetch_add(1, Ordering::SeqCst);
+            std::future::pending::<()>().await;
+        }
+    })
+    .await;
+    let client = server.client();
+    let stalled = join_all((0..99).map(|_| open(&client, "/stalled"))).await;
+    let stalled: Vec<_> = stalled.into_iter().map(Result::unwrap).collect();
+    while filled.load(Ordering::SeqCst) < stalled.len() {
+        tokio::task::yield_now().await;
+    }
+    let mut prompt = open(&client, "/prompt").await.unwrap();
+    assert_eq!(first(&mut prompt).await, "now");
+    assert_eq!(server.connections(), 1);
+}
+
+/// The answer to a request of this method, and how often it came to the server.
+async fn sent(
+    method: Method,
+    then: Then,
+    answers: impl Fn(usize) -> Vec<u8> + Clone + Send + 'static,
+) -> (Result<String, Error>, usize) {
+    let (server, authority) = by_frames(then, answers).await;
+    let config = authority.config(&server.url()).http2().max_retries(0);
+    let answer = Client::new(config).unwrap().request(method, "/a", None).await;
+    (answer.map(|answer| String::from_utf8(answer.into_body().to_vec()).unwrap()), server.accepted())
+}
+
+/// HEADERS with `:status: 200` from the static table, and DATA that ends the stream.
+fn answered() -> Vec<u8> {
+    [frame(1, 4, 1, &[0x88]), frame(0, 1, 1, b"done")].concat()
+}
+
+/// Then the connection's end.
+fn goes_away(last_stream: u32, reason: Reason) -> Vec<u8> {
+    frame(GOAWAY, 0, 0, &[last_stream.to_be_bytes(), u32::from(reason).to_be_bytes()].concat())
+}
+
+#[tokio::test]
+async fn what_the_server_says_that_it_has_not_processed_is_sent_again_whatever_its_method() {
+    for method in [Method::GET, Method::POST] {
+        let away = |number| if number == 0 { goes_away(0, Reason::NO_ERROR) } else { answered() };
+        let (answer, times) = sent(method.clone(), Then::Silence, away).await;
+        assert_eq!((answer.unwrap(), times), ("done".to_owned(), 2), "{method}");
+    }
+    // A refused stream leaves its connection as it is; the server of this test answers once on each.
+    let refused = |number: usize| match number {
+        0 => [
+            frame(RST_STREAM, 0, 1, &u32::from(Reason::REFUSED_STREAM).to_be_bytes()),
+            goes_away(1, Reason::NO_ERROR),
+        ]
+        .concat(),
+        _ => answered(),
+    };
+    let (answer, times) = sent(Method::POST, Then::Silence, refused).await;
+    assert_eq!((answer.unwrap(), times), ("done".to_owned(), 2));
+}
+
+#[tokio::test]
+async fn what_is_refused_again_and_again_is_an_error_after_three_times() {
+    let (answer, times) = sent(Method::POST, Then::Silence, |_| goes_away(0, Reason::NO_ERROR)).await;
+    let error = answer.unwrap_err();
+    assert!(matches!(error, Error::Transport(TransportError::Broken { .. })), "{error}");
+    assert_eq!(times, 3);
+}
+
+#[tokio::test]
+async fn what_the_server_may_have_processed_is_not_sent_again() {
+    let reset = frame(RST_STREAM, 0, 1, &u32::from(Reason::INTERNAL_ERROR).to_be_bytes());
+    let away = goes_away(1, Reason::INTERNAL_ERROR);
+    for (frames, then) in [(reset, Then::Silence), (away, Then::End), (Vec::new(), Then::End)] {
+        let (answer, times) = sent(Method::POST, then, move |_| frames.clone()).await;
+        let error = answer.unwrap_err();
+        assert!(matches!(error, Error::Transport(TransportError::Broken { .. })), "{error}");
+        assert_eq!(times, 1);
+    }
+}
+
+/// What is read of an answer that is ended like this after its first bytes.
+async fn ended_by(method: Method, end: Vec<u8>) -> Result<String, Error> {
+    let begun = [frame(1, 4, 1, &[0x88]), frame(0, 0, 1, b"some"), end].concat();
+    sent(method, Then::Silence, move |_| begun.clone()).await.0
+}
+
+#[tokio::test]
+async fn a_body_that_is_reset_is_cut_off_whatever_the_reason() {
+    for reason in [Reason::NO_ERROR, Reason::CANCEL, Reason::INTERNAL_ERROR] {
+        let reset = frame(RST_STREAM, 0, 1, &u32::from(reason).to_be_bytes());
+        let error = ended_by(Method::GET, reset).await.unwrap_err();
+        let is_cut =
+            matches!(error, Error::Transport(TransportError::Truncated | TransportError::Broken { .. }));
+        assert!(is_cut, "{reason:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_whose_connection_ends_is_cut_off() {
+    for method in [Method::GET, Method::POST] {
+        let begun = [frame(1, 4, 1, &[0x88]), frame(0, 0, 1, b"some")].concat();
+        let error = sent(method, Then::End, move |_| begun.clone()).await.0.unwrap_err();
+        assert!(matches!(error, Error::Transport(TransportError::Truncated)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_rest_of_a_connection_goes_on_when_one_stream_is_dropped() {
+    let may_end = Arc::new(Semaphore::new(0));
+    let server = Http2Server::start(None, held(&may_end)).await;
+    let client = server.client();
+    let (dropped, mut kept) = (open(&client, "/a").await.unwrap(), open(&client, "/b").await.unwrap());
+    assert_eq!(first(&mut kept).await, "a");
+    drop(dropped);
+    may_end.add_permits(2);
+    assert_eq!(first(&mut kept).await, "b");
+    assert!(kept.next().await.is_none(), "it has ended in order");
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_gives_no_sign_of_life_loses_its_streams() {
+    let (silent, authority) =
+        by_frames(Then::Silence, |_| [frame(1, 4, 1, &[0x88]), frame(0, 0, 1, b"a")].concat()).await;
+    let source = Client::new(authority.config(&silent.url()).http2()).unwrap().resource::<ConfigMap>();
+    local(async move {
+        let began = tokio::time::Instant::now();
+        let source = made(source);
+        let ended = tokio::time::timeout(Duration::from_secs(50), watch(&source, from("7"))).await;
+        assert!(ended.expect("it ends").1.is_err());
+        assert!(began.elapsed() >= Duration::from_secs(45), "{:?}", began.elapsed());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_without_http2_is_asked_over_http1_on_as_many_connections_as_requests_at_once() {
+    let authority = Authority::new();
+    for acceptor in [Some(authority.acceptor("127.0.0.1")), None] {
+        let serve = |mut connection: Connection| async move {
+            while let Some(head) = connection.request().await {
+                let early = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+                let headers: String = (0..200).map(|number| format!("x-{number}: 1\r\n")).collect();
+                connection.write(format!("{early}{}", answer("200 OK", &headers, &head))).await;
+            }
+        };
+        let server = match acceptor {
+            Some(acceptor) => RawServer::start_tls(acceptor, serve).await,
+            None => RawServer::start(serve).await,
+        };
+        let client = Client::new(authority.config(&server.url()).http2()).unwrap();
+        for answer in join_all((0..4).map(|_| client.request(Method::GET, "/a?b", None))).await {
+            let answer = answer.unwrap();
+            let head = String::from_utf8(answer.body().to_vec()).unwrap().to_lowercase();
+            assert!(head.starts_with("get /a?b http/1.1\r\n") && head.contains("host: 127.0.0.1:"), "{head}");
+            assert!(answer.headers().len() > 200, "behind an interim answer, with many headers");
+        }
+        assert_eq!(server.accepted(), 4);
+        join_all((0..4).map(|_| client.request(Method::GET, "/a", None))).await;
+        assert_eq!(server.accepted(), 4, "they are used again");
+    }
+}
+
+#[tokio::test]
+async fn a_get_is_sent_again_when_its_kept_connection_was_closed_and_a_post_is_not_lost_silently() {
+    let server = RawServer::start(|mut connection: Connection| async move {
+        if connection.request().await.is_some() {
+            connection.write(answer("200 OK", "", "{}")).await;
+        }
+        if connection.number < 2 {
+            // Closes after it has read the next request.
+            connection.request().await;
+        }
+    })
+    .await;
+    let client = Client::new(Config::new(server.url()).unwrap().http2().max_retries(0)).unwrap();
+    for _ in 0..2 {
+        client.request(Method::GET, "/a", None).await.unwrap();
+    }
+    assert_eq!(server.accepted(), 2, "the second one was sent twice");
+    let error = client.request(Method::POST, "/a", None).await.unwrap_err();
+    assert!(matches!(error, Error::Transport(TransportError::Broken { .. })), "{error}");
+}
+
+#[tokio::test]
+async fn who_waits_for_a_connection_that_cannot_be_made_is_told_why() {
+    let (one, other) = (Authority::new(), Authority::new());
+    let server =
+        RawServer::start_tls(one.acceptor_of_http2("127.0.0.1"), |connection| connection.gone()).await;
+    let client = Client::new(other.config(&server.url()).http2()).unwrap();
+    for answer in join_all((0..50).map(|_| client.request(Method::GET, "/a", None))).await {
+        let error = answer.unwrap_err();
+        assert!(matches!(error, Error::Transport(TransportError::Connect { .. })), "{error}");
+        assert!(error.to_string().contains("certificate"), "{error}");
+    }
+    assert!(server.accepted() <= 10, "{} handshakes for 50 requests", server.accepted());
+}
+
+#[tokio::test]
+async fn an_informer_over_http2_follows_the_in_memory_server() {
+    let server = ApiServer::builder().tls().token("s3cret").seed(1).start().await.unwrap();
+    let config = Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap().http2();
+    let client = Client::new(config).unwrap();
+    let runtime = threads();
+    let maps =
+        client.resource::<ConfigMap>().namespace("default").informer(&runtime).unwrap().start().unwrap();
+    maps.synced().await.unwrap();
+    let body = br#"{"metadata":{"name":"one"}}"#.to_vec();
+    let path = "/api/v1/namespaces/default/configmaps";
+    client.request(Method::POST, path, Some(("application/json", body))).await.unwrap();
+    reached(&maps, |status| status.objects == 1).await;
+    ends(maps).await;
+}
