@@ -35,6 +35,10 @@ pub(crate) enum Backup {
 impl Server {
     /// An in-memory server of its own.
     pub(crate) fn memory() -> Self {
+        // The suite runs over HTTP/2, which needs TLS.
+        if std::env::var_os("INFORMER_TEST_HTTP2").is_some() {
+            return Self::secure_memory();
+        }
         Self::holding(ApiServer::builder())
     }
 

@@ -188,8 +188,12 @@ impl Inner {
     fn failed(&self, error: &hyper::Error, is_unsent: bool, lease: &Lease) -> Failed {
         let broken = |source| TransportError::Broken { during: "before the head of the answer", source };
         if error.is_parse() {
-            let hint = if self.settings.endpoint.tls { String::new() } else { format!("; {MAYBE_TLS}") };
-            let error = TransportError::Malformed(format!("{}{hint}", with_causes(error)));
+            let mut why = with_causes(error);
+            // hyper tells only servers more about an error of its parser.
+            if !self.settings.endpoint.tls && !why.contains("too large") {
+                why = format!("{why}; {MAYBE_TLS}");
+            }
+            let error = TransportError::Malformed(why);
             return Failed { error, again: Again::Never };
         }
         let protocol = cause::<h2::Error>(error);

@@ -50,7 +50,7 @@ const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// Of connections of HTTP/1.1 that no request uses.
 const MOST_IDLE: usize = 16;
-const LONGEST_IDLE: Duration = Duration::from_secs(60);
+const LONGEST_IDLE: Duration = Duration::from_secs(90);
 
 pub(super) type Sent = Full<Bytes>;
 

@@ -1,4 +1,7 @@
 //! The bytes below HTTP, and why they ended: hyper and h2 keep only the text of an error, if at all.
+//!
+//! A server may answer a request before it has read all of it, and close. So what it no longer takes is
+//! dropped here, and its answer is read; if there is none, the error of the write is why.
 
 use std::cell::RefCell;
 use std::io;
@@ -69,12 +72,20 @@ impl WireEnd {
 pub(super) struct Wire {
     socket: Socket,
     end: WireEnd,
+    takes_no_more: bool,
 }
 
 impl Wire {
     pub(super) fn new(socket: Socket) -> (Self, WireEnd) {
         let end = WireEnd::default();
-        (Self { socket, end: end.clone() }, end)
+        (Self { socket, end: end.clone(), takes_no_more: false }, end)
+    }
+}
+
+impl Wire {
+    fn fail_to_write(&mut self, error: io::Error) {
+        self.takes_no_more = true;
+        self.end.note(error);
     }
 }
 
@@ -104,13 +115,22 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write(context, bytes));
-        Poll::Ready(written.map_err(|error| self.end.note(error)))
+        if !self.takes_no_more {
+            match ready!(Pin::new(&mut self.socket).poll_write(context, bytes)) {
+                Ok(written) => return Poll::Ready(Ok(written)),
+                Err(error) => self.fail_to_write(error),
+            }
+        }
+        Poll::Ready(Ok(bytes.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = ready!(Pin::new(&mut self.socket).poll_flush(context));
-        Poll::Ready(flushed.map_err(|error| self.end.note(error)))
+        if !self.takes_no_more
+            && let Err(error) = ready!(Pin::new(&mut self.socket).poll_flush(context))
+        {
+            self.fail_to_write(error);
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
