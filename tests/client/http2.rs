@@ -13,6 +13,7 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use h2::Reason;
 use http::{Method, Request};
+use informer_actors::list_watch::{KnownObjects, ListWatch};
 use informer_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::sync::Semaphore;
@@ -233,9 +234,29 @@ async fn a_server_that_gives_no_sign_of_life_loses_its_streams() {
     local(async move {
         let began = tokio::time::Instant::now();
         let source = made(source);
-        let ended = tokio::time::timeout(Duration::from_secs(50), watch(&source, from("7"))).await;
+        let ended = tokio::time::timeout(Duration::from_secs(45), watch(&source, from("7"))).await;
         assert!(ended.expect("it ends").1.is_err());
-        assert!(began.elapsed() >= Duration::from_secs(45), "{:?}", began.elapsed());
+        assert!(began.elapsed() >= Duration::from_secs(40), "{:?}", began.elapsed());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_does_not_join_a_connection_that_has_fallen_silent() {
+    let (silent, authority) =
+        by_frames(Then::Silence, |_| [frame(1, 4, 1, &[0x88]), frame(0, 0, 1, b"a")].concat()).await;
+    let client = Client::new(authority.config(&silent.url()).http2()).unwrap();
+    let source = made(client.resource::<ConfigMap>());
+    local(async move {
+        let mut first = source.watch(from("7"), KnownObjects::nothing());
+        assert!(first.next().await.unwrap().is_ok(), "it is open");
+        for (seconds, connections) in [(14, 1), (2, 2)] {
+            tokio::time::advance(Duration::from_secs(seconds)).await;
+            let mut another = source.watch(from("7"), KnownObjects::nothing());
+            // The server answers the first stream of a connection only.
+            let _ = tokio::time::timeout(Duration::from_millis(100), another.next()).await;
+            assert_eq!(silent.accepted(), connections, "after {seconds} s more");
+        }
     })
     .await;
 }

@@ -240,7 +240,8 @@ impl Config {
     /// Sends requests with hyper instead of awc: over HTTP/2 if the server offers it over TLS, else over
     /// HTTP/1.1. Up to a hundred watches share a connection (fewer if the server says so); the next ones make
     /// another. A watch whose events nobody reads delays no other: each may have 1 MiB on its way. A server
-    /// that is silent for 30 s on a connection in use is asked for a sign of life, and has 15 s to give it.
+    /// that is silent for 10 s on a connection in use is asked for a sign of life: without one, new requests
+    /// go elsewhere after 15 s, and those there break after 40 s.
     ///
     /// Identities, proxies, limits, retries and leases are the same. What the server says that it has not
     /// processed (a refused stream, or one behind a GOAWAY) is sent again, whatever its method. Upgrades, such

@@ -45,9 +45,12 @@ const LARGEST_FRAME: u32 = 64 << 10;
 /// As awc's.
 const LARGEST_HEAD: u32 = 128 << 10;
 const MOST_HEADERS: usize = 256;
-/// Those of Go's client: a server that answers nothing for so long is asked, and has so long to answer.
-const PING_AFTER: Duration = Duration::from_secs(30);
-const PING_TIMEOUT: Duration = Duration::from_secs(15);
+/// A server that says nothing for so long to a connection in use is asked, and has so long to answer.
+const PING_AFTER: Duration = Duration::from_secs(10);
+const PING_TIMEOUT: Duration = Duration::from_secs(30);
+/// A connection that has read nothing for so long gets no new requests. One in use would have an answer to its
+/// question by then. So the watch that an informer opens beside a silent one is not on its connection.
+const QUIET: Duration = Duration::from_secs(15);
 /// Of connections of HTTP/1.1 that no request uses.
 const MOST_IDLE: usize = 16;
 const LONGEST_IDLE: Duration = Duration::from_secs(90);
@@ -114,9 +117,13 @@ impl Drop for StreamInUse {
 }
 
 impl Multiplexed {
+    fn is_quiet(&self) -> bool {
+        self.end.last_read().is_none_or(|read| read.elapsed() >= QUIET)
+    }
+
     fn lease(&mut self) -> Option<Lease> {
         let room = self.server_allows.get().min(MOST_STREAMS);
-        if self.streams.get() >= room {
+        if self.streams.get() >= room || self.is_quiet() {
             return None;
         }
         self.streams.set(self.streams.get() + 1);
@@ -293,7 +300,7 @@ impl Connections {
         let mut has_idle = false;
         self.shared.retain(|shared| {
             let is_idle = shared.streams.get() == 0;
-            let is_kept = !shared.sender.is_closed() && !(is_idle && has_idle);
+            let is_kept = !shared.sender.is_closed() && !(is_idle && (has_idle || shared.is_quiet()));
             has_idle |= is_idle && is_kept;
             is_kept
         });

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
 
 use super::super::connecting::socket::{Socket, is_orderly_end};
 use crate::error::TransportError;
@@ -20,7 +21,7 @@ pub(super) struct WireEnd(Rc<RefCell<Seen>>);
 
 #[derive(Default)]
 struct Seen {
-    has_read: bool,
+    last_read: Option<Instant>,
     /// Woken by the next read.
     waits: Option<Waker>,
     failure: Option<Failure>,
@@ -44,7 +45,11 @@ impl WireEnd {
 
     /// The server has sent something over HTTP, so it accepts the client's certificate.
     pub(super) fn has_read(&self) -> bool {
-        self.0.borrow().has_read
+        self.last_read().is_some()
+    }
+
+    pub(super) fn last_read(&self) -> Option<Instant> {
+        self.0.borrow().last_read
     }
 
     pub(super) fn wake_at_read(&self, context: &Context<'_>) {
@@ -101,7 +106,9 @@ impl AsyncRead for Wire {
             Err(error) => Err(self.end.note(error)),
             Ok(()) => {
                 let mut seen = self.end.0.borrow_mut();
-                seen.has_read |= buffer.filled().len() > before;
+                if buffer.filled().len() > before {
+                    seen.last_read = Some(Instant::now());
+                }
                 seen.waits.take().into_iter().for_each(Waker::wake);
                 Ok(())
             }
