@@ -1,5 +1,5 @@
-//! A proxy between this client and the API server, as its URL names it. `transport/awc/tunnel.rs` connects to
-//! it.
+//! A proxy between this client and the API server, as its URL names it. `transport/connecting/tunnel.rs`
+//! connects to it.
 //!
 //! User and password of the URL are in no Debug, error or log. A proxy that is named by hand or by
 //! `proxy-url` of a kubeconfig is always used, also for this machine and whatever `NO_PROXY` says, as in

@@ -2,8 +2,8 @@
 //!
 //! Without configured authorities the system's are trusted; an empty bundle trusts no server. With a client
 //! certificate, sessions are not resumed: a resumed session would not present a renewed certificate. No
-//! crypto provider is installed for the process. Only HTTP/1.1 is offered, because `transport/awc.rs` uses no
-//! other version.
+//! crypto provider is installed for the process. It offers HTTP/1.1, which is all that awc speaks;
+//! `transport/connecting.rs` adds HTTP/2 for the other transport.
 
 mod algorithms;
 mod authorities;

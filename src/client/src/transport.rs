@@ -1,8 +1,9 @@
-//! The trait that sends HTTP requests, so that the HTTP client can be replaced: `transport/awc.rs` makes its
-//! own connections, `transport/kube.rs` uses a client of kube-rs, `transport/in_process.rs` calls a function
-//! of this process.
+//! The trait that sends HTTP requests, so that the HTTP client can be replaced. `transport/awc.rs` and
+//! `transport/hyper.rs` send on connections of `transport/connecting.rs`, `transport/kube.rs` uses a client of
+//! kube-rs, `transport/in_process.rs` calls a function of this process.
 //!
-//! 1. One call is one request. Only a GET is sent twice, if its reused connection was dead.
+//! 1. One call is one request. It is sent twice only if it is a GET whose reused connection was dead, or if
+//!    the server says over HTTP/2 that it has not processed it.
 //! 2. A body that is cut off ends with an error, never with a clean end.
 //! 3. Only making a connection has a deadline here; `layers/deadline.rs` has the others.
 //! 4. Redirects are returned as answers.

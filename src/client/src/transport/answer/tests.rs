@@ -18,6 +18,8 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use super::super::awc::AwcTransport;
+#[cfg(feature = "http2")]
+use super::super::hyper::HyperTransport;
 use crate::connection_settings::ConnectionSettings;
 use crate::request::RequestKind;
 use crate::transport::Transport;
@@ -61,6 +63,16 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, more: Arc<Semaphore
 
 #[tokio::test]
 async fn rest_26_a_renewed_certificate_ends_a_watch_and_no_other_stream() {
+    renewed(|settings| Box::new(AwcTransport::new(settings))).await;
+}
+
+#[cfg(feature = "http2")]
+#[tokio::test]
+async fn rest_26_so_it_does_over_hyper() {
+    renewed(|settings| Box::new(HyperTransport::new(settings))).await;
+}
+
+async fn renewed(make: impl Fn(Arc<ConnectionSettings>) -> Box<dyn Transport>) {
     let folder = tempfile::tempdir().unwrap();
     let [ca, chain, key] = ["ca", "chain", "key"].map(|name| folder.path().join(name));
     let write = || {
@@ -76,7 +88,7 @@ async fn rest_26_a_renewed_certificate_ends_a_watch_and_no_other_stream() {
     let config = Config::new(url).unwrap().certificate_authority_file(&ca);
     let settings =
         ConnectionSettings::new(&config.client_certificate_files(&chain, &key), Client::to_issuer).unwrap().0;
-    let transport = AwcTransport::new(Arc::new(settings));
+    let transport = make(Arc::new(settings));
     let more = Arc::new(Semaphore::new(0));
     let scenario = async {
         tokio::task::spawn_local(serve(listener, acceptor(&own), Arc::clone(&more)));
