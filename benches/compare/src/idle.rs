@@ -39,7 +39,7 @@ pub(crate) struct Plan {
 pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let serving = Serving::start(&many::Plan::of(plan.controllers, plan.objects))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(measure(serving.url(), plan))
+    runtime.block_on(measure(serving.place(), plan))
 }
 
 async fn measure(url: &str, plan: &Plan) -> anyhow::Result<()> {

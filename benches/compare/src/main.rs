@@ -21,6 +21,7 @@ mod clients;
 mod controller;
 mod drive;
 mod floor;
+mod gzip;
 mod idle;
 mod many;
 mod memory;
@@ -115,7 +116,7 @@ enum Part {
     },
     /// 200 informers of 50 kinds: a factory of actix-informer, kube-rs's reflectors and client-go's factories.
     Factory(many::Plan),
-    /// The server of `factory` alone; prints its URL, and ends when its standard input does.
+    /// The server of `factory` alone; prints where it is, and ends when its standard input does.
     ManyServe {
         /// How many kinds there are.
         #[arg(long)]
@@ -123,10 +124,13 @@ enum Part {
         /// How many objects each has.
         #[arg(long)]
         objects: usize,
+        /// Over HTTPS.
+        #[arg(long)]
+        tls: bool,
     },
     /// One client of `factory` alone; prints its figures as one line of JSON.
     ManyClient {
-        /// The URL of a server of `factory`.
+        /// The URL of a server of `factory`, or a kubeconfig.
         #[arg(long)]
         server: String,
         /// Which client.
@@ -134,6 +138,14 @@ enum Part {
         client: many::Client,
         #[command(flatten)]
         plan: many::Plan,
+    },
+    /// Lists in pages, plain and with gzip, over networks of several speeds.
+    Gzip(gzip::Plan),
+    /// The server of `gzip` alone; prints its URL, and ends when its standard input does.
+    GzipServe {
+        /// Mebibytes a second that it sends at most; 0: no limit.
+        #[arg(long)]
+        speed: u64,
     },
     /// One operator with 10,000 objects: actix-informer's controller, kube-rs's and controller-runtime's.
     Controller(controller::Plan),
@@ -208,8 +220,10 @@ fn main() -> ExitCode {
         Some(Part::Floor { pods, events, rounds }) => floor::run(&Plan { rounds, ..Plan::of(pods, events) }),
         Some(Part::Requests { requests, rounds }) => requests::run(requests, rounds),
         Some(Part::Factory(plan)) => many::run(&plan),
-        Some(Part::ManyServe { kinds, objects }) => many::serve(kinds, objects),
+        Some(Part::ManyServe { kinds, objects, tls }) => many::serve(kinds, objects, tls),
         Some(Part::ManyClient { server, client, plan }) => many::client(&server, client, &plan),
+        Some(Part::Gzip(plan)) => gzip::run(&plan),
+        Some(Part::GzipServe { speed }) => gzip::serve(speed),
         Some(Part::Controller(plan)) => controller::run(&plan),
         Some(Part::ControllerServe(plan)) => controller::serve(&plan),
         Some(Part::ControllerClient { server, client, workers }) => {

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use actix_informer::client::Config;
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -39,12 +40,15 @@ pub(crate) struct Plan {
     /// How often each client runs; the table has medians.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Over HTTPS, and ours over HTTP/2 beside the others.
+    #[arg(long)]
+    tls: bool,
 }
 
 impl Plan {
     /// So many kinds with so many objects each.
     pub(crate) fn of(kinds: usize, objects: usize) -> Self {
-        Self { kinds, objects, idle_seconds: 0, rounds: 1 }
+        Self { kinds, objects, idle_seconds: 0, rounds: 1, tls: false }
     }
 }
 
@@ -53,6 +57,8 @@ impl Plan {
 pub(crate) enum Client {
     /// A factory of actix-informer.
     Informer,
+    /// The same over HTTP/2, which only HTTPS has.
+    Http2,
     /// kube-rs: a watcher, a reflector and a store for each.
     Kube,
     /// client-go: a dynamic factory for each part, if `INFORMER_GO_CLIENTS` names the program.
@@ -84,13 +90,21 @@ fn expected(plan: &Plan) -> u64 {
     (plan.kinds * (2 * plan.objects + plan.objects / 2)) as u64
 }
 
+fn ours(server: &str) -> anyhow::Result<Config> {
+    Ok(match server.starts_with("http://") {
+        true => Config::new(server)?,
+        false => Config::from_kubeconfig_text(server, None)?,
+    })
+}
+
 /// Runs one client and prints its report.
 pub(crate) fn client(url: &str, client: Client, plan: &Plan) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(async {
         let meter = Meter::start();
         let followed: Box<dyn clients::Followed> = match client {
-            Client::Informer => Box::new(clients::informer(url, plan.kinds).await?),
+            Client::Informer => Box::new(clients::informer(ours(url)?, plan.kinds).await?),
+            Client::Http2 => Box::new(clients::informer(ours(url)?.http2(), plan.kinds).await?),
             Client::Kube => Box::new(clients::kube(url, plan.kinds).await?),
             Client::Go => anyhow::bail!("client-go is a program of its own"),
         };
@@ -120,19 +134,22 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     let mut reports: BTreeMap<Client, Vec<Report>> = BTreeMap::new();
     for _ in 0..plan.rounds {
         for &client in Client::value_variants() {
+            if client == (if plan.tls { Client::Go } else { Client::Http2 }) {
+                continue;
+            }
             let serving = Serving::start(plan)?;
             let mut command = match (client, &go) {
                 (Client::Go, None) => continue,
                 (Client::Go, Some(program)) => {
                     let mut command = Command::new(program);
-                    command.args(["factory", serving.url()]);
+                    command.args(["factory", serving.place()]);
                     command.args([plan.kinds, plan.objects].map(|number| number.to_string()));
                     command.arg(plan.idle_seconds.to_string());
                     command
                 }
                 _ => {
                     let mut command = Command::new(std::env::current_exe()?);
-                    command.args(["many-client", "--server", serving.url(), "--client", &name(client)]);
+                    command.args(["many-client", "--server", serving.place(), "--client", &name(client)]);
                     command.args([
                         "--kinds",
                         &plan.kinds.to_string(),
@@ -171,7 +188,7 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
             of(|report| report.idle_cpu),
         );
     }
-    if go.is_none() {
+    if go.is_none() && !plan.tls {
         println!("go: INFORMER_GO_CLIENTS names no program: eval \"$(tests/control-plane/build.sh)\"");
     }
     Ok(())

@@ -14,6 +14,7 @@ use anyhow::ensure;
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use kube_client::api::{ApiResource, DynamicObject};
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use kube_runtime::{WatchStreamExt, reflector, watcher};
 
 use super::PARTS;
@@ -58,9 +59,9 @@ struct Informers {
 }
 
 /// A factory of ours.
-pub(super) async fn informer(url: &str, kinds: usize) -> anyhow::Result<impl Followed> {
+pub(super) async fn informer(config: Config, kinds: usize) -> anyhow::Result<impl Followed> {
     let runtime = Runtime::threads().start()?;
-    let client = Client::new(Config::new(url)?)?;
+    let client = Client::new(config)?;
     let factory = InformerFactory::new(&runtime, &client);
     let (counted, mut subscriptions) = (Arc::new(AtomicU64::new(0)), Vec::new());
     for kind in 0..kinds {
@@ -101,8 +102,15 @@ struct Reflectors {
 }
 
 /// A watcher, a reflector and a store of kube-rs for each.
-pub(super) async fn kube(url: &str, kinds: usize) -> anyhow::Result<impl Followed> {
-    let client = kube_client::Client::try_from(kube_client::Config::new(url.parse()?))?;
+pub(super) async fn kube(server: &str, kinds: usize) -> anyhow::Result<impl Followed> {
+    let config = match server.starts_with("http://") {
+        true => kube_client::Config::new(server.parse()?),
+        false => {
+            let kubeconfig = Kubeconfig::from_yaml(server)?;
+            kube_client::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
+        }
+    };
+    let client = kube_client::Client::try_from(config)?;
     let (counted, mut stores) = (Arc::new(AtomicU64::new(0)), Vec::new());
     for kind in 0..kinds {
         for (namespace, labels) in PARTS {

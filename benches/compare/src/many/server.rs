@@ -15,10 +15,11 @@ use serde_json::json;
 
 use super::Plan;
 
-/// Serves so many kinds with so many objects each, prints the URL, and ends when standard input does.
-pub(crate) fn serve(kinds: usize, objects: usize) -> anyhow::Result<()> {
+/// Serves so many kinds with so many objects each, prints where, and ends when standard input does.
+pub(crate) fn serve(kinds: usize, objects: usize, tls: bool) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let server = runtime.block_on(ApiServer::builder().start())?;
+    let builder = ApiServer::builder();
+    let server = runtime.block_on(if tls { builder.tls() } else { builder }.start())?;
     let create = |object| server.create(object).map(drop).map_err(|error| anyhow!("{error}"));
     for namespace in ["a", "b"] {
         create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))?;
@@ -37,7 +38,8 @@ pub(crate) fn serve(kinds: usize, objects: usize) -> anyhow::Result<()> {
             }))?;
         }
     }
-    println!("{}", server.url());
+    let place = if tls { server.kubeconfig() } else { server.url() };
+    println!("{}", serde_json::to_string(&place)?);
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }
@@ -64,25 +66,29 @@ fn definition(kind: usize) -> serde_json::Value {
 /// A server that ends when this is dropped.
 pub(crate) struct Serving {
     child: Child,
-    url: String,
+    place: String,
 }
 
 impl Serving {
     pub(crate) fn start(plan: &Plan) -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["many-serve", "--kinds", &plan.kinds.to_string(), "--objects", &plan.objects.to_string()])
+            .args(plan.tls.then_some("--tls"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let stdout = child.stdout.take().context("the server's output is piped")?;
-        let mut serving = Self { child, url: String::new() };
-        BufReader::new(stdout).read_line(&mut serving.url)?;
-        ensure!(!serving.url().is_empty(), "the server did not start");
+        let mut serving = Self { child, place: String::new() };
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        ensure!(!line.is_empty(), "the server did not start");
+        serving.place = serde_json::from_str(&line)?;
         Ok(serving)
     }
 
-    pub(crate) fn url(&self) -> &str {
-        self.url.trim()
+    /// Its URL, or a kubeconfig if it speaks HTTPS.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
     }
 }
 
