@@ -28,7 +28,8 @@ use crate::error::TransportError;
 use crate::identity::Identity;
 use crate::request::RequestKind;
 use answer::converted;
-use attempt::{Attempt, Connect};
+use attempt::Attempt;
+use read_ahead::Connect;
 
 mod answer;
 mod attempt;

@@ -24,7 +24,6 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Incoming};
 
 use super::answer::{accepted, decoded, of_stream};
-use super::awc::{MAYBE_TLS, upgrade};
 use super::connecting::{not_connected, refused_at_last};
 use super::{Body, SendCheck, TIMEOUTS_UNTIL_REPLACED, Transport};
 use crate::connection_settings::ConnectionSettings;
@@ -32,6 +31,7 @@ use crate::error::TransportError;
 use crate::identity::Identity;
 use crate::request::RequestKind;
 use crate::tls;
+use crate::transport::awc::{MAYBE_TLS, upgrade};
 use pool::{Lease, On, Pool, Sent};
 
 mod pool;

@@ -17,12 +17,12 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
-use super::super::awc::AwcTransport;
 #[cfg(feature = "http2")]
 use super::super::hyper::HyperTransport;
 use crate::connection_settings::ConnectionSettings;
 use crate::request::RequestKind;
 use crate::transport::Transport;
+use crate::transport::awc::AwcTransport;
 use crate::{Client, Config};
 
 const HOUR: Duration = Duration::from_secs(3600);

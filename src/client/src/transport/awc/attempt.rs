@@ -9,18 +9,8 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use actix_service::Service;
-use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
-use awc::http::Uri;
-use futures_util::future::LocalBoxFuture;
-
-use super::super::connecting::{Offered, connect};
-use super::read_ahead::ReadAhead;
-use crate::connection_settings::ConnectionSettings;
 use crate::error::TransportError;
-use crate::identity::Identity;
 use crate::transport::SendCheck;
 
 tokio::task_local! {
@@ -70,35 +60,5 @@ impl Attempt {
 
     pub(super) fn take_refusal(&self) -> Option<TransportError> {
         self.refused.take()
-    }
-}
-
-/// Makes the connections of awc.
-#[derive(Clone)]
-pub(super) struct Connect {
-    settings: Arc<ConnectionSettings>,
-    identity: Arc<Identity>,
-}
-
-impl Connect {
-    pub(super) fn new(settings: Arc<ConnectionSettings>, identity: Arc<Identity>) -> Self {
-        Self { settings, identity }
-    }
-}
-
-impl Service<ConnectInfo<Uri>> for Connect {
-    type Response = Connection<Uri, ReadAhead>;
-    type Error = ConnectError;
-    type Future = LocalBoxFuture<'static, Result<Self::Response, ConnectError>>;
-
-    actix_service::always_ready!();
-
-    fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
-        let (settings, identity) = (Arc::clone(&self.settings), Arc::clone(&self.identity));
-        Box::pin(async move {
-            Attempt::makes_connection();
-            let socket = connect(&settings, &identity, Offered::Http1).await.map_err(ConnectError::Io)?;
-            Ok(Connection::new(info.request().clone(), ReadAhead::new(socket)))
-        })
     }
 }

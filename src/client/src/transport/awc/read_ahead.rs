@@ -11,14 +11,22 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use actix_rt::net::{ActixStream, Ready};
+use actix_service::Service;
+use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
+use awc::http::Uri;
+use futures_util::future::LocalBoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::super::connecting::socket::{Socket, is_orderly_end};
+use super::super::connecting::{Offered, connect};
 use super::attempt::Attempt;
 use super::heads::{Heads, not_an_answer};
+use crate::connection_settings::ConnectionSettings;
+use crate::identity::Identity;
 
 /// The size of one read.
 const AHEAD: usize = 32 << 10;
@@ -186,6 +194,36 @@ impl ActixStream for ReadAhead {
 
     fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
         self.socket.poll_write_ready(cx)
+    }
+}
+
+/// Makes the connections of awc.
+#[derive(Clone)]
+pub(super) struct Connect {
+    settings: Arc<ConnectionSettings>,
+    identity: Arc<Identity>,
+}
+
+impl Connect {
+    pub(super) fn new(settings: Arc<ConnectionSettings>, identity: Arc<Identity>) -> Self {
+        Self { settings, identity }
+    }
+}
+
+impl Service<ConnectInfo<Uri>> for Connect {
+    type Response = Connection<Uri, ReadAhead>;
+    type Error = ConnectError;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, ConnectError>>;
+
+    actix_service::always_ready!();
+
+    fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
+        let (settings, identity) = (Arc::clone(&self.settings), Arc::clone(&self.identity));
+        Box::pin(async move {
+            Attempt::makes_connection();
+            let socket = connect(&settings, &identity, Offered::Http1).await.map_err(ConnectError::Io)?;
+            Ok(Connection::new(info.request().clone(), ReadAhead::new(socket)))
+        })
     }
 }
 
