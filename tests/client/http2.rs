@@ -7,23 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use actix_informer::client::{BodyStream, Client, Config, Error, TransportError};
+use actix_informer::client::{BodyStream, Client, Error, TransportError};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use h2::Reason;
 use http::{Method, Request};
 use informer_actors::list_watch::{KnownObjects, ListWatch};
-use informer_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::sync::Semaphore;
 
 use crate::harness::*;
-use crate::raw_server::*;
-use crate::scripted::{ends, reached, threads};
-use crate::tls::Authority;
-use server::{Asked, GOAWAY, Http2Server, RST_STREAM, Then, by_frames, frame};
+use server::{Asked, GO_AWAY, GOAWAY, Http2Server, RST_STREAM, SETTINGS, Then, by_frames, frame};
 
+mod connections;
 mod server;
 
 async fn open(client: &Client, path: &str) -> Result<BodyStream, Error> {
@@ -89,6 +86,43 @@ async fn no_stream_waits_for_another_where_the_server_allows_few_on_a_connection
 const WINDOW: usize = 1 << 20;
 
 #[tokio::test]
+async fn a_server_that_goes_away_keeps_its_streams_and_gets_no_new_ones() {
+    let may_end = Arc::new(Semaphore::new(0));
+    let server = Http2Server::start(None, held(&may_end)).await;
+    // Each unary request would make another connection of its own kind.
+    let client = server.client();
+    let mut first_of_all = open(&client, "/watch").await.unwrap();
+    assert_eq!(first(&mut first_of_all).await, "a");
+    drop(open(&client, GO_AWAY).await.unwrap());
+    let mut later = join_all((0..20).map(|_| open(&client, "/watch"))).await;
+    for body in &mut later {
+        assert_eq!(first(body.as_mut().unwrap()).await, "a");
+    }
+    assert_eq!(server.connections(), 2);
+    may_end.add_permits(100);
+    assert_eq!(first(&mut first_of_all).await, "b");
+    assert!(first_of_all.next().await.is_none(), "it has ended in order");
+}
+
+#[tokio::test]
+async fn a_limit_of_streams_that_comes_later_counts_for_the_next_request() {
+    const MAX_CONCURRENT_STREAMS: u8 = 3;
+    let begun = [
+        frame(SETTINGS, 0, 0, &[0, MAX_CONCURRENT_STREAMS, 0, 0, 0, 1]),
+        frame(1, 4, 1, &[0x88]),
+        frame(0, 0, 1, b"a"),
+    ];
+    let (server, authority) = by_frames(Then::Silence, move |_| begun.concat()).await;
+    let client = Client::new(authority.config(&server.url()).http2()).unwrap();
+    let mut bodies = Vec::new();
+    for connections in [1, 2] {
+        bodies.push(open(&client, "/watch").await.unwrap());
+        assert_eq!(first(bodies.last_mut().unwrap()).await, "a");
+        assert_eq!(server.accepted(), connections);
+    }
+}
+
+#[tokio::test]
 async fn streams_that_nobody_reads_delay_no_other_on_their_connection() {
     let filled = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&filled);
@@ -116,9 +150,12 @@ async fn streams_that_nobody_reads_delay_no_other_on_their_connection() {
     let client = server.client();
     let stalled = join_all((0..99).map(|_| open(&client, "/stalled"))).await;
     let stalled: Vec<_> = stalled.into_iter().map(Result::unwrap).collect();
-    while filled.load(Ordering::SeqCst) < stalled.len() {
-        tokio::task::yield_now().await;
-    }
+    let all = async {
+        while filled.load(Ordering::SeqCst) < stalled.len() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), all).await.expect("all windows are full");
     let mut prompt = open(&client, "/prompt").await.unwrap();
     assert_eq!(first(&mut prompt).await, "now");
     assert_eq!(server.connections(), 1);
@@ -193,14 +230,26 @@ async fn ended_by(method: Method, end: Vec<u8>) -> Result<String, Error> {
 }
 
 #[tokio::test]
-async fn a_body_that_is_reset_is_cut_off_whatever_the_reason() {
-    for reason in [Reason::NO_ERROR, Reason::CANCEL, Reason::INTERNAL_ERROR] {
+async fn a_body_that_is_reset_is_cut_off_whatever_the_method_and_the_reason() {
+    for (method, reason) in [
+        (Method::GET, Reason::NO_ERROR),
+        (Method::POST, Reason::NO_ERROR),
+        (Method::GET, Reason::CANCEL),
+        (Method::GET, Reason::INTERNAL_ERROR),
+    ] {
         let reset = frame(RST_STREAM, 0, 1, &u32::from(reason).to_be_bytes());
-        let error = ended_by(Method::GET, reset).await.unwrap_err();
+        let error = ended_by(method, reset).await.unwrap_err();
         let is_cut =
             matches!(error, Error::Transport(TransportError::Truncated | TransportError::Broken { .. }));
         assert!(is_cut, "{reason:?}: {error}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_has_ended_is_whole_though_the_server_wants_no_more_of_the_request() {
+    let reset = frame(RST_STREAM, 0, 1, &u32::from(Reason::NO_ERROR).to_be_bytes());
+    let body = ended_by(Method::POST, [frame(0, 1, 1, b" more"), reset].concat()).await.unwrap();
+    assert_eq!(body, "some more");
 }
 
 #[tokio::test]
@@ -259,83 +308,4 @@ async fn a_request_does_not_join_a_connection_that_has_fallen_silent() {
         }
     })
     .await;
-}
-
-#[tokio::test]
-async fn a_server_without_http2_is_asked_over_http1_on_as_many_connections_as_requests_at_once() {
-    let authority = Authority::new();
-    for acceptor in [Some(authority.acceptor("127.0.0.1")), None] {
-        let serve = |mut connection: Connection| async move {
-            while let Some(head) = connection.request().await {
-                let early = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
-                let headers: String = (0..200).map(|number| format!("x-{number}: 1\r\n")).collect();
-                connection.write(format!("{early}{}", answer("200 OK", &headers, &head))).await;
-            }
-        };
-        let server = match acceptor {
-            Some(acceptor) => RawServer::start_tls(acceptor, serve).await,
-            None => RawServer::start(serve).await,
-        };
-        let client = Client::new(authority.config(&server.url()).http2()).unwrap();
-        for answer in join_all((0..4).map(|_| client.request(Method::GET, "/a?b", None))).await {
-            let answer = answer.unwrap();
-            let head = String::from_utf8(answer.body().to_vec()).unwrap().to_lowercase();
-            assert!(head.starts_with("get /a?b http/1.1\r\n") && head.contains("host: 127.0.0.1:"), "{head}");
-            assert!(answer.headers().len() > 200, "behind an interim answer, with many headers");
-        }
-        assert_eq!(server.accepted(), 4);
-        join_all((0..4).map(|_| client.request(Method::GET, "/a", None))).await;
-        assert_eq!(server.accepted(), 4, "they are used again");
-    }
-}
-
-#[tokio::test]
-async fn a_get_is_sent_again_when_its_kept_connection_was_closed_and_a_post_is_not_lost_silently() {
-    let server = RawServer::start(|mut connection: Connection| async move {
-        if connection.request().await.is_some() {
-            connection.write(answer("200 OK", "", "{}")).await;
-        }
-        if connection.number < 2 {
-            // Closes after it has read the next request.
-            connection.request().await;
-        }
-    })
-    .await;
-    let client = Client::new(Config::new(server.url()).unwrap().http2().max_retries(0)).unwrap();
-    for _ in 0..2 {
-        client.request(Method::GET, "/a", None).await.unwrap();
-    }
-    assert_eq!(server.accepted(), 2, "the second one was sent twice");
-    let error = client.request(Method::POST, "/a", None).await.unwrap_err();
-    assert!(matches!(error, Error::Transport(TransportError::Broken { .. })), "{error}");
-}
-
-#[tokio::test]
-async fn who_waits_for_a_connection_that_cannot_be_made_is_told_why() {
-    let (one, other) = (Authority::new(), Authority::new());
-    let server =
-        RawServer::start_tls(one.acceptor_of_http2("127.0.0.1"), |connection| connection.gone()).await;
-    let client = Client::new(other.config(&server.url()).http2()).unwrap();
-    for answer in join_all((0..50).map(|_| client.request(Method::GET, "/a", None))).await {
-        let error = answer.unwrap_err();
-        assert!(matches!(error, Error::Transport(TransportError::Connect { .. })), "{error}");
-        assert!(error.to_string().contains("certificate"), "{error}");
-    }
-    assert!(server.accepted() <= 10, "{} handshakes for 50 requests", server.accepted());
-}
-
-#[tokio::test]
-async fn an_informer_over_http2_follows_the_in_memory_server() {
-    let server = ApiServer::builder().tls().token("s3cret").seed(1).start().await.unwrap();
-    let config = Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap().http2();
-    let client = Client::new(config).unwrap();
-    let runtime = threads();
-    let maps =
-        client.resource::<ConfigMap>().namespace("default").informer(&runtime).unwrap().start().unwrap();
-    maps.synced().await.unwrap();
-    let body = br#"{"metadata":{"name":"one"}}"#.to_vec();
-    let path = "/api/v1/namespaces/default/configmaps";
-    client.request(Method::POST, path, Some(("application/json", body))).await.unwrap();
-    reached(&maps, |status| status.objects == 1).await;
-    ends(maps).await;
 }

@@ -21,6 +21,8 @@ use rustls::{ClientConfig, ConfigBuilder};
 
 use self::authorities::{Authorities, pem_reason};
 use self::verifier::Verifier;
+#[cfg(feature = "http2")]
+pub(crate) use self::words::copied;
 pub(crate) use self::words::{is_about_certificates, of_handshake};
 use super::error::Error;
 

@@ -36,6 +36,9 @@ impl Asked {
     }
 }
 
+/// The server answers it, and goes away.
+pub(crate) const GO_AWAY: &str = "/go-away";
+
 impl Http2Server {
     /// Allows so many streams of one connection at once.
     pub(crate) async fn start<F>(
@@ -59,6 +62,9 @@ impl Http2Server {
                 let Ok(mut served) = builder.handshake(connection.into_io()).await else { return };
                 while let Some(Ok((request, answer))) = served.accept().await {
                     most.fetch_max(streams.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    if request.uri().path() == GO_AWAY {
+                        served.graceful_shutdown();
+                    }
                     let (asked, streams) = (Asked { request, answer }, Arc::clone(&streams));
                     let answering = script(asked);
                     tokio::spawn(async move {

@@ -20,7 +20,7 @@ struct NotTrusted {
     cause: String,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{words} ({detail})")]
 struct NoAgreement {
     words: &'static str,
@@ -76,6 +76,22 @@ pub(crate) fn of_handshake(error: io::Error) -> io::Error {
         _ => return error,
     };
     io::Error::new(kind, words)
+}
+
+/// For another who waits for the same connection: says the same, also to [`is_about_certificates`].
+#[cfg(feature = "http2")]
+pub(crate) fn copied(error: &io::Error) -> io::Error {
+    let (kind, cause) = (error.kind(), error.get_ref());
+    if let Some(cause) = cause.and_then(|cause| cause.downcast_ref::<NotTrusted>()) {
+        return io::Error::new(kind, cause.clone());
+    }
+    if let Some(cause) = cause.and_then(|cause| cause.downcast_ref::<NoAgreement>()) {
+        return io::Error::new(kind, cause.clone());
+    }
+    match cause.and_then(|cause| cause.downcast_ref::<Error>()) {
+        Some(cause) => io::Error::new(kind, cause.clone()),
+        None => io::Error::new(kind, error.to_string()),
+    }
 }
 
 /// Whether either side refused a certificate. The general alert counts only in a handshake, after

@@ -59,6 +59,14 @@ struct Pools {
 struct Failed {
     error: TransportError,
     again: Again,
+    /// A connection that has ended since its last request takes no sending away.
+    counts: bool,
+}
+
+impl Failed {
+    fn at_last(error: TransportError) -> Self {
+        Self { error, again: Again::Never, counts: true }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,7 +117,10 @@ impl Inner {
             return upgrade::send(&self.settings, &identity, &request).await;
         }
         let answer = self.send_again(&request, kind, &identity).await;
-        self.count_timeouts(kind, matches!(answer, Err(TransportError::Timeout { .. })));
+        // A connection that could not be made in time says nothing about the others.
+        if answer.is_ok() {
+            self.count_timeouts(kind, false);
+        }
         match kind.may_be_silent() {
             false => answer.map(decoded),
             true => of_stream(answer?, kind, &self.settings, &identity),
@@ -124,10 +135,10 @@ impl Inner {
     ) -> Result<Response<Body>, TransportError> {
         // What may have arrived: no later error may say that nothing was sent.
         let mut broken = None;
-        for number in 1.. {
+        let mut sendings = 0;
+        loop {
             let sent = async {
-                let never = |error| Failed { error, again: Again::Never };
-                let lease = self.pool(kind, identity).lease().await.map_err(never)?;
+                let lease = self.pool(kind, identity).lease().await.map_err(Failed::at_last)?;
                 self.send_once(request, kind, lease).await
             };
             let failed = match sent.await {
@@ -139,9 +150,11 @@ impl Inner {
                 Again::IfSafe => broken.is_none() && request.method() == Method::GET,
                 Again::Always => true,
             };
-            if !is_sent_again || number == MOST_SENDINGS {
-                let is_denied = matches!(failed.error, TransportError::NotLeading { .. });
-                return Err(broken.filter(|_| is_denied).unwrap_or(failed.error));
+            sendings += u8::from(failed.counts);
+            if !is_sent_again || sendings == MOST_SENDINGS {
+                let says_more =
+                    matches!(failed.error, TransportError::Broken { .. } | TransportError::Malformed(_));
+                return Err(broken.filter(|_| !says_more).unwrap_or(failed.error));
             }
             tracing::debug!(
                 target: "actix_informer::client",
@@ -154,7 +167,6 @@ impl Inner {
                 broken = Some(failed.error);
             }
         }
-        unreachable!("the last sending returns")
     }
 
     async fn send_once(
@@ -163,13 +175,15 @@ impl Inner {
         kind: RequestKind,
         mut lease: Lease,
     ) -> Result<Response<Body>, Failed> {
-        let never = |error| Failed { error, again: Again::Never };
         let is_http2 = matches!(lease.on, On::Http2 { .. });
-        let built = self.request_of(request, kind, is_http2).map_err(never)?;
-        SendCheck::ask_of(request).map_err(never)?;
+        let built = self.request_of(request, kind, is_http2).map_err(Failed::at_last)?;
+        SendCheck::ask_of(request).map_err(Failed::at_last)?;
         let sent = match &mut lease.on {
             On::Http2 { sender, .. } => sender.try_send_request(built).await,
-            On::Http1(sender, _) => sender.try_send_request(built).await,
+            On::Http1(sender, _) => {
+                lease.end.ask_at_write(SendCheck::of(request));
+                sender.try_send_request(built).await
+            }
         };
         let answer = sent.map_err(|mut failed| {
             let is_unsent = failed.take_message().is_some();
@@ -177,24 +191,23 @@ impl Inner {
         })?;
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             let why = "101 (Switching Protocols), which no request asked for".to_owned();
-            return Err(never(TransportError::Malformed(why)));
+            return Err(Failed::at_last(TransportError::Malformed(why)));
         }
-        // A server may answer a request before it has read all of it, and says so by a reset without an error
-        // behind the answer (RFC 9113, section 8.1). Otherwise that reset cuts the answer off.
-        let ends_itself = is_http2 && request.body().is_empty();
-        Ok(answer.map(|incoming| body_of(incoming, lease, ends_itself)))
+        Ok(answer.map(|incoming| body_of(incoming, lease, is_http2)))
     }
 
     fn failed(&self, error: &hyper::Error, is_unsent: bool, lease: &Lease) -> Failed {
         let broken = |source| TransportError::Broken { during: "before the head of the answer", source };
+        if let Some(refusal) = lease.end.take_refusal() {
+            return Failed::at_last(refusal);
+        }
         if error.is_parse() {
             let mut why = with_causes(error);
             // hyper tells only servers more about an error of its parser.
             if !self.settings.endpoint.tls && !why.contains("too large") {
                 why = format!("{why}; {MAYBE_TLS}");
             }
-            let error = TransportError::Malformed(why);
-            return Failed { error, again: Again::Never };
+            return Failed::at_last(TransportError::Malformed(why));
         }
         let protocol = cause::<h2::Error>(error);
         let is_refused = protocol.is_some_and(|error| {
@@ -203,8 +216,7 @@ impl Inner {
         });
         let source = match lease.end.failure() {
             Some(source) if !lease.end.has_read() && tls::is_about_certificates(&source) => {
-                let error = refused_at_last(&self.settings, broken(source));
-                return Failed { error, again: Again::Never };
+                return Failed::at_last(refused_at_last(&self.settings, broken(source)));
             }
             Some(source) => source,
             None if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => {
@@ -218,7 +230,7 @@ impl Inner {
             (false, false) => Again::Never,
         };
         let error = if is_unsent { not_connected(&self.settings, source) } else { broken(source) };
-        Failed { error, again }
+        Failed { error, again, counts: !(is_unsent && lease.is_reused) }
     }
 
     /// A request that began with an older identity uses the newest connections.
@@ -291,7 +303,9 @@ impl Inner {
     }
 
     fn replace(&self, kind: RequestKind) {
-        if let Some(pools) = self.pools.borrow_mut().as_mut() {
+        if let Some(pools) = self.pools.borrow_mut().as_mut()
+            && pools.of(kind).is_in_use()
+        {
             let new = Pool::new(&self.settings, &pools.identity);
             match kind {
                 RequestKind::Unary | RequestKind::Upgrade => pools.unary = new,
@@ -307,8 +321,8 @@ impl Pools {
     }
 }
 
-/// `ends_itself`: the body is whole only if the server has ended it.
-fn body_of(incoming: Incoming, lease: Lease, ends_itself: bool) -> Body {
+/// Over HTTP/2 hyper ends a body that is reset without an error. It is whole only if the server has ended it.
+fn body_of(incoming: Incoming, lease: Lease, is_http2: bool) -> Body {
     let body = stream::unfold(Some((incoming, lease)), move |reading| async move {
         let (mut incoming, lease) = reading?;
         loop {
@@ -320,7 +334,7 @@ fn body_of(incoming: Incoming, lease: Lease, ends_itself: bool) -> Body {
                     }
                 }
                 Some(Err(error)) => return Some((Err(in_body(&error, &lease)), None)),
-                None if ends_itself && !incoming.is_end_stream() => {
+                None if is_http2 && !incoming.is_end_stream() => {
                     return Some((Err(TransportError::Truncated), None));
                 }
                 None => {

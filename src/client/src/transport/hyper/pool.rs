@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use super::super::connecting::tcp::within;
 use super::super::connecting::{Offered, connect, not_connected};
 use super::wire::{Wire, WireEnd};
 use crate::connection_settings::ConnectionSettings;
-use crate::error::TransportError;
+use crate::error::{ProxyError, TransportError};
 use crate::identity::Identity;
 use crate::tls;
 
@@ -75,16 +75,19 @@ struct Connections {
     is_http1: bool,
 }
 
-/// The error is taken by one of those who wait.
-type Making = LocalBoxFuture<'static, Result<(), Rc<RefCell<TransportError>>>>;
+type Making = LocalBoxFuture<'static, Result<(), Rc<TransportError>>>;
+
+/// Knows how many streams the server allows. A task of its own polls it, and drops it at its end: so the
+/// requests that wait in it learn of that.
+type Running = Rc<RefCell<Option<http2::Connection<TokioIo<Wire>, Sent, HereExecutor>>>>;
 
 /// A connection of HTTP/2.
 struct Multiplexed {
     sender: http2::SendRequest<Sent>,
     end: WireEnd,
+    connection: Running,
     /// Those in use.
     streams: Rc<Cell<usize>>,
-    server_allows: Rc<Cell<usize>>,
     was_used: bool,
 }
 
@@ -105,14 +108,23 @@ pub(super) struct Lease {
 
 pub(super) enum On {
     Http2 { sender: http2::SendRequest<Sent>, _stream: StreamInUse },
-    Http1(http1::SendRequest<Sent>, Rc<Pool>),
+    Http1(http1::SendRequest<Sent>, Weak<Pool>),
 }
 
-pub(super) struct StreamInUse(Rc<Cell<usize>>);
+pub(super) struct StreamInUse {
+    streams: Rc<Cell<usize>>,
+    pool: Weak<Pool>,
+}
 
 impl Drop for StreamInUse {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.streams.set(self.streams.get() - 1);
+        if self.streams.get() == 0
+            && let Some(pool) = self.pool.upgrade()
+            && let Ok(mut connections) = pool.connections.try_borrow_mut()
+        {
+            connections.forget_the_useless();
+        }
     }
 }
 
@@ -121,13 +133,16 @@ impl Multiplexed {
         self.end.last_read().is_none_or(|read| read.elapsed() >= QUIET)
     }
 
-    fn lease(&mut self) -> Option<Lease> {
-        let room = self.server_allows.get().min(MOST_STREAMS);
-        if self.streams.get() >= room || self.is_quiet() {
+    fn lease(&mut self, pool: &Rc<Pool>) -> Option<Lease> {
+        let allowed =
+            self.connection.borrow().as_ref().map_or(0, http2::Connection::current_max_send_streams);
+        let room = allowed.min(MOST_STREAMS);
+        if self.streams.get() >= room || self.is_quiet() || self.end.is_stuck() {
             return None;
         }
         self.streams.set(self.streams.get() + 1);
-        let on = On::Http2 { sender: self.sender.clone(), _stream: StreamInUse(Rc::clone(&self.streams)) };
+        let stream = StreamInUse { streams: Rc::clone(&self.streams), pool: Rc::downgrade(pool) };
+        let on = On::Http2 { sender: self.sender.clone(), _stream: stream };
         Some(Lease { on, end: self.end.clone(), is_reused: std::mem::replace(&mut self.was_used, true) })
     }
 }
@@ -137,6 +152,7 @@ impl Lease {
     pub(super) fn keep(self) {
         if let On::Http1(sender, pool) = self.on
             && !sender.is_closed()
+            && let Some(pool) = pool.upgrade()
         {
             let mut connections = pool.connections.borrow_mut();
             if connections.idle.len() < MOST_IDLE {
@@ -174,12 +190,15 @@ impl Pool {
         loop {
             match self.next() {
                 Next::Leased(lease) => return Ok(lease),
-                Next::Idle(mut single) => {
-                    if single.sender.ready().await.is_ok() {
+                Next::Idle(single) => {
+                    // Its task sees now that its answer has ended. One that still writes a request is not
+                    // waited for.
+                    tokio::task::yield_now().await;
+                    if single.sender.is_ready() && !single.end.is_stuck() {
                         return Ok(self.single(single, true));
                     }
                 }
-                Next::Wait(making) => making.await.map_err(|failed| taken(&failed))?,
+                Next::Wait(making) => making.await.map_err(|failed| copied(&failed))?,
                 Next::Make => match self.make().await? {
                     Made::Http1(single) => return Ok(self.single(single, false)),
                     // The server has learned HTTP/2 since the last connection.
@@ -189,14 +208,20 @@ impl Pool {
         }
     }
 
+    /// Something is or was sent there.
+    pub(super) fn is_in_use(&self) -> bool {
+        let connections = self.connections.borrow();
+        !(connections.shared.is_empty() && connections.idle.is_empty() && connections.making.is_empty())
+    }
+
     fn single(self: &Rc<Self>, single: Single, is_reused: bool) -> Lease {
-        Lease { on: On::Http1(single.sender, Rc::clone(self)), end: single.end, is_reused }
+        Lease { on: On::Http1(single.sender, Rc::downgrade(self)), end: single.end, is_reused }
     }
 
     fn next(self: &Rc<Self>) -> Next {
         let mut connections = self.connections.borrow_mut();
         connections.forget_the_useless();
-        if let Some(lease) = connections.shared.iter_mut().find_map(Multiplexed::lease) {
+        if let Some(lease) = connections.shared.iter_mut().find_map(|shared| shared.lease(self)) {
             return Next::Leased(lease);
         }
         if let Some((single, _)) = connections.idle.pop() {
@@ -212,7 +237,7 @@ impl Pool {
         Next::Wait(joined.next().unwrap_or_else(|| {
             let pool = Rc::clone(self);
             let making: Making = Box::pin(async move {
-                let made = pool.make().await.map_err(|error| Rc::new(RefCell::new(error)))?;
+                let made = pool.make().await.map_err(Rc::new)?;
                 pool.add(made);
                 Ok(())
             });
@@ -251,6 +276,9 @@ impl Pool {
             .initial_max_send_streams(0)
             .max_frame_size(LARGEST_FRAME)
             .max_header_list_size(LARGEST_HEAD)
+            // More than can be dropped at once: what comes for one that h2 has forgotten counts as an error of
+            // the connection.
+            .max_concurrent_reset_streams(2 * MOST_STREAMS)
             .keep_alive_interval(PING_AFTER)
             .keep_alive_timeout(PING_TIMEOUT)
             .handshake(TokioIo::new(wire))
@@ -274,15 +302,19 @@ impl Pool {
             }
         });
         within(self.settings.limits.handshake, "the server's first words of HTTP/2", settings).await?;
-        let server_allows = Rc::new(Cell::new(connection.current_max_send_streams()));
-        let allows = Rc::clone(&server_allows);
-        tokio::task::spawn_local(poll_fn(move |context| {
-            let polled = Pin::new(&mut connection).poll(context);
-            allows.set(connection.current_max_send_streams());
+        let connection = Rc::new(RefCell::new(Some(connection)));
+        let running = Rc::clone(&connection);
+        let run = poll_fn(move |context| {
+            let mut running = running.borrow_mut();
             // Its requests have the error.
-            polled.map(drop)
-        }));
-        Ok(Multiplexed { sender, end, streams: Rc::default(), server_allows, was_used: false })
+            let ended = running.as_mut().map(|connection| Pin::new(connection).poll(context).is_ready());
+            match ended {
+                Some(false) => Poll::Pending,
+                _ => Poll::Ready(*running = None),
+            }
+        });
+        tokio::task::spawn_local(run);
+        Ok(Multiplexed { sender, end, connection, streams: Rc::default(), was_used: false })
     }
 }
 
@@ -300,7 +332,8 @@ impl Connections {
         let mut has_idle = false;
         self.shared.retain(|shared| {
             let is_idle = shared.streams.get() == 0;
-            let is_kept = !shared.sender.is_closed() && !(is_idle && (has_idle || shared.is_quiet()));
+            let is_useless = has_idle || shared.is_quiet() || shared.end.is_stuck();
+            let is_kept = !shared.sender.is_closed() && !(is_idle && is_useless);
             has_idle |= is_idle && is_kept;
             is_kept
         });
@@ -309,22 +342,36 @@ impl Connections {
     }
 }
 
-/// The first has the error itself, the others one that says the same.
-fn taken(failed: &Rc<RefCell<TransportError>>) -> TransportError {
-    let mut failed = failed.borrow_mut();
-    let copy = match &*failed {
+/// All who wait have the error, with what the layers look for in it.
+fn copied(failed: &TransportError) -> TransportError {
+    match failed {
         TransportError::Timeout { what, after } => TransportError::Timeout { what, after: *after },
-        TransportError::Connect { endpoint, source } => TransportError::Connect {
+        TransportError::Connect { endpoint, source } => {
+            TransportError::Connect { endpoint: endpoint.clone(), source: tls::copied(source) }
+        }
+        TransportError::Proxy { endpoint, proxy, source } => TransportError::Proxy {
             endpoint: endpoint.clone(),
-            source: io::Error::new(source.kind(), source.to_string()),
-        },
-        TransportError::Proxy { endpoint, proxy, source } => TransportError::Connect {
-            endpoint: format!("{endpoint} (through the proxy {proxy})"),
-            source: io::Error::other(source.to_string()),
+            proxy: proxy.clone(),
+            source: copied_proxy_error(source),
         },
         other => TransportError::Malformed(other.to_string()),
-    };
-    std::mem::replace(&mut failed, copy)
+    }
+}
+
+fn copied_proxy_error(error: &ProxyError) -> ProxyError {
+    match error {
+        ProxyError::Unreachable(source) => ProxyError::Unreachable(tls::copied(source)),
+        ProxyError::Tls(source) => ProxyError::Tls(tls::copied(source)),
+        ProxyError::TimedOut { what, after } => ProxyError::TimedOut { what, after: *after },
+        ProxyError::Broken(source) => ProxyError::Broken(tls::copied(source)),
+        ProxyError::Malformed(why) => ProxyError::Malformed(why),
+        ProxyError::Login { is_given } => ProxyError::Login { is_given: *is_given },
+        ProxyError::Refused { code, target } => ProxyError::Refused { code: *code, target: target.clone() },
+        ProxyError::SocksRefused { reply, target } => {
+            ProxyError::SocksRefused { reply: *reply, target: target.clone() }
+        }
+        ProxyError::LongHost => ProxyError::LongHost,
+    }
 }
 
 /// Runs the tasks of a connection on the thread of its requests.

@@ -4,7 +4,7 @@
 //! dropped here, and its answer is read; if there is none, the error of the write is why.
 
 use std::cell::RefCell;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
@@ -14,14 +14,20 @@ use tokio::time::Instant;
 
 use super::super::connecting::socket::{Socket, is_orderly_end};
 use crate::error::TransportError;
+use crate::transport::SendCheck;
 
-/// The first error of one connection.
+/// What is known of the bytes of one connection.
 #[derive(Clone, Default)]
 pub(super) struct WireEnd(Rc<RefCell<Seen>>);
 
 #[derive(Default)]
 struct Seen {
     last_read: Option<Instant>,
+    /// The last write had to wait.
+    is_blocked: bool,
+    /// Asked before the next byte is written.
+    check: Option<SendCheck>,
+    refused: Option<TransportError>,
     /// Woken by the next read.
     waits: Option<Waker>,
     failure: Option<Failure>,
@@ -50,6 +56,20 @@ impl WireEnd {
 
     pub(super) fn last_read(&self) -> Option<Instant> {
         self.0.borrow().last_read
+    }
+
+    /// Nothing more should be written there.
+    pub(super) fn is_stuck(&self) -> bool {
+        let seen = self.0.borrow();
+        seen.is_blocked || seen.failure.is_some()
+    }
+
+    pub(super) fn ask_at_write(&self, check: Option<SendCheck>) {
+        self.0.borrow_mut().check = check;
+    }
+
+    pub(super) fn take_refusal(&self) -> Option<TransportError> {
+        self.0.borrow_mut().refused.take()
     }
 
     pub(super) fn wake_at_read(&self, context: &Context<'_>) {
@@ -88,6 +108,25 @@ impl Wire {
 }
 
 impl Wire {
+    fn may_write(&self) -> io::Result<()> {
+        let check = self.end.0.borrow_mut().check.take();
+        let Some(Err(refused)) = check.map(|check| check.ask()) else { return Ok(()) };
+        let text = refused.to_string();
+        self.end.0.borrow_mut().refused = Some(refused);
+        Err(io::Error::other(text))
+    }
+
+    fn written(&mut self, written: Poll<io::Result<usize>>, all: usize) -> Poll<io::Result<usize>> {
+        self.end.0.borrow_mut().is_blocked = written.is_pending();
+        Poll::Ready(Ok(match ready!(written) {
+            Ok(written) => written,
+            Err(error) => {
+                self.fail_to_write(error);
+                all
+            }
+        }))
+    }
+
     fn fail_to_write(&mut self, error: io::Error) {
         self.takes_no_more = true;
         self.end.note(error);
@@ -122,13 +161,30 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if !self.takes_no_more {
-            match ready!(Pin::new(&mut self.socket).poll_write(context, bytes)) {
-                Ok(written) => return Poll::Ready(Ok(written)),
-                Err(error) => self.fail_to_write(error),
-            }
+        self.may_write()?;
+        if self.takes_no_more {
+            return Poll::Ready(Ok(bytes.len()));
         }
-        Poll::Ready(Ok(bytes.len()))
+        let written = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.written(written, bytes.len())
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.may_write()?;
+        let all = pieces.iter().map(|piece| piece.len()).sum();
+        if self.takes_no_more {
+            return Poll::Ready(Ok(all));
+        }
+        let written = Pin::new(&mut self.socket).poll_write_vectored(context, pieces);
+        self.written(written, all)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
