@@ -20,12 +20,15 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use kube_core::TypeMeta;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::wire::{Cut, FieldPath, LeftOut};
+use crate::wire::{Cut, FieldPath, LeftOut, WireError, cut_json};
 
 pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError, WireKind};
+#[cfg(feature = "protobuf")]
+pub use crate::wire::{ProtobufError, ProtobufKind};
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
 #[doc(hidden)]
 pub use lazy::LateFindings;
@@ -82,8 +85,8 @@ pub trait Representation: Send + Sync + 'static {
 
     /// Makes the body of one object. Called once for each state that the cache will hold, on any thread.
     ///
-    /// Most implementations decode what [`Encoded::text`] returns with [`Prune::decode`]. One that reads only
-    /// a part of the bytes, or only what the scan has found, saves the check that they are UTF-8.
+    /// Most implementations call [`Encoded::decode`], which reads every wire. One that reads only a part of the
+    /// bytes, or only what the scan has found, saves the check that they are UTF-8.
     ///
     /// # Errors
     /// When the bytes do not decode or a transform fails. The object counts as undecodable; other objects are
@@ -107,6 +110,14 @@ pub trait Representation: Send + Sync + 'static {
     /// none.
     fn identity(&self) -> Option<String> {
         (size_of_val(self) == 0).then(String::new)
+    }
+
+    /// Whether [`Self::keep`] also takes objects in protobuf. If not, which is the default,
+    /// [`ResourceSource::protobuf`](crate::ResourceSource::protobuf) changes nothing. One that calls only
+    /// [`Encoded::decode`], [`Encoded::pruned`] and what reads single fields does.
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        false
     }
 
     /// The bytes of a body, if they are known without a walk: for the memory report.
@@ -148,8 +159,8 @@ pub trait Saves<S>: Send + Sync {
     /// Takes over the dictionaries of a file; `None` if one does not fit its number.
     fn restore(&self, dictionaries: BTreeMap<u32, Vec<u8>>, newest: Option<u32>) -> Option<Dictionaries>;
 
-    /// Its text.
-    fn text(&self, body: &S) -> String;
+    /// How many bytes its text or message has, and its fields.
+    fn fields(&self, body: &S) -> (u64, Vec<(String, u64)>);
 
     /// `None` if its dictionary is not there.
     fn body(&self, dictionaries: &Dictionaries, bytes: Vec<u8>, late: &Arc<LateFindings>) -> Option<S>;
@@ -179,6 +190,10 @@ pub enum DecodeError {
     /// password.
     #[error("does not decode: {0}")]
     Json(#[from] JsonError),
+    /// The message is not readable, or does not fit the type. The error quotes no value.
+    #[cfg(feature = "protobuf")]
+    #[error("does not decode: {0}")]
+    Protobuf(#[from] ProtobufError),
     /// The bytes are not UTF-8.
     #[error(transparent)]
     Text(#[from] Utf8Error),
@@ -198,6 +213,16 @@ pub enum DecodeError {
 impl From<serde_json::Error> for DecodeError {
     fn from(error: serde_json::Error) -> Self {
         Self::Json(JsonError::from(&error))
+    }
+}
+
+impl From<WireError> for DecodeError {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Json(error) => Self::Json(error),
+            #[cfg(feature = "protobuf")]
+            WireError::Protobuf(error) => Self::Protobuf(error),
+        }
     }
 }
 
@@ -241,7 +266,7 @@ impl<'a> Encoded<'a> {
         self.late
     }
 
-    /// How it is written. Representations get only JSON.
+    /// How it is written. Only a representation that says so gets anything but JSON.
     pub fn wire(&self) -> WireKind {
         self.wire
     }
@@ -251,7 +276,7 @@ impl<'a> Encoded<'a> {
         self.bytes
     }
 
-    /// Its bytes as a text. Reads all of them.
+    /// Its bytes as a text, if it is written as JSON. Reads all of them.
     ///
     /// # Errors
     /// When they are not UTF-8.
@@ -283,12 +308,35 @@ impl<'a> Encoded<'a> {
     /// Whether it says of which kind it is. An item of a list usually does not.
     pub(super) fn has_types(&self) -> bool {
         let found = self.meta.kind.is_some() || self.meta.api_version.is_some();
-        found || self.wire.member(self.bytes, &["kind", "apiVersion"]).is_some()
+        found || self.wire.has_types(self.bytes)
     }
 
-    /// The whole `metadata`.
-    pub(super) fn metadata(&self) -> Option<&'a [u8]> {
-        self.wire.member(self.bytes, &["metadata"])
+    /// The whole `metadata`, decoded; the default if there is none.
+    pub(super) fn metadata<T: DeserializeOwned + Default>(&self) -> Result<T, DecodeError> {
+        Ok(self.wire.metadata(self.bytes)?)
+    }
+
+    /// Decodes it without the fields of `prune`, from any wire: JSON by [`Prune::decode`], protobuf straight from its
+    /// bytes, as what its JSON would be.
+    ///
+    /// ```
+    /// use actix_informer::representation::{Encoded, Prune};
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    ///
+    /// let sent = Encoded::json(r#"{"metadata":{"name":"a"},"data":{"k":"v"}}"#);
+    /// let map: ConfigMap = sent.decode(&Prune::default())?;
+    /// assert_eq!(map.metadata.name.as_deref(), Some("a"));
+    /// # Ok::<(), actix_informer::representation::DecodeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it does not decode.
+    pub fn decode<T: DeserializeOwned>(&self, prune: &Prune) -> Result<T, DecodeError> {
+        match self.wire {
+            WireKind::Json => prune.decode(self.text()?),
+            #[cfg(feature = "protobuf")]
+            WireKind::Protobuf(kind) => Ok(kind.decode(self.bytes, &prune.0)?),
+        }
     }
 
     /// `metadata.ownerReferences` in the order of the bytes. Costs a scan of the metadata behind the version.
@@ -322,9 +370,10 @@ impl<'a> Encoded<'a> {
         self.wire.scan(self.bytes, path)
     }
 
-    /// Its text without the fields of `prune`, for a representation that keeps texts.
+    /// Its JSON without the fields of `prune`, for a representation that keeps texts.
     ///
-    /// The rest is as the server wrote it. It is read once more, to make sure that it is one document.
+    /// Of JSON the rest is as the server wrote it. It is read once more, to make sure that it is one document. Of
+    /// protobuf it is what Go writes.
     ///
     /// ```
     /// use actix_informer::representation::{DecodeError, Encoded, Prune, Representation};
@@ -346,6 +395,10 @@ impl<'a> Encoded<'a> {
     /// # Errors
     /// When it is not UTF-8, or not one document, also within the fields that are cut.
     pub fn pruned(&self, prune: &Prune) -> Result<String, DecodeError> {
+        #[cfg(feature = "protobuf")]
+        if let WireKind::Protobuf(kind) = self.wire {
+            return Ok(kind.text(self.bytes, &prune.0)?);
+        }
         let text = self.text()?;
         let rest = prune.rest(text, LeftOut::Gone).filter(|rest| self.wire.is_document(rest.as_bytes()));
         match rest {
@@ -355,11 +408,21 @@ impl<'a> Encoded<'a> {
         }
     }
 
-    /// As [`Self::pruned`], with these members in front, and checked only as far as its brackets show: it is
+    /// How many bytes are kept of it, and of its fields.
+    pub(crate) fn weighed(&self, prune: &Prune) -> Option<(u64, Vec<(String, u64)>)> {
+        let kept: Box<[u8]> = match self.wire {
+            WireKind::Json => Box::<[u8]>::from(self.kept(prune, None).ok()?),
+            #[cfg(feature = "protobuf")]
+            WireKind::Protobuf(kind) => kind.kept(self.bytes, &prune.0).ok()?,
+        };
+        Some((kept.len() as u64, self.wire.field_bytes(&kept)?))
+    }
+
+    /// Of JSON: as [`Self::pruned`], with these members in front, and checked only as far as its brackets show: it is
     /// one object. On any doubt it is parsed.
     pub(crate) fn kept(&self, prune: &Prune, types: Option<&str>) -> Result<Box<str>, DecodeError> {
         let mut rest = Vec::with_capacity(self.bytes.len());
-        if self.wire.cut(self.bytes, &prune.0, LeftOut::Passed, &mut rest) == Cut::Unsure {
+        if cut_json(self.bytes, &prune.0, LeftOut::Passed, &mut rest) == Cut::Unsure {
             rest = prune.decode::<Value>(self.text()?)?.to_string().into_bytes();
         }
         let rest = std::str::from_utf8(&rest)?;
