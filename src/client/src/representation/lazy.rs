@@ -8,17 +8,13 @@
 //!    or in a file, tells how it is written.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll};
 
-use futures_util::task::AtomicWaker;
 use informer_core::delta::Undecodable;
-use informer_core::meta::{ClusterName, ObjectKey};
 use informer_core::words::shortened;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::discovery::ApiResource;
@@ -26,8 +22,8 @@ use kube_core::{DynamicObject, Resource, TypeMeta};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{DecodeError, Encoded, Prune, Representation};
-use crate::wire::{JsonError, MetaScan, UnnamedError, WireKind};
+use super::{DecodeError, Encoded, LateFindings, Prune, Representation, WireKind};
+use crate::wire::JsonError;
 
 const MAX_ERROR_CHARS: usize = 256;
 
@@ -192,9 +188,10 @@ impl<K> LazyBody<K> {
     /// Of an object that came in protobuf it is what Go writes, made for each call. If it cannot be made, it has
     /// only the kind, and the object is set aside as one that does not decode.
     pub fn text(&self) -> Cow<'_, str> {
-        match self.kept.bytes() {
-            Cow::Borrowed(_) if let Kept::Text(text) = &self.kept => Cow::Borrowed(text),
-            bytes => Cow::Owned(self.text_of(&bytes)),
+        match &self.kept {
+            Kept::Text(text) => Cow::Borrowed(text),
+            #[cfg(any(feature = "packed", feature = "protobuf"))]
+            other => Cow::Owned(self.text_of(&other.bytes())),
         }
     }
 
@@ -210,7 +207,7 @@ impl<K> LazyBody<K> {
         })
     }
 
-    #[cfg(not(feature = "protobuf"))]
+    #[cfg(all(feature = "packed", not(feature = "protobuf")))]
     fn text_of(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).into_owned()
     }
@@ -361,49 +358,6 @@ informer_core::clone_of!([K] Decoded<K>);
 impl<K: fmt::Debug> fmt::Debug for Decoded<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self.0).fmt(f)
-    }
-}
-
-// Findings go to the watch of their source, which tells the informer (`../list_watch.rs`).
-
-/// What does not fit is told when it is read again.
-const MOST_WAITING: usize = 250;
-
-/// The findings of one source.
-#[derive(Debug, Default)]
-pub struct LateFindings {
-    cluster: Option<ClusterName>,
-    waiting: Mutex<BTreeMap<ObjectKey, Undecodable>>,
-    told: AtomicWaker,
-}
-
-impl LateFindings {
-    pub(crate) fn new(cluster: Option<ClusterName>) -> Self {
-        Self { cluster, ..Self::default() }
-    }
-
-    fn key(&self, scan: &MetaScan<'_>) -> Result<ObjectKey, UnnamedError> {
-        let key = scan.key()?;
-        Ok(match &self.cluster {
-            Some(cluster) => key.in_cluster(cluster),
-            None => key,
-        })
-    }
-
-    fn note(&self, found: Undecodable) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() < MOST_WAITING || waiting.contains_key(&found.key) {
-            waiting.insert(found.key.clone(), found);
-        }
-        drop(waiting);
-        self.told.wake();
-    }
-
-    /// All that wait; pending if nothing does.
-    pub(crate) fn poll_found(&self, cx: &Context<'_>) -> Poll<Vec<Undecodable>> {
-        self.told.register(cx.waker());
-        let found = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        if found.is_empty() { Poll::Pending } else { Poll::Ready(found.into_values().collect()) }
     }
 }
 

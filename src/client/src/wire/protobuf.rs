@@ -10,7 +10,6 @@
 //! Next: `split.rs` for bodies, `envelope.rs` for what an object is, `identify.rs` for its metadata, `decode.rs` for all
 //! of it.
 
-mod access;
 mod cut;
 mod decode;
 mod envelope;

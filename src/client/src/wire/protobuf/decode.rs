@@ -19,15 +19,17 @@ use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeseri
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::access::{Entries, Items, Members};
 use super::reader::{Reader, Wire};
 use super::table::{Alternative, Shape, TABLE};
 use super::{Fault, ProtobufError, values};
+use access::{Entries, Items, Members};
+
+mod access;
 
 /// How deep messages may be nested: far above any kind but JSON schemas, and those stay readable, too.
 const DEPTH: usize = 100;
 /// How many values one object may have. One of etcd's greatest size, 1.5 MiB, has fewer.
-pub(super) const VALUES: usize = 1_000_000;
+const VALUES: usize = 1_000_000;
 
 /// One field of a message that is being read. They are kept in one stack for the whole object.
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +137,7 @@ impl<'de> Value<'_, 'de> {
             (Shape::Bool | Shape::Integer, Content::One(Wire::Varint(number))) => number == 0,
             (Shape::Double, Content::One(Wire::Fixed64(bits))) => f64::from_bits(bits) == 0.0,
             (Shape::Wrapped(_), Content::One(Wire::Bytes(bytes))) => Reader::new(bytes).field()?.is_none(),
-            (Shape::List(_), Content::Many { .. }) => Items::new(self).is_empty()?,
+            (Shape::List(_), Content::Many { .. }) => Items::new(self).has_none()?,
             (_, Content::Zero) => true,
             _ => false,
         })

@@ -33,8 +33,8 @@ pub(super) fn open(expected: ProtobufKind, object: &[u8]) -> Result<Opened<'_>, 
             _ => {}
         }
     }
-    let api_version = type_text(types, 1).unwrap_or(expected.api_version());
-    let kind = type_text(types, 2).unwrap_or(expected.kind());
+    let api_version = type_text(types, 1).unwrap_or_else(|| expected.api_version());
+    let kind = type_text(types, 2).unwrap_or_else(|| expected.kind());
     let found = ProtobufKind::of_types(api_version, kind).ok_or(Fault::UnknownKind)?;
     Ok(Opened { api_version, kind, message: found.message(), raw })
 }

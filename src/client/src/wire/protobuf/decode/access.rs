@@ -5,11 +5,11 @@
 
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
-use super::cut::{CUT, EMPTIED};
-use super::decode::{Content, Context, Gathered, Types, Value, name, owned_name};
-use super::reader::{Reader, Wire};
-use super::table::{Alternative, Field, Shape, Slot, TABLE};
-use super::{Fault, ProtobufError};
+use super::super::cut::{CUT, EMPTIED};
+use super::super::reader::{Reader, Wire};
+use super::super::table::{Alternative, Field, Shape, Slot, TABLE};
+use super::super::{Fault, ProtobufError};
+use super::{Content, Context, Gathered, Types, VALUES, Value, name, owned_name};
 
 type Result<T> = std::result::Result<T, ProtobufError>;
 
@@ -126,7 +126,7 @@ fn gather<'de>(context: &Context<'de>, (message, raw): (usize, &'de [u8]), first
             (Slot::Inline { .. }, _) => return Err(Fault::Mismatch.into()),
             (Slot::Unknown, _) => {}
         }
-        if context.gathered.borrow().len() > super::decode::VALUES {
+        if context.gathered.borrow().len() > VALUES {
             return Err(Fault::TooMany.into());
         }
     }
@@ -192,7 +192,7 @@ impl<'c, 'de> Items<'c, 'de> {
     }
 
     /// A packed list may have no number.
-    pub(super) fn is_empty(mut self) -> Result<bool> {
+    pub(super) fn has_none(mut self) -> Result<bool> {
         Ok(self.next()?.is_none())
     }
 
