@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use actix_informer::client::ResourceSource;
 use actix_informer::prelude::*;
-use actix_informer::representation::{LazyBody, Prune, WireKind};
+use actix_informer::representation::{Lazy, LazyBody, Prune, WireKind};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -23,7 +24,7 @@ fn is_protobuf<K>(body: &LazyBody<K>) -> bool {
     body.read(|object| matches!(object.wire(), WireKind::Protobuf(_)))
 }
 
-fn content<K: Serialize + DeserializeOwned>(
+fn content<K: Serialize + DeserializeOwned + Send + Sync + 'static>(
     informer: &Informer<LazyBody<K>>,
 ) -> BTreeMap<String, (Value, Value)> {
     let shown = |object: &Object<LazyBody<K>>| {
@@ -40,7 +41,7 @@ where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     let source = stage.server.client().resource::<K>().prune(Prune::nothing()).lazy();
-    let start = |source: ResourceSource<K, _>, wire: &str| {
+    let start = |source: ResourceSource<K, Lazy<K>>, wire: &str| {
         let builder = source.name(format!("{name} {wire}")).informer(&stage.runtime).expect("valid");
         builder.start().expect("a new name")
     };
