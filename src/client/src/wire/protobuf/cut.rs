@@ -39,7 +39,7 @@ pub(super) fn cut(
         let Some((number, wire)) = reader.field()? else { break };
         let end = raw.len() - reader.rest().len();
         cutter.field((number, wire), (start, end))?;
-        if !seen.contains(&number) {
+        if table.slot(number) != Slot::Unknown && !seen.contains(&number) {
             seen.push(number);
         }
     }

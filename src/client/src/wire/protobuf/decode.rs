@@ -26,8 +26,9 @@ use access::{Entries, Items, Members};
 
 mod access;
 
-/// How deep messages may be nested: far above any kind but JSON schemas, and those stay readable, too.
-const DEPTH: usize = 100;
+/// How deep messages may be nested: far above any kind but JSON schemas, and of those as deep as serde_json reads them,
+/// each of which has two brackets.
+const DEPTH: usize = 64;
 /// How many values one object may have. One of etcd's greatest size, 1.5 MiB, has fewer.
 const VALUES: usize = 1_000_000;
 
@@ -175,23 +176,8 @@ impl<'de> Value<'_, 'de> {
         }
     }
 
-    fn zero<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.shape {
-            Shape::Text => visitor.visit_borrowed_str(""),
-            Shape::Bool => visitor.visit_bool(false),
-            Shape::Integer | Shape::Double | Shape::IntOrString => visitor.visit_u64(0),
-            Shape::Duration => visitor.visit_borrowed_str("0s"),
-            Shape::Quantity => visitor.visit_borrowed_str("0"),
-            Shape::Message(place) => self.message(*place, &[], visitor),
-            _ => visitor.visit_unit(),
-        }
-    }
-}
-
-impl<'de> Deserializer<'de> for Value<'_, 'de> {
-    type Error = ProtobufError;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    /// Everything but a message.
+    fn other<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let wire = match (self.shape, self.content) {
             (Shape::List(_), Content::Many { .. }) => return visitor.visit_seq(Items::new(self)),
             (Shape::Map(_), Content::Many { .. }) => return visitor.visit_map(Entries::new(self)),
@@ -199,8 +185,6 @@ impl<'de> Deserializer<'de> for Value<'_, 'de> {
             _ => return self.zero(visitor),
         };
         match (self.shape, wire) {
-            (Shape::Pointer(inner), _) => self.inner(inner).deserialize_any(visitor),
-            (Shape::Message(place), Wire::Bytes(bytes)) => self.message(*place, bytes, visitor),
             (Shape::Text, Wire::Bytes(bytes)) => Self::text(bytes, visitor),
             (Shape::Bool, Wire::Varint(number)) => visitor.visit_bool(number != 0),
             // Negative numbers are sent as the 64 bits of their two's complement.
@@ -225,6 +209,34 @@ impl<'de> Deserializer<'de> for Value<'_, 'de> {
                 self.schema_or(*alternative, bytes, visitor)
             }
             _ => Err(Fault::Mismatch.into()),
+        }
+    }
+
+    fn zero<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.shape {
+            Shape::Text => visitor.visit_borrowed_str(""),
+            Shape::Bool => visitor.visit_bool(false),
+            Shape::Integer | Shape::Double | Shape::IntOrString => visitor.visit_u64(0),
+            Shape::Duration => visitor.visit_borrowed_str("0s"),
+            Shape::Quantity => visitor.visit_borrowed_str("0"),
+            Shape::Message(place) => self.message(*place, &[], visitor),
+            _ => visitor.visit_unit(),
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for Value<'_, 'de> {
+    type Error = ProtobufError;
+
+    /// Messages come first, and in a frame of their own: they are what is nested, and a frame has room for the result
+    /// of each of its calls.
+    fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
+        while let (Shape::Pointer(inner), Content::One(_)) = (self.shape, self.content) {
+            self.shape = inner;
+        }
+        match (self.shape, self.content) {
+            (Shape::Message(place), Content::One(Wire::Bytes(bytes))) => self.message(*place, bytes, visitor),
+            _ => self.other(visitor),
         }
     }
 

@@ -52,6 +52,41 @@ fn messages_that_are_nested_too_deeply_are_refused() {
     assert_eq!(cut::cut((TABLE.schema, &schema), &fields, 0, &mut Vec::new()), Err(Fault::TooDeep));
 }
 
+/// As deep as is allowed, on the stack of a thread.
+#[test]
+fn schemas_within_schemas_decode_up_to_the_limit_and_do_not_overflow_the_stack() {
+    let definition = |depth: usize| {
+        let mut schema = (0..depth).fold(json!({"title": "in"}), |inner, _| json!({"not": inner}));
+        schema["type"] = "object".into();
+        json!({"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1", "spec": {"group": "a",
+            "names": {"plural": "a", "kind": "A"}, "scope": "Cluster", "versions": [{"name": "v1", "served": true,
+                "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
+    };
+    let decoded = |depth| {
+        let object = definition(depth);
+        decode::<apiextensions::v1::CustomResourceDefinition>(
+            kind_of_value(&object),
+            &written(&object),
+            &nothing(),
+        )
+    };
+    assert!(decoded(56).is_ok());
+    assert_eq!(decoded(70).map(drop).map_err(|error| error.reason), Err(Fault::TooDeep.to_string()));
+}
+
+#[test]
+fn many_unknown_numbers_are_cut_around_in_linear_time() {
+    let kind = ProtobufKind::of("v1", "ConfigMap").expect("built in");
+    let mut bytes = item(&json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}));
+    (100..300_000_u64).for_each(|number| {
+        reader::put_varint(&mut bytes, number << 3);
+        bytes.push(1);
+    });
+    let fields = tree(&"metadata.managedFields".parse().expect("a path"), false);
+    let kept = kept(kind, &bytes, &fields).expect("an object");
+    assert!(kept.len() > bytes.len() && identify(&kept).name.as_deref() == Some("a"));
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_a_reader_panic(
