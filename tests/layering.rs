@@ -119,6 +119,14 @@ const OF_CLIENTS: [&str; 6] = ["awc", "kube", "k8s_openapi", "http::", "std::fs"
 const LOCKS: [&str; 4] = ["Mutex", "RwLock", "mpsc", "oneshot"];
 
 #[test]
+fn the_client_and_the_in_memory_server_have_one_table_of_messages() {
+    let read = |path: &str| std::fs::read_to_string(Path::new(ROOT).join(path)).expect("a table");
+    let (client, server) =
+        ("src/client/src/wire/protobuf/messages.txt", "tests/apiserver/src/protobuf/messages.txt");
+    assert!(read(client) == read(server), "{client} is not {server}: copy the one that was made last");
+}
+
+#[test]
 fn the_core_uses_no_clock_no_randomness_no_hash_order_and_no_log() {
     assert_absent("actors/core/src", &[], &OF_ACTORS);
 }

@@ -53,7 +53,7 @@ fn source(body: &Bytes) -> KubeListWatch<Typed<Pod>> {
     list_watches_over(pods, DecodePool::inline(), transport).expect("a valid path")()
 }
 
-fn run<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(work: impl Future<Output = T>) -> T {
     thread_local! {
         static RUNTIME: tokio::runtime::Runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");

@@ -19,6 +19,7 @@ use serde_json::Value;
 mod decode;
 mod discovery;
 mod frames;
+mod protobuf;
 mod requests;
 pub mod seeds;
 mod streams;
@@ -26,6 +27,7 @@ mod streams;
 pub use decode::{decode_list, decode_watch};
 pub use discovery::discovery_document;
 pub use frames::{frames_list, frames_watch};
+pub use protobuf::{protobuf_list, protobuf_watch};
 pub use requests::{definition, patch_body, request_body, request_line};
 pub use streams::{log_lines, websocket_frames};
 
@@ -168,6 +170,16 @@ mod tests {
     #[test]
     fn every_line_of_a_watch_gives_a_part_with_its_own_key_or_ends_the_watch() {
         check(Target::DecodeWatch, 20_000);
+    }
+
+    #[test]
+    fn a_list_in_protobuf_has_one_meaning_in_any_pieces() {
+        check(Target::ProtobufList, 10_000);
+    }
+
+    #[test]
+    fn a_watch_in_protobuf_has_one_meaning_in_any_pieces() {
+        check(Target::ProtobufWatch, 10_000);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! read wrongly in the past.
 
 use fastrand::Rng;
+use informer_apiserver::fuzzing::to_protobuf;
+use serde_json::{Value, json};
 
 /// The token in the seeds, which no output may show.
 pub const SECRET: &str = "s3cret-t0ken";
@@ -16,6 +18,8 @@ pub enum Target {
     FramesList,
     DecodeList,
     DecodeWatch,
+    ProtobufList,
+    ProtobufWatch,
     Status,
     MetaScan,
     Pruned,
@@ -32,11 +36,13 @@ pub enum Target {
 
 impl Target {
     /// All targets, with the names of their binaries.
-    pub const ALL: [(Self, &str); 16] = [
+    pub const ALL: [(Self, &str); 18] = [
         (Self::FramesWatch, "frames_watch"),
         (Self::FramesList, "frames_list"),
         (Self::DecodeList, "decode_list"),
         (Self::DecodeWatch, "decode_watch"),
+        (Self::ProtobufList, "protobuf_list"),
+        (Self::ProtobufWatch, "protobuf_watch"),
         (Self::Status, "status"),
         (Self::MetaScan, "meta_scan"),
         (Self::Pruned, "pruned"),
@@ -58,6 +64,8 @@ impl Target {
             Self::FramesList => crate::frames_list(data),
             Self::DecodeList => crate::decode_list(data),
             Self::DecodeWatch => crate::decode_watch(data),
+            Self::ProtobufList => crate::protobuf_list(data),
+            Self::ProtobufWatch => crate::protobuf_watch(data),
             Self::Status => crate::status(data),
             Self::MetaScan => crate::meta_scan(data),
             Self::Pruned => crate::pruned(data),
@@ -85,6 +93,8 @@ impl Target {
             Self::FramesList => framed(lists()),
             Self::DecodeList => lists(),
             Self::DecodeWatch => watches(),
+            Self::ProtobufList => vec![protobuf_list_seed()],
+            Self::ProtobufWatch => vec![protobuf_events()],
             Self::Status => statuses(),
             Self::MetaScan | Self::Pruned => {
                 vec![pod("a", 7).into(), sorted().into(), pod("b", 8)[..90].into()]
@@ -135,6 +145,44 @@ fn websockets() -> Vec<Vec<u8>> {
     [(0x00, &command), (0x3f, &command), (0x43, &ports.concat()), (0x07, &long), (0x1f, &huge)]
         .map(|(first, bytes)| [&[first], &**bytes].concat())
         .to_vec()
+}
+
+/// A pod with most sorts of values.
+fn full_pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": "a", "uid": name, "resourceVersion": "7", "labels": {"app": "b"},
+            "creationTimestamp": "2026-01-02T03:04:05Z", "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": true}]},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}},
+            "livenessProbe": {"httpGet": {"port": "http"}, "periodSeconds": 3}}],
+            "securityContext": {"supplementalGroups": [1, 2]}, "tolerations": [{"tolerationSeconds": -1}]},
+        "status": {"phase": "Running", "startTime": "2026-01-02T03:04:05Z"},
+    })
+}
+
+fn protobuf_list_seed() -> Vec<u8> {
+    let list = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "9"},
+        "items": [full_pod("one"), full_pod("two")]});
+    to_protobuf(&list).expect("a built-in kind")
+}
+
+fn protobuf_events() -> Vec<u8> {
+    let field = |number: u8, bytes: &[u8]| {
+        let (low, high) = ((bytes.len() & 0x7f) as u8 | 0x80, (bytes.len() >> 7) as u8);
+        [&[number << 3 | 2, low, high], bytes].concat()
+    };
+    let event = |name: &str, object: &Value| {
+        let object = to_protobuf(object).expect("a built-in kind");
+        let event = [field(1, name.as_bytes()), field(2, &field(1, &object))].concat();
+        let length = u32::try_from(event.len()).expect("short").to_be_bytes();
+        [&length[..], &event].concat()
+    };
+    let end = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"resourceVersion": "9",
+        "annotations": {"k8s.io/initial-events-end": "true"}}});
+    let status = json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Expired", "code": 410});
+    let pods = ["ADDED", "MODIFIED", "DELETED", "OTHER"].map(|name| event(name, &full_pod("one")));
+    [pods.concat(), event("BOOKMARK", &end), event("ERROR", &status)].concat()
 }
 
 fn pod(name: &str, version: u64) -> String {

@@ -98,7 +98,7 @@ async fn rest_45_an_answer_to_a_verb_of_another_content_type_is_an_error_that_na
 // - b answers to verbs: `rest_45_an_answer_to_a_verb_of_another_content_type_is_an_error_that_names_both`
 // - c JSON whatever its parameters, or without a Content-Type
 // - d refusals: `rest_45_a_refusal_is_quoted_if_it_is_json_or_text_and_only_named_if_it_is_not`
-// - e protobuf and CBOR are not read: `rest_45_protobuf_and_cbor_are_not_read_yet`
+// - e protobuf that was not asked for, and CBOR, are not read: `rest_45_protobuf_that_was_not_asked_for_and_cbor_are_refused`
 #[tokio::test]
 async fn rest_45_a_json_answer_is_read_whatever_its_parameters_say() {
     for content_type in

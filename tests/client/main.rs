@@ -52,6 +52,8 @@ mod paths;
 mod paths_as_indices;
 #[cfg(feature = "persist")]
 mod persist;
+#[cfg(feature = "protobuf")]
+mod protobuf;
 mod proxies;
 mod proxy_rules;
 mod raw_server;

@@ -162,6 +162,39 @@ async fn a_file_of_other_selectors_or_other_cut_fields_is_written_anew() {
     }
 }
 
+#[cfg(feature = "protobuf")]
+#[tokio::test]
+async fn a_file_of_the_other_wire_is_written_anew_and_one_of_protobuf_is_begun_with() {
+    use actix_informer::representation::WireKind;
+
+    let is_protobuf = |maps: &Maps| {
+        let is_message = |map: &Object<LazyBody<ConfigMap>>| {
+            map.read(|object| matches!(object.wire(), WireKind::Protobuf(_)))
+        };
+        maps.snapshot().iter().all(is_message)
+    };
+    let place = Place::new().await;
+    write_once(&place).await;
+    run(place.source().protobuf(), async |maps| {
+        assert_eq!((maps.status().saved.unwrap().began_with, problem(maps)), (None, None));
+        assert!(is_protobuf(maps));
+        saved(maps).await;
+    })
+    .await;
+    let lists = place.lists();
+    run(place.source().protobuf(), async |maps| {
+        assert!(maps.status().saved.unwrap().began_with.is_some() && is_protobuf(maps));
+        assert_eq!(value(maps, "kept").as_deref(), Some("1"));
+    })
+    .await;
+    assert_eq!(place.lists(), lists);
+    run(place.source(), async |maps| {
+        assert_eq!((maps.status().saved.unwrap().began_with, is_protobuf(maps)), (None, false));
+    })
+    .await;
+    assert_eq!(place.lists(), lists + 1);
+}
+
 #[tokio::test]
 async fn without_the_right_to_read_kube_system_nothing_is_saved_and_that_is_said() {
     let jane = User::new("jane");

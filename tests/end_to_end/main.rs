@@ -39,6 +39,8 @@ mod network;
 mod outages;
 mod over_kube;
 mod overlay;
+#[cfg(feature = "protobuf")]
+mod protobuf;
 mod proxies;
 mod rewind;
 mod scale;
@@ -214,6 +216,11 @@ group! { through_proxies:
 
 group! { over_kube_client:
     over_kube::an_informer_over_a_kube_client_follows_through_a_restart_of_the_server,
+}
+
+#[cfg(feature = "protobuf")]
+group! { second_wire:
+    protobuf::informers_over_protobuf_show_what_those_over_json_show,
 }
 
 group! { large:

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use informer_core::meta::{ClusterName, SourceId};
 
 use super::backend::Backend;
-use crate::representation::{Prune, RequestedContent, WireKind};
+use crate::representation::{Prune, RequestedContent};
 
 const NAMED: usize = 4;
 
@@ -48,7 +48,7 @@ pub(crate) struct KeyParts {
     pub(crate) selectors: String,
     /// The name that its only source was given: each object shows it.
     pub(crate) source: Option<SourceId>,
-    pub(crate) wire: WireKind,
+    pub(crate) protobuf: bool,
     pub(crate) content: RequestedContent,
     pub(crate) representation: TypeId,
     /// What tells representations of one type apart.

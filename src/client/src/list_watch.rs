@@ -70,6 +70,8 @@ pub struct KubeListWatch<R: Representation> {
     decoder: Arc<Decoder<R>>,
     place: DecodePlace,
     frame_limit: usize,
+    /// What is preferred.
+    wire: WireKind,
     #[cfg(feature = "persist")]
     saved: Option<Arc<Saved<R::Body>>>,
 }
@@ -88,6 +90,8 @@ pub(crate) struct Parts<R: Representation> {
     pub(crate) decoder: Arc<Decoder<R>>,
     pub(crate) pool: DecodePool,
     pub(crate) frame_limit: usize,
+    /// What is preferred.
+    pub(crate) wire: WireKind,
     #[cfg(feature = "persist")]
     pub(crate) saved: Option<Arc<Saved<R::Body>>>,
 }
@@ -100,6 +104,7 @@ impl<R: Representation> KubeListWatch<R> {
             decoder: parts.decoder,
             place: DecodePlace::new(parts.pool),
             frame_limit: parts.frame_limit,
+            wire: parts.wire,
             #[cfg(feature = "persist")]
             saved: parts.saved,
         }
@@ -123,7 +128,8 @@ impl<R: Representation> KubeListWatch<R> {
         kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Answer, ListWatchError>> {
         let transport = Rc::clone(&self.transport);
-        let asked = Asked { content: self.decoder.representation.requested_content(), form };
+        let content = self.decoder.representation.requested_content();
+        let asked = Asked { content, form, wire: self.wire };
         let request = self.request(target, asked);
         Box::pin(async move {
             let request = request?;
@@ -299,7 +305,7 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
                 Observed::Undecodable(undecodable) => {
                     Err(ListWatchError::Protocol(format!("{key}: {}", undecodable.error).into()))
                 }
-                Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Protocol(why)),
+                Observed::Unreadable(why) | Observed::NotADocument(why) => Err(ListWatchError::Protocol(why)),
             }
         })
     }
@@ -316,6 +322,7 @@ impl<R: Representation> KubeListWatch<R> {
             decoder: Arc::clone(&self.decoder),
             place: self.place.clone(),
             frame_limit: self.frame_limit,
+            wire: WireKind::Json,
             saved: None,
         };
         Box::new(move || {

@@ -8,6 +8,7 @@ mod kept;
 mod named;
 mod several;
 mod shared;
+mod wire;
 
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -78,6 +79,8 @@ pub struct ResourceSource<K, R = Typed<K>> {
     source: SourceId,
     cluster: Option<ClusterName>,
     frame_limit: usize,
+    /// It is asked for where it can be read.
+    protobuf: bool,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -98,6 +101,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             source: SourceId::default(),
             cluster: None,
             frame_limit: FRAME_LIMIT,
+            protobuf: false,
             kind: PhantomData,
         }
     }
@@ -310,6 +314,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
         }
         #[cfg(feature = "persist")]
         let saved = self.saved(&pool)?;
+        let wire = self.wire();
         let Self { scope, representation, prune, source, cluster, frame_limit, .. } = self;
         let (scopes, late) = (Scopes::default(), Arc::new(LateFindings::new(cluster.clone())));
         let decoder = Arc::new(Decoder { representation, prune, source, form: 0, cluster, scopes, late });
@@ -320,6 +325,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
                 decoder,
                 pool,
                 frame_limit,
+                wire,
                 #[cfg(feature = "persist")]
                 saved: saved.clone(),
             };
@@ -335,7 +341,7 @@ fn several_sources() -> Error {
 
 informer_core::clone_of!([K, R] ResourceSource<K, R> {
     backend, scope, named, namespaces, selected_by, cluster_wide, representation, kept_as, prune, settings,
-    name, source, cluster, frame_limit, kind
+    name, source, cluster, frame_limit, protobuf, kind
 });
 
 informer_core::debug_as!([K, R] ResourceSource<K, R>, self,

@@ -26,7 +26,7 @@ use informer_core::snapshot::Snapshot;
 use kube_core::discovery::ApiResource;
 use tokio::time::Instant;
 
-use crate::representation::{LateFindings, Prune, Saves};
+use crate::representation::{LateFindings, Prune, Saves, WireKind};
 use crate::scope::Scope;
 use file::{About, File, FileError, Found, SetAside};
 
@@ -95,7 +95,7 @@ pub(crate) type AskCluster = Box<dyn Fn() -> LocalBoxFuture<'static, Result<Opti
 impl<S: Send + Sync + 'static> Saved<S> {
     pub(crate) fn new(
         saves: Arc<dyn Saves<S>>,
-        (scope, prune): (&Scope, &Prune),
+        (scope, prune, wire): (&Scope, &Prune, WireKind),
         absent_name: &str,
         pool: DecodePool,
     ) -> Arc<Self> {
@@ -103,7 +103,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         let disk = Disk { file: None, written: None, set_aside: None, settled: None };
         Arc::new(Self {
             path: saves.file(),
-            what: what(scope, prune).into(),
+            what: what(scope, prune, wire).into(),
             saves,
             absent_name: absent_name.to_owned(),
             pool,
@@ -239,13 +239,15 @@ async fn version_of<S>(mut question: ListStream<S>) -> Result<ResourceVersion, L
     Err(ListWatchError::Protocol("the answer to a question for the version did not end".into()))
 }
 
-/// Two caches of the same text hold the same objects in the same form.
-fn what(scope: &Scope, prune: &Prune) -> String {
+/// Two caches of the same text hold the same objects in the same form. A file of the other wire is not used: a program
+/// that was built without protobuf could not read it.
+fn what(scope: &Scope, prune: &Prune, wire: WireKind) -> String {
     let ApiResource { group, version, plural, .. } = &scope.resource;
     let cut: Vec<String> = prune.paths().iter().map(|path| path.join(".")).collect();
     let Scope { namespace, labels, fields, .. } = scope;
+    let wire = if wire == WireKind::Json { "" } else { " in protobuf" };
     format!(
-        "{group}/{version}/{plural} namespace {namespace:?} labels {labels:?} fields {fields:?} without {cut:?}"
+        "{group}/{version}/{plural} namespace {namespace:?} labels {labels:?} fields {fields:?} without {cut:?}{wire}"
     )
 }
 

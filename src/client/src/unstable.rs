@@ -16,6 +16,8 @@ pub use crate::transport::{Body, Connection, Duplex, Transport, Upgraded};
 pub use crate::wire::{Frame, ListHead, SplitError, Splitter};
 
 use crate::error::status;
+#[cfg(feature = "protobuf")]
+use crate::representation::Encoded;
 use crate::representation::Representation;
 use crate::wire::{MetaScan, WireKind};
 use crate::{Error, PluginError, ResourceSource};
@@ -31,6 +33,13 @@ use crate::{Error, PluginError, ResourceSource};
 /// ```
 pub fn meta_scan(json: &[u8]) -> MetaScan<'_> {
     WireKind::Json.identify(json)
+}
+
+/// An object in protobuf, in its envelope. `None` if it is of no known kind.
+#[cfg(feature = "protobuf")]
+pub fn protobuf(object: &[u8]) -> Option<Encoded<'_>> {
+    let wire = WireKind::of_kept(object);
+    (wire != WireKind::Json).then(|| Encoded::new(wire, object))
 }
 
 /// The status of an answer with this HTTP code, this text of its Retry-After header, and this body.

@@ -8,26 +8,35 @@
 //!    in client-go.
 //! 5. Where metadata was requested, whole objects are refused, because of their cost. A Table is always
 //!    refused.
+//! 6. All that knows protobuf is in `protobuf/`. It is read only where it was asked for.
 //!
 //! Custom resources have no protobuf. CBOR is alpha, and writes texts as byte strings, which k8s-openapi's
 //! types cannot read.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "protobuf")]
 use http::{HeaderMap, header};
-use informer_core::words::shortened;
+use serde::de::DeserializeOwned;
 
+mod asked;
 mod field_path;
 mod frame;
 mod json;
+#[cfg(feature = "protobuf")]
+mod protobuf;
+mod splitter;
 
+pub(crate) use asked::{Asked, Unexpected, is_readable};
 pub use field_path::{FieldPath, FieldPathError};
 pub(crate) use field_path::{FieldTree, PathStep, Step};
 pub use frame::{Frame, ListHead, MetaScan, Owner, SplitError, UnnamedError};
-pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END, LeftOut};
-pub use json::{JsonError, Splitter};
+pub use json::JsonError;
+pub(crate) use json::{Cut, Event, EventType, INITIAL_EVENTS_END, LeftOut, cut as cut_json};
+#[cfg(feature = "protobuf")]
+pub use protobuf::{ProtobufError, ProtobufKind};
+pub use splitter::Splitter;
 
 /// How the bytes of a body are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +44,19 @@ pub use json::{JsonError, Splitter};
 pub enum WireKind {
     /// JSON documents; a watch is one event a line.
     Json,
+    /// Messages of this built-in kind; each event of a watch has its length in front.
+    #[cfg(feature = "protobuf")]
+    Protobuf(ProtobufKind),
+}
+
+/// Why bytes are no event or bookmark.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WireError {
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    #[cfg(feature = "protobuf")]
+    #[error(transparent)]
+    Protobuf(#[from] ProtobufError),
 }
 
 /// What is requested from the server for each object.
@@ -55,16 +77,48 @@ pub(crate) enum Form {
 }
 
 impl WireKind {
+    /// The wire of the objects of this kind, if they are asked for in protobuf where that is known.
+    #[cfg(feature = "protobuf")]
+    pub(crate) fn preferring_protobuf((api_version, kind): (&str, &str), content: RequestedContent) -> Self {
+        let known = match content {
+            RequestedContent::Objects => ProtobufKind::of(api_version, kind),
+            // Of every kind, also of custom ones.
+            RequestedContent::Metadata => ProtobufKind::metadata(),
+        };
+        known.map_or(Self::Json, Self::Protobuf)
+    }
+
+    /// How the bytes of a kept object are written.
+    #[cfg(feature = "protobuf")]
+    pub(crate) fn of_kept(bytes: &[u8]) -> Self {
+        protobuf::kind_of(bytes).map_or(Self::Json, Self::Protobuf)
+    }
+
     /// Ignores parameters (`charset=utf-8`, `stream=watch`): JSON is UTF-8, and the request tells what is a
     /// stream.
-    pub(crate) fn of(content_type: &str) -> Option<Self> {
+    pub(crate) fn is_of(self, content_type: &str) -> bool {
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        media_type.eq_ignore_ascii_case(json::MEDIA_TYPE).then_some(Self::Json)
+        media_type.eq_ignore_ascii_case(match self {
+            Self::Json => json::MEDIA_TYPE,
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::MEDIA_TYPE,
+        })
+    }
+
+    /// For errors.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => "protobuf",
+        }
     }
 
     pub(crate) fn accept(self, content: RequestedContent, form: Form) -> &'static str {
         match self {
             Self::Json => json::accept(content, form),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::accept(content, form),
         }
     }
 
@@ -72,6 +126,8 @@ impl WireKind {
     pub(crate) fn list(self, limit: usize) -> Splitter {
         match self {
             Self::Json => Splitter::list(limit),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => Splitter::list_by_length(limit),
         }
     }
 
@@ -79,6 +135,8 @@ impl WireKind {
     pub(crate) fn watch(self, limit: usize) -> Splitter {
         match self {
             Self::Json => Splitter::watch(limit),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => Splitter::watch_by_length(limit),
         }
     }
 
@@ -86,6 +144,8 @@ impl WireKind {
     pub(crate) fn identify(self, object: &[u8]) -> MetaScan<'_> {
         match self {
             Self::Json => json::identify(object),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::identify(object),
         }
     }
 
@@ -93,72 +153,109 @@ impl WireKind {
         self,
         found: &MetaScan<'a>,
     ) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
-        match self {
-            Self::Json => json::labels(found),
-        }
+        let is_json = self == Self::Json;
+        let all = is_json.then(|| json::labels(found)).into_iter().flatten();
+        #[cfg(feature = "protobuf")]
+        let all = all.chain((!is_json).then(|| protobuf::labels(found)).into_iter().flatten());
+        all
     }
 
     pub(crate) fn annotations<'a>(
         self,
         object: &'a [u8],
     ) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
-        match self {
-            Self::Json => json::annotations(object),
-        }
+        let is_json = self == Self::Json;
+        let all = is_json.then(|| json::annotations(object)).into_iter().flatten();
+        #[cfg(feature = "protobuf")]
+        let all = all.chain((!is_json).then(|| protobuf::annotations(object)).into_iter().flatten());
+        all
     }
 
     pub(crate) fn generation(self, object: &[u8]) -> Option<i64> {
         match self {
             Self::Json => json::generation(object),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::generation(object),
         }
     }
 
-    /// The first member with one of these names, encoded.
-    pub(crate) fn member<'a>(self, object: &'a [u8], names: &[&str]) -> Option<&'a [u8]> {
+    /// Whether it says of which kind it is, somewhere.
+    pub(crate) fn has_types(self, object: &[u8]) -> bool {
         match self {
-            Self::Json => json::member(object, names),
+            Self::Json => json::member(object, &["kind", "apiVersion"]).is_some(),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::has_types(object),
         }
+    }
+
+    /// Its metadata, decoded; the default if there is none.
+    pub(crate) fn metadata<T: DeserializeOwned + Default>(self, object: &[u8]) -> Result<T, WireError> {
+        Ok(match self {
+            Self::Json => json::metadata(object)?,
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::decode_metadata(object)?,
+        })
     }
 
     pub(crate) fn owners<'a>(self, found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>> + use<'a> {
-        match self {
-            Self::Json => json::owners(found),
-        }
+        let is_json = self == Self::Json;
+        let all = is_json.then(|| json::owners(found)).into_iter().flatten();
+        #[cfg(feature = "protobuf")]
+        let all = all.chain((!is_json).then(|| protobuf::owners(found)).into_iter().flatten());
+        all
     }
 
     pub(crate) fn scan(self, object: &[u8], path: &FieldPath) -> Vec<String> {
         let mut values = Vec::new();
         match self {
             Self::Json => json::scan(object, path.steps(), &mut values),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(kind) => protobuf::values_at(kind, object, path.steps(), &mut values),
         }
         values
     }
 
     /// Not parsed: see [`Event::is_certain`].
-    pub(crate) fn event(self, frame: &[u8]) -> Result<Event<'_>, JsonError> {
-        match self {
-            Self::Json => json::event(frame),
-        }
+    pub(crate) fn event(self, frame: &[u8]) -> Result<Event<'_>, WireError> {
+        Ok(match self {
+            Self::Json => json::event(frame)?,
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::event(frame)?,
+        })
     }
 
+    /// Of JSON; the events of other wires are certain.
     pub(crate) fn parsed_event(self, frame: &[u8]) -> Result<Event<'_>, JsonError> {
-        match self {
-            Self::Json => json::parsed_event(frame),
+        json::parsed_event(frame)
+    }
+
+    /// The text of what an ERROR event brings.
+    pub(crate) fn error_text(self, object: &[u8]) -> Cow<'_, str> {
+        #[cfg(feature = "protobuf")]
+        if let Self::Protobuf(kind) = self
+            && let Ok(text) = protobuf::text(kind, object, &FieldTree::default())
+        {
+            return Cow::Owned(text);
         }
+        String::from_utf8_lossy(object)
     }
 
     /// If only the first bytes of an event are there.
     pub(crate) fn event_head(self, head: &[u8]) -> Option<Event<'_>> {
         match self {
             Self::Json => json::event_head(head),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::event_head(head),
         }
     }
 
     /// The version of a bookmark, and whether it ends the initial events.
-    pub(crate) fn bookmark(self, object: &[u8]) -> Result<(String, bool), JsonError> {
-        match self {
-            Self::Json => json::bookmark(object),
-        }
+    pub(crate) fn bookmark(self, object: &[u8]) -> Result<(String, bool), WireError> {
+        Ok(match self {
+            Self::Json => json::bookmark(object)?,
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => protobuf::bookmark(object)?,
+        })
     }
 
     /// By syntax alone: strings that are not UTF-8, numbers of any size and any depth are accepted. A decoder
@@ -166,6 +263,8 @@ impl WireKind {
     pub(crate) fn is_document(self, bytes: &[u8]) -> bool {
         match self {
             Self::Json => json::is_document(bytes),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(kind) => protobuf::is_document(kind, bytes),
         }
     }
 
@@ -174,166 +273,52 @@ impl WireKind {
     pub(crate) fn shown(self, object: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
         match self {
             Self::Json => json::shown(object, kind),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(of) => {
+                let text = protobuf::text(of, object, &FieldTree::default()).ok()?;
+                json::shown(text.as_bytes(), kind)
+            }
         }
     }
 
     /// The paths of its fields, each with the bytes of its name and its value: members of the object, and of its
     /// `metadata`, `spec` and `status`. `None` if it is no document.
-    pub(crate) fn field_bytes(self, object: &str) -> Option<Vec<(String, u64)>> {
+    pub(crate) fn field_bytes(self, object: &[u8]) -> Option<Vec<(String, u64)>> {
         match self {
-            Self::Json => json::field_bytes(object),
-        }
-    }
-
-    /// Appends the rest of the object to `out`.
-    pub(crate) fn cut(self, object: &[u8], fields: &FieldTree, left_out: LeftOut, out: &mut Vec<u8>) -> Cut {
-        match self {
-            Self::Json => json::cut(object, fields, left_out, out),
+            Self::Json => json::field_bytes(std::str::from_utf8(object).ok()?),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(kind) => protobuf::field_bytes(kind, object),
         }
     }
 }
 
-const MAX_TYPE_CHARS: usize = 100;
-const META: &str = "meta.k8s.io/v1";
+#[cfg(feature = "protobuf")]
+impl ProtobufKind {
+    /// Decodes an object without these fields.
+    pub(crate) fn decode<T: DeserializeOwned>(
+        self,
+        object: &[u8],
+        fields: &FieldTree,
+    ) -> Result<T, ProtobufError> {
+        protobuf::decode(self, object, fields)
+    }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked {
-    pub(crate) content: RequestedContent,
-    pub(crate) form: Form,
-}
+    /// Its JSON without these fields, as Go writes it.
+    pub(crate) fn text(self, object: &[u8], fields: &FieldTree) -> Result<String, ProtobufError> {
+        protobuf::text(self, object, fields)
+    }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unexpected {
-    pub(crate) asked: &'static str,
-    pub(crate) received: String,
-}
-
-impl fmt::Display for Unexpected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the server sent {}, where {} was asked for", self.received, self.asked)
+    /// The object without these fields, in an envelope that says of which kind it is.
+    pub(crate) fn kept(self, object: &[u8], fields: &FieldTree) -> Result<Box<[u8]>, ProtobufError> {
+        protobuf::kept(self, object, fields)
     }
 }
 
-impl Asked {
-    pub(crate) const OBJECT: Self = Self { content: RequestedContent::Objects, form: Form::Object };
-
-    pub(crate) fn accept(self) -> &'static str {
-        WireKind::Json.accept(self.content, self.form)
-    }
-
-    pub(crate) fn wire(self, headers: &HeaderMap) -> Result<WireKind, Unexpected> {
-        let Some(received) = headers.get(header::CONTENT_TYPE).filter(|value| !value.is_empty()) else {
-            return Ok(WireKind::Json);
-        };
-        let text = received.to_str().unwrap_or("a Content-Type that is no text");
-        WireKind::of(text)
-            .ok_or_else(|| Unexpected { asked: self.accept(), received: shortened(text, MAX_TYPE_CHARS) })
-    }
-
-    pub(crate) fn check_kind(self, api_version: Option<&str>, kind: Option<&str>) -> Result<(), Unexpected> {
-        let (version, named) = (api_version.unwrap_or_default(), kind.unwrap_or("an object without a kind"));
-        let is_expected = match (self.content, self.form) {
-            (RequestedContent::Objects, _) => !(named == "Table" && version.starts_with("meta.k8s.io/")),
-            (RequestedContent::Metadata, Form::List) => {
-                version == META && named == "PartialObjectMetadataList"
-            }
-            (RequestedContent::Metadata, Form::Object) => version == META && named == "PartialObjectMetadata",
-        };
-        let received = || shortened(format!("{version} {named}").trim_start(), MAX_TYPE_CHARS);
-        is_expected.then_some(()).ok_or_else(|| Unexpected { asked: self.accept(), received: received() })
-    }
-}
-
-/// Whether a refusal's body may be quoted, and may be a `Status`: JSON, text, or without a type.
-pub(crate) fn is_readable(headers: &HeaderMap) -> bool {
-    let Some(received) = headers.get(header::CONTENT_TYPE).filter(|value| !value.is_empty()) else {
-        return true;
-    };
-    let text = received.to_str().unwrap_or_default();
-    WireKind::of(text).is_some() || text.trim_start().to_ascii_lowercase().starts_with("text/")
-}
-
-#[cfg(test)]
-mod tests {
-    use http::HeaderValue;
-
-    use super::*;
-
-    const LIST: Asked = Asked { content: RequestedContent::Objects, form: Form::List };
-    const METADATA: Asked = Asked { content: RequestedContent::Metadata, form: Form::Object };
-    const METADATA_LIST: Asked = Asked { content: RequestedContent::Metadata, form: Form::List };
-
-    fn headers(content_type: &str) -> HeaderMap {
-        let value = HeaderValue::from_bytes(content_type.as_bytes()).expect("a value");
-        HeaderMap::from_iter([(header::CONTENT_TYPE, value)])
-    }
-
-    #[test]
-    fn rest_45_the_content_type_of_an_answer_decides_how_it_is_read() {
-        assert_eq!(LIST.wire(&HeaderMap::new()), Ok(WireKind::Json), "what was asked for");
-        for json in [
-            "application/json",
-            "application/json;stream=watch",
-            "Application/JSON; charset=utf-8",
-            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-            " application/json ;charset=UTF-8",
-            "",
-        ] {
-            assert_eq!(METADATA.wire(&headers(json)), Ok(WireKind::Json), "{json:?}");
-        }
-        let long = "x".repeat(500);
-        for other in [
-            "text/html",
-            "application/yaml",
-            "application/jsonp",
-            "application/problem+json",
-            "json",
-            "\u{e9}",
-            &long,
-        ] {
-            let error = LIST.wire(&headers(other)).expect_err(other).to_string();
-            assert!(
-                error.ends_with(", where application/json was asked for") && error.len() < 200,
-                "{error}"
-            );
-        }
-    }
-
-    #[test]
-    fn rest_45_protobuf_and_cbor_are_not_read_yet() {
-        for other in
-            ["application/vnd.kubernetes.protobuf;stream=watch", "application/cbor-seq", "application/cbor"]
-        {
-            assert_eq!(WireKind::of(other), None, "a second kind of wire belongs here: {other}");
-            let error = METADATA.wire(&headers(other)).expect_err(other).to_string();
-            assert!(error.contains(other) && error.contains("as=PartialObjectMetadata;"), "{error}");
-            assert!(!is_readable(&headers(other)));
-        }
-    }
-
-    #[test]
-    fn dyn_02_metadata_is_asked_for_and_a_whole_object_or_a_table_is_refused() {
-        let cases = [
-            (METADATA, Some("meta.k8s.io/v1"), Some("PartialObjectMetadata"), true),
-            (METADATA_LIST, Some("meta.k8s.io/v1"), Some("PartialObjectMetadataList"), true),
-            (METADATA_LIST, Some("meta.k8s.io/v1"), Some("PartialObjectMetadata"), false),
-            (METADATA, Some("meta.k8s.io/v1beta1"), Some("PartialObjectMetadata"), false),
-            (METADATA, Some("v1"), Some("Pod"), false),
-            (METADATA_LIST, Some("v1"), Some("PodList"), false),
-            (METADATA, None, None, false),
-            (LIST, Some("v1"), Some("PodList"), true),
-            (LIST, Some("meta.k8s.io/v1"), Some("Table"), false),
-            (LIST, Some("example.org/v1"), Some("Table"), true),
-            (Asked::OBJECT, None, None, true),
-        ];
-        for (asked, version, kind, is_expected) in cases {
-            let found = asked.check_kind(version, kind);
-            assert_eq!(found.is_ok(), is_expected, "{asked:?} {version:?} {kind:?}");
-        }
-        let error = METADATA.check_kind(Some("v1"), Some("Pod")).expect_err("a whole object").to_string();
-        assert_eq!(
-            error,
-            "the server sent v1 Pod, where application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1 was asked for"
-        );
-    }
+/// The JSON of a refusal's body, if it is a `Status` in protobuf.
+#[cfg(feature = "protobuf")]
+pub(crate) fn status_as_json(headers: &HeaderMap, body: &[u8]) -> Option<String> {
+    let kind = protobuf::kind_of(body)?;
+    let content_type = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    WireKind::Protobuf(kind).is_of(content_type).then_some(())?;
+    protobuf::text(kind, body, &FieldTree::default()).ok()
 }

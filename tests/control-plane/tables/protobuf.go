@@ -2,6 +2,8 @@
 // bodies and writes answers with, and the bodies its tests compare:
 //
 //	go run ./tables > ../apiserver/src/protobuf/messages.txt
+//
+// The client has a copy, in ../../src/client/src/wire/protobuf/; tests/layering.rs compares them
 //	go run ./tables fixtures | gzip -9n > ../apiserver/src/protobuf/fixtures.txt.gz
 //	go run ./tables v2 > ../apiserver/src/cluster/openapi/protobuf/v2.txt
 //	go run ./tables v3 > ../apiserver/src/cluster/openapi/protobuf/v3.txt

@@ -149,7 +149,7 @@ impl<K> Api<K> {
 
 pub(super) fn accepting<K: Resource>(mut request: Built, form: Form) -> Built {
     let content = if K::metadata_api() { RequestedContent::Metadata } else { RequestedContent::Objects };
-    let asked = Asked { content, form };
+    let asked = Asked::json(content, form);
     request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(asked.accept()));
     request.extensions_mut().insert(asked);
     request

@@ -65,6 +65,11 @@ struct ReceivedCause {
 
 pub(crate) fn of_parts(head: &Parts, body: &[u8]) -> Status {
     let authorization = head.extensions.get::<SentAuthorization>().map(|sent| &sent.0);
+    #[cfg(feature = "protobuf")]
+    if let Some(text) = wire::status_as_json(&head.headers, body) {
+        let code = (head.status.as_u16(), retry_after::of(&head.headers));
+        return of_answer(authorization, code, text.as_bytes());
+    }
     if !wire::is_readable(&head.headers) {
         let text =
             head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();

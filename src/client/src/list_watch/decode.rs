@@ -6,7 +6,7 @@
 //!    uid and version have the same text.
 //! 2. A frame that cannot be used affects no other: it is undecodable if it has a name, otherwise unreadable.
 //!    A panic in a representation makes only its frame unusable. Errors quote no value.
-//! 3. Bytes that are not one JSON document are not an object, even if they contain a name: they may hold two.
+//! 3. Bytes that are not one document are not an object, even if they contain a name: they may hold two.
 //! 4. An object of a namespace that is not kept is dropped before its body is decoded. Its version is
 //!    returned, so that a later watch continues from there.
 
@@ -46,7 +46,7 @@ pub(crate) enum Observed<S> {
     Passed(ResourceVersion),
     Unreadable(Arc<str>),
     /// It is unknown where the object ends, and what else the bytes hold.
-    NotJson(Arc<str>),
+    NotADocument(Arc<str>),
 }
 
 impl<R: Representation> Decoder<R> {
@@ -124,7 +124,7 @@ impl<R: Representation> Decoding<'_, R> {
             Err(error) if self.wire.is_document(bytes) => {
                 return Observed::Unreadable(unreadable(&error, bytes));
             }
-            Err(error) => return Observed::NotJson(unreadable(&error, bytes)),
+            Err(error) => return Observed::NotADocument(unreadable(&error, bytes)),
         };
         match self.check_kind(object.meta()).and_then(|()| self.body(object)) {
             Ok(body) => {
@@ -135,7 +135,7 @@ impl<R: Representation> Decoding<'_, R> {
                 }
                 Observed::Object(Object::new(meta, body))
             }
-            Err(error) if !self.wire.is_document(bytes) => Observed::NotJson(unreadable(&error, bytes)),
+            Err(error) if !self.wire.is_document(bytes) => Observed::NotADocument(unreadable(&error, bytes)),
             Err(error) => {
                 let error = shortened(&error, MAX_ERROR_CHARS).into();
                 Observed::Undecodable(Undecodable { key: meta.key, version: meta.version, error })
@@ -146,10 +146,9 @@ impl<R: Representation> Decoding<'_, R> {
     /// What the object weighs; no value of it.
     fn sample(&self, object: &Encoded<'_>, body: &R::Body) -> Option<ObjectSample> {
         let Decoder { representation, prune, .. } = self.decoder;
-        let text = object.kept(prune, None).ok()?;
-        let fields = self.wire.field_bytes(&text)?;
+        let (text, fields) = object.weighed(prune)?;
         let kept = representation.weigh(body).map(|bytes| bytes as u64);
-        Some(ObjectSample { sent: object.bytes().len() as u64, text: text.len() as u64, kept, fields })
+        Some(ObjectSample { sent: object.bytes().len() as u64, text, kept, fields })
     }
 
     /// Finds the published object by the texts of the scan. A new object takes its key and uid: each text is
@@ -172,7 +171,11 @@ impl<R: Representation> Decoding<'_, R> {
         if has_same_uid && *published.version() == version && is_of_form {
             // The same length means the same text: see the header.
             let is_one_document = published.wire_bytes() == wire_bytes || self.wire.is_document(bytes);
-            return if is_one_document { Ok(Named::Known(published)) } else { Err(NoObject::NotJson) };
+            return if is_one_document {
+                Ok(Named::Known(published))
+            } else {
+                Err(NoObject::NotADocument(self.wire.name()))
+            };
         }
         let uid = if has_same_uid { published.object_uid().cloned() } else { scan.uid() };
         let meta = Meta::new(published.key().clone(), version, source.clone()).uid(uid);
@@ -238,8 +241,8 @@ enum Named<S> {
 enum NoObject {
     #[error(transparent)]
     Scan(#[from] UnnamedError),
-    #[error("not JSON")]
-    NotJson,
+    #[error("not {0}")]
+    NotADocument(&'static str),
 }
 
 /// Quotes none of the bytes: they hold values.

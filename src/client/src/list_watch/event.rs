@@ -4,7 +4,7 @@
 //!
 //! 1. The object of an unknown event type, or of an event above the limit, counts as undecodable: a GET of
 //!    the object follows.
-//! 2. Only an event that names no object, or is not JSON, ends the watch: a line that has lost its newline
+//! 2. Only an event that names no object, or is no document, ends the watch: a line that has lost its newline
 //!    holds two events, and only a list brings the second one back.
 
 use std::sync::Arc;
@@ -52,7 +52,9 @@ impl<R: Representation> Decoding<'_, R> {
                 }
                 Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
                 Observed::Passed(version) => Ok(passing(version)),
-                Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
+                Observed::Unreadable(why) | Observed::NotADocument(why) => {
+                    Err(ListWatchError::Unreadable(why))
+                }
             },
             // A known object is decoded, too: the event brings its last state.
             EventType::Deleted => {
@@ -63,14 +65,14 @@ impl<R: Representation> Decoding<'_, R> {
                     }
                     Observed::Undecodable(undecodable) => Ok(WatchPart::DeletedUndecodable(undecodable)),
                     Observed::Passed(version) => Ok(passing(version)),
-                    Observed::Unreadable(why) | Observed::NotJson(why) => {
+                    Observed::Unreadable(why) | Observed::NotADocument(why) => {
                         Err(ListWatchError::Unreadable(why))
                     }
                 }
             }
             EventType::Bookmark => self.bookmark(object),
             EventType::Error => {
-                Err(status::into_error(status::of_frame(&String::from_utf8_lossy(object)), false))
+                Err(status::into_error(status::of_frame(&self.wire.error_text(object)), false))
             }
             EventType::Other(other) => match self.named(&self.wire.identify(object)) {
                 Ok((key, version)) if self.wire.is_document(object) => {
@@ -78,10 +80,14 @@ impl<R: Representation> Decoding<'_, R> {
                     let error = format!("unknown event type {event_type:?}").into();
                     Ok(WatchPart::Undecodable(Undecodable { key, version, error }))
                 }
-                Ok(_) => Err(ListWatchError::Unreadable(unreadable(&"not JSON", object))),
+                Ok(_) => Err(ListWatchError::Unreadable(unreadable(&self.not_a_document(), object))),
                 Err(error) => Err(ListWatchError::Unreadable(unreadable(&error, object))),
             },
         }
+    }
+
+    fn not_a_document(&self) -> String {
+        format!("not {}", self.wire.name())
     }
 
     fn scanned(&self, object: &[u8]) -> Result<Observed<R::Body>, ListWatchError> {
@@ -105,7 +111,7 @@ impl<R: Representation> Decoding<'_, R> {
                 Ok(WatchPart::DeletedUndecodable(undecodable))
             }
             Observed::Undecodable(undecodable) => Ok(WatchPart::Undecodable(undecodable)),
-            Observed::Unreadable(why) | Observed::NotJson(why) => Err(ListWatchError::Unreadable(why)),
+            Observed::Unreadable(why) | Observed::NotADocument(why) => Err(ListWatchError::Unreadable(why)),
             Observed::Object(_) | Observed::Passed(_) => {
                 Err(ListWatchError::Unreadable("more than the limit".into()))
             }

@@ -8,7 +8,7 @@
 //!
 //! 1. `ListPart::End` comes only when the document has closed, is a list of the requested kind and has a
 //!    version, and when the body has ended: a wrong checksum or length refuses the list.
-//! 2. An item that is not JSON refuses the whole list: it may have swallowed others, and the reflector would
+//! 2. An item that is not one document refuses the whole list: it may have swallowed others, and the reflector would
 //!    take them for deleted.
 //! 3. Items without a kind are taken to be of the list's kind. A list of another kind with such items is
 //!    refused.
@@ -102,8 +102,8 @@ async fn decode<R: Representation>(
                 Observed::Passed(_) => {}
                 Observed::Undecodable(undecodable) => parts.push(Ok(ListPart::Undecodable(undecodable))),
                 Observed::Unreadable(why) => parts.push(Ok(ListPart::Unreadable(why))),
-                Observed::NotJson(why) => {
-                    let message = format!("an item is not JSON: {why}");
+                Observed::NotADocument(why) => {
+                    let message = format!("an item is not {}: {why}", wire.name());
                     return Decoded::failed(ListWatchError::Protocol(message.into()));
                 }
             }

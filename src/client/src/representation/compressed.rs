@@ -1,4 +1,4 @@
-//! Texts that are compressed with zstd, by a dictionary or without one.
+//! Texts and messages that are compressed with zstd, by a dictionary or without one.
 //!
 //! 1. Each compressed text keeps its dictionary, so it can always be read.
 //! 2. A thread has the tools of zstd once: they are larger than what they compress.
@@ -73,15 +73,15 @@ impl Frame {
     }
 
     /// For the next dictionary: of a long text its beginning.
-    pub(super) fn sample(&self, text: &str) -> Option<Self> {
-        match text.floor_char_boundary(SAMPLE_BYTES) {
-            end if end == text.len() => Some(self.clone()),
-            end => Self::of(&text.as_bytes()[..end], Arc::clone(&self.dictionary)),
+    pub(super) fn sample(&self, text: &[u8]) -> Option<Self> {
+        match text.get(..SAMPLE_BYTES) {
+            None => Some(self.clone()),
+            Some(begin) => Self::of(begin, Arc::clone(&self.dictionary)),
         }
     }
 
-    /// The text; empty if it cannot be read, which only a bug, a damaged file or damaged memory can cause.
-    pub(super) fn text(&self) -> String {
+    /// The text or message; empty if it cannot be read, which only a bug, a damaged file or damaged memory can cause.
+    pub(super) fn content(&self) -> Vec<u8> {
         TOOLS
             .with_borrow_mut(|(_, tool, _)| {
                 let length =
@@ -93,16 +93,16 @@ impl Frame {
                     Some((_, read)) => tool.decompress_using_ddict(&mut text, &self.bytes, read),
                     None => tool.decompress(&mut text, &self.bytes),
                 };
-                read.ok().and_then(|_| String::from_utf8(text).ok())
+                read.ok().map(|_| text)
             })
             .unwrap_or_default()
     }
 }
 
-/// The compressed text of a body. It is replaced when it is compressed again.
-pub(super) struct PackedText(Mutex<Frame>);
+/// What a body keeps, compressed. It is replaced when it is compressed again.
+pub(super) struct PackedBytes(Mutex<Frame>);
 
-impl PackedText {
+impl PackedBytes {
     pub(super) fn new(frame: Frame) -> Self {
         Self(Mutex::new(frame))
     }
@@ -111,8 +111,8 @@ impl PackedText {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn text(&self) -> String {
-        self.frame().text()
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.frame().content()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -120,7 +120,7 @@ impl PackedText {
     }
 }
 
-impl Clone for PackedText {
+impl Clone for PackedBytes {
     fn clone(&self) -> Self {
         Self::new(self.frame().clone())
     }

@@ -153,6 +153,11 @@ impl<K: Send + Sync + 'static> Representation for ControllerOnly<K> {
     fn identity(&self) -> Option<String> {
         Some(String::new())
     }
+
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        true
+    }
 }
 
 fn text_of(owner: &Owner<'_>) -> String {

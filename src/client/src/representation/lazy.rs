@@ -4,19 +4,17 @@
 //!    reader is set aside: it is undecodable in the informer's status, and stays in the cache as a text.
 //! 2. Readers at the same time share what was decoded. It is freed with the last of them.
 //! 3. Each kept text has its `apiVersion` and `kind`, also where a list leaves both out.
+//! 4. What came in protobuf is kept in protobuf, in its envelope. So the first byte of what is kept, in memory, packed
+//!    or in a file, tells how it is written.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll};
 
-use futures_util::task::AtomicWaker;
 use informer_core::delta::Undecodable;
-use informer_core::meta::{ClusterName, ObjectKey};
 use informer_core::words::shortened;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::discovery::ApiResource;
@@ -24,8 +22,8 @@ use kube_core::{DynamicObject, Resource, TypeMeta};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{DecodeError, Encoded, Prune, Representation};
-use crate::wire::{JsonError, MetaScan, UnnamedError};
+use super::{DecodeError, Encoded, LateFindings, Prune, Representation, WireKind};
+use crate::wire::JsonError;
 
 const MAX_ERROR_CHARS: usize = 256;
 
@@ -92,8 +90,15 @@ impl<K: Send + Sync + 'static> Representation for Lazy<K> {
     type Body = LazyBody<K>;
 
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<LazyBody<K>, DecodeError> {
-        let types = (!object.has_types()).then_some(&*self.types);
-        Ok(LazyBody::with(Kept::Text(object.kept(prune, types)?), object.late().cloned()))
+        let kept = match object.wire() {
+            WireKind::Json => {
+                let types = (!object.has_types()).then_some(&*self.types);
+                Kept::Text(object.kept(prune, types)?)
+            }
+            #[cfg(feature = "protobuf")]
+            WireKind::Protobuf(kind) => Kept::Message(kind.kept(object.bytes(), &prune.0)?),
+        };
+        Ok(LazyBody::with(kept, object.late().cloned()))
     }
 
     fn expected(&self) -> Option<&TypeMeta> {
@@ -102,6 +107,11 @@ impl<K: Send + Sync + 'static> Representation for Lazy<K> {
 
     fn identity(&self) -> Option<String> {
         Some(String::new())
+    }
+
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        true
     }
 
     fn weigh(&self, body: &LazyBody<K>) -> Option<usize> {
@@ -113,30 +123,48 @@ informer_core::clone_of!([K] Lazy<K> { expected, types, body });
 
 informer_core::debug_as!([K] Lazy<K>, self, kind = self.expected.kind);
 
-/// The text of a body.
+/// What a body keeps.
 #[derive(Clone)]
 pub(super) enum Kept {
     Text(Box<str>),
+    /// A message in its envelope.
+    #[cfg(feature = "protobuf")]
+    Message(Box<[u8]>),
+    /// One of the two, compressed.
     #[cfg(feature = "packed")]
-    Packed(super::compressed::PackedText),
+    Packed(super::compressed::PackedBytes),
 }
 
 impl Kept {
-    fn text(&self) -> Cow<'_, str> {
+    pub(super) fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
-            Self::Text(text) => Cow::Borrowed(text),
+            Self::Text(text) => Cow::Borrowed(text.as_bytes()),
+            #[cfg(feature = "protobuf")]
+            Self::Message(bytes) => Cow::Borrowed(bytes),
             #[cfg(feature = "packed")]
-            Self::Packed(packed) => Cow::Owned(packed.text()),
+            Self::Packed(packed) => Cow::Owned(packed.bytes()),
         }
     }
 
     fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
+            #[cfg(feature = "protobuf")]
+            Self::Message(bytes) => bytes.len(),
             #[cfg(feature = "packed")]
             Self::Packed(packed) => packed.len(),
         }
     }
+}
+
+#[cfg(feature = "protobuf")]
+fn wire_of(kept: &[u8]) -> WireKind {
+    WireKind::of_kept(kept)
+}
+
+#[cfg(not(feature = "protobuf"))]
+fn wire_of(_kept: &[u8]) -> WireKind {
+    WireKind::Json
 }
 
 /// An object as its text, decoded as a `K` for its readers.
@@ -156,8 +184,32 @@ pub struct LazyBody<K> {
 impl<K> LazyBody<K> {
     /// Its JSON: one object, with `apiVersion` and `kind`, as the server wrote it, without the fields that are
     /// cut. What is in the brackets of its fields is checked only when it is decoded.
+    ///
+    /// Of an object that came in protobuf it is what Go writes, made for each call. If it cannot be made, it has
+    /// only the kind, and the object is set aside as one that does not decode.
     pub fn text(&self) -> Cow<'_, str> {
-        self.kept.text()
+        match &self.kept {
+            Kept::Text(text) => Cow::Borrowed(text),
+            #[cfg(any(feature = "packed", feature = "protobuf"))]
+            other => Cow::Owned(self.text_of(&other.bytes())),
+        }
+    }
+
+    #[cfg(feature = "protobuf")]
+    fn text_of(&self, bytes: &[u8]) -> String {
+        let WireKind::Protobuf(kind) = wire_of(bytes) else {
+            return String::from_utf8_lossy(bytes).into_owned();
+        };
+        kind.text(bytes, &Prune::nothing().0).unwrap_or_else(|error| {
+            self.refuse(&DecodeError::from(error));
+            let (kind, api_version) = (kind.kind(), kind.api_version());
+            format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\"}}")
+        })
+    }
+
+    #[cfg(all(feature = "packed", not(feature = "protobuf")))]
+    fn text_of(&self, bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
     }
 
     /// What can be read of it without decoding. Costs a scan up to its name and version.
@@ -173,11 +225,12 @@ impl<K> LazyBody<K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read<T>(&self, read: impl FnOnce(&Encoded<'_>) -> T) -> T {
-        read(&Encoded::json(&*self.text()))
+        let bytes = self.kept.bytes();
+        read(&Encoded::new(wire_of(&bytes), &bytes))
     }
 
-    /// The bytes of its text in memory: as many as [`Self::text`] has, or of a [`Packed`](super::Packed) one those
-    /// that are left.
+    /// The bytes that it keeps in memory: those of its text or of its message, or of a [`Packed`](super::Packed) one
+    /// those that are left.
     pub fn kept_bytes(&self) -> usize {
         self.kept.len()
     }
@@ -201,9 +254,8 @@ impl<K> LazyBody<K> {
     }
 
     pub(super) fn object_meta(&self) -> ObjectMeta {
-        let decoded = self.read(|object| serde_json::from_slice(object.metadata().unwrap_or(b"{}")));
-        decoded.unwrap_or_else(|error| {
-            self.refuse(&DecodeError::from(error));
+        self.read(|object| object.metadata()).unwrap_or_else(|error| {
+            self.refuse(&error);
             ObjectMeta::default()
         })
     }
@@ -234,14 +286,16 @@ impl<K: DeserializeOwned> LazyBody<K> {
     /// # Errors
     /// As there.
     pub fn decode(&self) -> Result<K, DecodeError> {
-        Prune::nothing().decode(&self.text()).inspect_err(|error| self.refuse(error))
+        let decoded = self.read(|object| object.decode(&Prune::nothing()));
+        decoded.inspect_err(|error| self.refuse(error))
     }
 
     /// What can be told of an object that does not decode: its metadata, as a `K` without the rest, if such a
     /// one decodes.
     #[doc(hidden)]
     pub fn outline(&self) -> Option<K> {
-        Prune::only([]).ok()?.decode(&self.text()).ok()
+        let metadata = Prune::only([]).ok()?;
+        self.read(|object| object.decode(&metadata)).ok()
     }
 
     fn shared(&self) -> Option<Decoded<K>> {
@@ -269,7 +323,8 @@ impl<K> Clone for LazyBody<K> {
 
 impl<K> PartialEq for LazyBody<K> {
     fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
+        let (one, two) = (self.kept.bytes(), other.kept.bytes());
+        one == two || (wire_of(&one) != wire_of(&two) && self.text() == other.text())
     }
 }
 
@@ -303,49 +358,6 @@ informer_core::clone_of!([K] Decoded<K>);
 impl<K: fmt::Debug> fmt::Debug for Decoded<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self.0).fmt(f)
-    }
-}
-
-// Findings go to the watch of their source, which tells the informer (`../list_watch.rs`).
-
-/// What does not fit is told when it is read again.
-const MOST_WAITING: usize = 250;
-
-/// The findings of one source.
-#[derive(Debug, Default)]
-pub struct LateFindings {
-    cluster: Option<ClusterName>,
-    waiting: Mutex<BTreeMap<ObjectKey, Undecodable>>,
-    told: AtomicWaker,
-}
-
-impl LateFindings {
-    pub(crate) fn new(cluster: Option<ClusterName>) -> Self {
-        Self { cluster, ..Self::default() }
-    }
-
-    fn key(&self, scan: &MetaScan<'_>) -> Result<ObjectKey, UnnamedError> {
-        let key = scan.key()?;
-        Ok(match &self.cluster {
-            Some(cluster) => key.in_cluster(cluster),
-            None => key,
-        })
-    }
-
-    fn note(&self, found: Undecodable) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() < MOST_WAITING || waiting.contains_key(&found.key) {
-            waiting.insert(found.key.clone(), found);
-        }
-        drop(waiting);
-        self.told.wake();
-    }
-
-    /// All that wait; pending if nothing does.
-    pub(crate) fn poll_found(&self, cx: &Context<'_>) -> Poll<Vec<Undecodable>> {
-        self.told.register(cx.waker());
-        let found = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        if found.is_empty() { Poll::Pending } else { Poll::Ready(found.into_values().collect()) }
     }
 }
 

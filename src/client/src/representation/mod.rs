@@ -9,7 +9,6 @@
 //!    field is cut, the plain deserializer runs at no extra cost.
 //! 3. An error of decoding quotes no value of the object and has a bounded length.
 
-use std::borrow::Cow;
 #[cfg(feature = "persist")]
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -20,15 +19,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use kube_core::TypeMeta;
-use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::wire::{Cut, FieldPath, LeftOut};
+use crate::wire::WireError;
 
 pub use crate::wire::{JsonError, MetaScan, Owner, RequestedContent, UnnamedError, WireKind};
+#[cfg(feature = "protobuf")]
+pub use crate::wire::{ProtobufError, ProtobufKind};
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
+pub use encoded::Encoded;
 #[doc(hidden)]
-pub use lazy::LateFindings;
+pub use late::LateFindings;
 pub use lazy::{Decoded, Lazy, LazyBody};
 #[cfg(feature = "packed")]
 pub use packed::Packed;
@@ -44,6 +45,8 @@ pub use typed::{Dynamic, MetadataOnly, Projection, Typed};
 #[cfg(feature = "packed")]
 mod compressed;
 mod controller_only;
+mod encoded;
+mod late;
 mod lazy;
 #[cfg(feature = "packed")]
 mod packed;
@@ -82,8 +85,8 @@ pub trait Representation: Send + Sync + 'static {
 
     /// Makes the body of one object. Called once for each state that the cache will hold, on any thread.
     ///
-    /// Most implementations decode what [`Encoded::text`] returns with [`Prune::decode`]. One that reads only
-    /// a part of the bytes, or only what the scan has found, saves the check that they are UTF-8.
+    /// Most implementations call [`Encoded::decode`], which reads every wire. One that reads only a part of the
+    /// bytes, or only what the scan has found, saves the check that they are UTF-8.
     ///
     /// # Errors
     /// When the bytes do not decode or a transform fails. The object counts as undecodable; other objects are
@@ -107,6 +110,14 @@ pub trait Representation: Send + Sync + 'static {
     /// none.
     fn identity(&self) -> Option<String> {
         (size_of_val(self) == 0).then(String::new)
+    }
+
+    /// Whether [`Self::keep`] also takes objects in protobuf. If not, which is the default,
+    /// [`ResourceSource::protobuf`](crate::ResourceSource::protobuf) changes nothing. One that calls only
+    /// [`Encoded::decode`], [`Encoded::pruned`] and what reads single fields does.
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        false
     }
 
     /// The bytes of a body, if they are known without a walk: for the memory report.
@@ -148,8 +159,8 @@ pub trait Saves<S>: Send + Sync {
     /// Takes over the dictionaries of a file; `None` if one does not fit its number.
     fn restore(&self, dictionaries: BTreeMap<u32, Vec<u8>>, newest: Option<u32>) -> Option<Dictionaries>;
 
-    /// Its text.
-    fn text(&self, body: &S) -> String;
+    /// How many bytes its text or message has, and its fields.
+    fn fields(&self, body: &S) -> (u64, Vec<(String, u64)>);
 
     /// `None` if its dictionary is not there.
     fn body(&self, dictionaries: &Dictionaries, bytes: Vec<u8>, late: &Arc<LateFindings>) -> Option<S>;
@@ -179,6 +190,10 @@ pub enum DecodeError {
     /// password.
     #[error("does not decode: {0}")]
     Json(#[from] JsonError),
+    /// The message is not readable, or does not fit the type. The error quotes no value.
+    #[cfg(feature = "protobuf")]
+    #[error("does not decode: {0}")]
+    Protobuf(#[from] ProtobufError),
     /// The bytes are not UTF-8.
     #[error(transparent)]
     Text(#[from] Utf8Error),
@@ -201,175 +216,13 @@ impl From<serde_json::Error> for DecodeError {
     }
 }
 
-/// The bytes of one object, and what a scan of its metadata has found.
-///
-/// The bytes are not checked to be one document: a representation that keeps them, or reads only a part of
-/// them, gets whatever the server sent. [`Encoded::pruned`] and [`Prune::decode`] check all of them.
-///
-///
-/// ```
-/// use actix_informer::representation::Encoded;
-///
-/// let pod = Encoded::json(br#"{"metadata":{"name":"web-0","resourceVersion":"7","labels":{"app":"web"}},"spec":{}}"#);
-/// assert_eq!(pod.meta().name.as_deref(), Some("web-0"));
-/// assert!(pod.labels().any(|(label, value)| label == "app" && value == "web"));
-/// ```
-#[derive(Debug, Clone)]
-pub struct Encoded<'a> {
-    wire: WireKind,
-    bytes: &'a [u8],
-    meta: MetaScan<'a>,
-    late: Option<&'a Arc<LateFindings>>,
-}
-
-impl<'a> Encoded<'a> {
-    /// An object written as JSON: for tests of representations. The client makes the others.
-    pub fn json(bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
-        Self::new(WireKind::Json, bytes.as_ref())
-    }
-
-    pub(crate) fn new(wire: WireKind, bytes: &'a [u8]) -> Self {
-        Self { wire, bytes, meta: wire.identify(bytes), late: None }
-    }
-
-    /// What is found later is told there.
-    pub(crate) fn telling(self, late: &'a Arc<LateFindings>) -> Self {
-        Self { late: Some(late), ..self }
-    }
-
-    pub(super) fn late(&self) -> Option<&'a Arc<LateFindings>> {
-        self.late
-    }
-
-    /// How it is written. Representations get only JSON.
-    pub fn wire(&self) -> WireKind {
-        self.wire
-    }
-
-    /// Its bytes.
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// Its bytes as a text. Reads all of them.
-    ///
-    /// # Errors
-    /// When they are not UTF-8.
-    pub fn text(&self) -> Result<&'a str, Utf8Error> {
-        std::str::from_utf8(self.bytes)
-    }
-
-    /// Name, namespace, uid, version and kind, as far as they were found.
-    pub fn meta(&self) -> &MetaScan<'a> {
-        &self.meta
-    }
-
-    /// `metadata.labels` in the order of the bytes; values that are not texts are left out. Costs a scan of
-    /// the metadata behind the version.
-    pub fn labels(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
-        self.wire.labels(&self.meta)
-    }
-
-    /// `metadata.annotations` in the order of the bytes, as [`Self::labels`]. Costs a scan of the metadata.
-    pub fn annotations(&self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
-        self.wire.annotations(self.bytes)
-    }
-
-    /// `metadata.generation`. Costs a scan of the metadata.
-    pub fn generation(&self) -> Option<i64> {
-        self.wire.generation(self.bytes)
-    }
-
-    /// Whether it says of which kind it is. An item of a list usually does not.
-    pub(super) fn has_types(&self) -> bool {
-        let found = self.meta.kind.is_some() || self.meta.api_version.is_some();
-        found || self.wire.member(self.bytes, &["kind", "apiVersion"]).is_some()
-    }
-
-    /// The whole `metadata`.
-    pub(super) fn metadata(&self) -> Option<&'a [u8]> {
-        self.wire.member(self.bytes, &["metadata"])
-    }
-
-    /// `metadata.ownerReferences` in the order of the bytes. Costs a scan of the metadata behind the version.
-    pub fn owners(&self) -> impl Iterator<Item = Owner<'a>> + use<'a> {
-        self.wire.owners(&self.meta)
-    }
-
-    /// The values at a path, without decoding the object: for a representation that keeps little else. Costs
-    /// a scan of all bytes, mostly 64 at once.
-    ///
-    /// ```
-    /// use actix_informer::object::FieldPath;
-    /// use actix_informer::representation::{DecodeError, Encoded, Prune, Representation};
-    ///
-    /// /// Keeps the node of each pod, and nothing else.
-    /// struct Node(FieldPath);
-    ///
-    /// impl Representation for Node {
-    ///     type Body = Option<String>;
-    ///     fn keep(&self, object: &Encoded<'_>, _prune: &Prune) -> Result<Option<String>, DecodeError> {
-    ///         Ok(object.values_at(&self.0).pop())
-    ///     }
-    /// }
-    /// let node = Node("spec.nodeName".parse()?);
-    /// let kept = node.keep(&Encoded::json(r#"{"metadata":{},"spec":{"nodeName":"node-a"}}"#), &Prune::default())?;
-    /// assert_eq!(kept.as_deref(), Some("node-a"));
-    /// // An index of such bodies: Index::new("node", |node: &Object<Option<String>>| node.body().clone())
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn values_at(&self, path: &FieldPath) -> Vec<String> {
-        self.wire.scan(self.bytes, path)
-    }
-
-    /// Its text without the fields of `prune`, for a representation that keeps texts.
-    ///
-    /// The rest is as the server wrote it. It is read once more, to make sure that it is one document.
-    ///
-    /// ```
-    /// use actix_informer::representation::{DecodeError, Encoded, Prune, Representation};
-    ///
-    /// /// Keeps the text of each object, without `metadata.managedFields`.
-    /// struct Text;
-    ///
-    /// impl Representation for Text {
-    ///     type Body = String;
-    ///     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<String, DecodeError> {
-    ///         object.pruned(prune)
-    ///     }
-    /// }
-    /// let sent = Encoded::json(r#"{"metadata":{"name":"a","managedFields":[{"manager":"m"}]},"spec":{}}"#);
-    /// assert_eq!(Text.keep(&sent, &Prune::default())?, r#"{"metadata":{"name":"a"},"spec":{}}"#);
-    /// # Ok::<(), DecodeError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When it is not UTF-8, or not one document, also within the fields that are cut.
-    pub fn pruned(&self, prune: &Prune) -> Result<String, DecodeError> {
-        let text = self.text()?;
-        let rest = prune.rest(text, LeftOut::Gone).filter(|rest| self.wire.is_document(rest.as_bytes()));
-        match rest {
-            // Without the capacity of what was cut.
-            Some(rest) => Ok((*rest).to_owned()),
-            None => Ok(prune.decode::<Value>(text)?.to_string()),
+impl From<WireError> for DecodeError {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Json(error) => Self::Json(error),
+            #[cfg(feature = "protobuf")]
+            WireError::Protobuf(error) => Self::Protobuf(error),
         }
-    }
-
-    /// As [`Self::pruned`], with these members in front, and checked only as far as its brackets show: it is
-    /// one object. On any doubt it is parsed.
-    pub(crate) fn kept(&self, prune: &Prune, types: Option<&str>) -> Result<Box<str>, DecodeError> {
-        let mut rest = Vec::with_capacity(self.bytes.len());
-        if self.wire.cut(self.bytes, &prune.0, LeftOut::Passed, &mut rest) == Cut::Unsure {
-            rest = prune.decode::<Value>(self.text()?)?.to_string().into_bytes();
-        }
-        let rest = std::str::from_utf8(&rest)?;
-        Ok(match types.zip(rest.strip_prefix('{')) {
-            Some((types, members)) if members.starts_with('}') => {
-                ["{", types.trim_end_matches(','), members].concat().into()
-            }
-            Some((types, members)) => ["{", types, members].concat().into(),
-            None => rest.into(),
-        })
     }
 }
 

@@ -16,7 +16,7 @@ use kube_core::{DynamicObject, Resource, TypeMeta};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::compressed::{DICTIONARY_BYTES, Dictionary, Frame, PackedText};
+use super::compressed::{DICTIONARY_BYTES, Dictionary, Frame, PackedBytes};
 use super::lazy::{Kept, Lazy, LazyBody};
 use super::{DecodeError, Encoded, Prune, Representation, Upkeep};
 use machine::Drift;
@@ -123,6 +123,11 @@ impl<K: Send + Sync + 'static> Representation for Packed<K> {
         Some(Arc::new(saving::Saving { packer: Arc::clone(&self.packer), file }))
     }
 
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        true
+    }
+
     fn weigh(&self, body: &LazyBody<K>) -> Option<usize> {
         Some(body.kept_bytes())
     }
@@ -176,9 +181,12 @@ impl Packer {
     }
 
     fn pack(&self, kept: Kept) -> Kept {
-        let Kept::Text(text) = kept else { return kept };
         let newest = Arc::clone(&self.state().newest);
-        let Some(frame) = Frame::of(text.as_bytes(), newest) else { return Kept::Text(text) };
+        let text = kept.bytes();
+        let Some(frame) = Frame::of(&text, newest) else {
+            drop(text);
+            return kept;
+        };
         let (place, is_due) = {
             let drift = &mut self.state().drift;
             (drift.note(text.len(), frame.bytes.len()), drift.is_due())
@@ -191,19 +199,19 @@ impl Packer {
         if is_due {
             self.due.notify_one();
         }
-        Kept::Packed(PackedText::new(frame))
+        Kept::Packed(PackedBytes::new(frame))
     }
 
     fn train(&self) {
         let samples = self.state().samples.clone();
-        let texts: Vec<String> = samples.iter().map(Frame::text).collect();
-        let sizes: Vec<usize> = texts.iter().map(String::len).collect();
+        let texts: Vec<Vec<u8>> = samples.iter().map(Frame::content).collect();
+        let sizes: Vec<usize> = texts.iter().map(Vec::len).collect();
         let mut content = Vec::with_capacity(DICTIONARY_BYTES);
-        let trained = zstd_safe::train_from_buffer(&mut content, texts.concat().as_bytes(), &sizes);
+        let trained = zstd_safe::train_from_buffer(&mut content, &texts.concat(), &sizes);
         let trained = trained.ok().and_then(|_| Dictionary::of(&content)).map(Arc::new);
-        let again = trained.as_ref().map(|newest| {
-            texts.iter().filter_map(|text| Frame::of(text.as_bytes(), Arc::clone(newest))).collect()
-        });
+        let again = trained
+            .as_ref()
+            .map(|newest| texts.iter().filter_map(|text| Frame::of(text, Arc::clone(newest))).collect());
         let mut state = self.state();
         // It fails if the texts are too short.
         state.drift.trained(trained.is_some());
@@ -242,7 +250,7 @@ impl<K: Send + Sync + 'static> Upkeep<LazyBody<K>> for Packer {
         if let Kept::Packed(text) = &body.kept {
             let (former, newest) = (text.frame().clone(), Arc::clone(&self.state().newest));
             if !Arc::ptr_eq(&former.dictionary, &newest)
-                && let Some(again) = Frame::of(former.text().as_bytes(), newest)
+                && let Some(again) = Frame::of(&former.content(), newest)
             {
                 *text.frame() = again;
             }

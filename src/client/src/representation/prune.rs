@@ -7,7 +7,7 @@ use serde::de::{DeserializeOwned, Error, IgnoredAny};
 use serde_json::Value;
 
 use super::DecodeError;
-use crate::wire::{Cut, FieldPath, FieldPathError, FieldTree, JsonError, LeftOut, WireKind};
+use crate::wire::{Cut, FieldPath, FieldPathError, FieldTree, JsonError, LeftOut, cut_json};
 
 /// The fields that are cut from every object: `metadata.managedFields` by default. Cloning copies a pointer.
 ///
@@ -96,7 +96,7 @@ impl Prune {
     pub(super) fn rest(&self, json: &str, left_out: LeftOut) -> Option<String> {
         // No capacity: nearly all may be cut.
         let mut rest = Vec::new();
-        let is_cut = WireKind::Json.cut(json.as_bytes(), &self.0, left_out, &mut rest) == Cut::Done;
+        let is_cut = cut_json(json.as_bytes(), &self.0, left_out, &mut rest) == Cut::Done;
         String::from_utf8(rest).ok().filter(|_| is_cut)
     }
 

@@ -84,7 +84,7 @@ where
     type Body = K;
 
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<K, DecodeError> {
-        let object = prune.decode(object.text()?)?;
+        let object = object.decode(prune)?;
         match &self.transform {
             None => Ok(object),
             Some(transform) => transform(object).map_err(DecodeError::Transform),
@@ -97,6 +97,11 @@ where
 
     fn identity(&self) -> Option<String> {
         self.transform.is_none().then(String::new)
+    }
+
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        true
     }
 }
 
@@ -143,7 +148,7 @@ impl Representation for Dynamic {
     type Body = DynamicObject;
 
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<DynamicObject, DecodeError> {
-        let mut object: DynamicObject = prune.decode(object.text()?)?;
+        let mut object: DynamicObject = object.decode(prune)?;
         object.types.get_or_insert_with(|| self.expected.clone());
         Ok(object)
     }
@@ -154,6 +159,11 @@ impl Representation for Dynamic {
 
     fn identity(&self) -> Option<String> {
         Some(String::new())
+    }
+
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        true
     }
 }
 
@@ -197,7 +207,7 @@ impl<K: Send + Sync + 'static> Representation for MetadataOnly<K> {
     type Body = PartialObjectMeta<K>;
 
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<Self::Body, DecodeError> {
-        prune.decode(object.text()?)
+        object.decode(prune)
     }
 
     fn requested_content(&self) -> RequestedContent {
@@ -210,6 +220,11 @@ impl<K: Send + Sync + 'static> Representation for MetadataOnly<K> {
 
     fn identity(&self) -> Option<String> {
         Some(String::new())
+    }
+
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        true
     }
 }
 
@@ -273,7 +288,7 @@ where
     type Body = T;
 
     fn keep(&self, object: &Encoded<'_>, prune: &Prune) -> Result<T, DecodeError> {
-        prune.decode(object.text()?)
+        object.decode(prune)
     }
 
     fn expected(&self) -> Option<&TypeMeta> {
@@ -282,6 +297,11 @@ where
 
     fn identity(&self) -> Option<String> {
         Some(String::new())
+    }
+
+    #[cfg(feature = "protobuf")]
+    fn reads_protobuf(&self) -> bool {
+        true
     }
 }
 

@@ -113,7 +113,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
                 "`persist` of Secrets: `persist_secrets` writes their values".to_owned(),
             ));
         }
-        Ok(Some(Saved::new(saves, (&self.scope, &self.prune), &self.settings.absent_name, pool.clone())))
+        let of = (&self.scope, &self.prune, self.wire());
+        Ok(Some(Saved::new(saves, of, &self.settings.absent_name, pool.clone())))
     }
 
     /// Its file would not have the objects of the other sources.

@@ -21,6 +21,7 @@ use informer_core::meta::{ClusterName, Object, ObjectKey, SourceId};
 use informer_core::request::{ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
 
+use super::wire::wire_of;
 use super::{ResourceSource, several_sources};
 use crate::backend::Backend;
 use crate::error::Error;
@@ -109,11 +110,22 @@ impl<K, R: Representation> ResourceSource<K, R> {
         if self.is_of_several() {
             return Err(several_sources());
         }
+        let protobuf = self.protobuf;
         let Self { scope, representation, prune, source, cluster, frame_limit, backend, settings, .. } = self;
         let (id, coverage, in_cluster) = (source.clone(), scope.coverage(), cluster.clone());
         let late = Mutex::new((0, Arc::new(LateFindings::new(cluster.clone()))));
-        let template =
-            Template { named, scope, representation, prune, source, cluster, frame_limit, pool, late };
+        let template = Template {
+            named,
+            scope,
+            representation,
+            prune,
+            source,
+            cluster,
+            frame_limit,
+            protobuf,
+            pool,
+            late,
+        };
         let template = Arc::new(template);
         let connect: Connect<R::Body> = Arc::new(move || {
             Box::new(NamedListWatch(Rc::new(Followed {
@@ -136,6 +148,7 @@ struct Template<R> {
     source: SourceId,
     cluster: Option<ClusterName>,
     frame_limit: usize,
+    protobuf: bool,
     pool: DecodePool,
     late: Mutex<(u32, Arc<LateFindings>)>,
 }
@@ -162,6 +175,7 @@ impl<R: Representation> Template<R> {
             Some(represent) => Arc::new(represent(&found.api)),
             None => Arc::clone(&self.representation),
         };
+        let wire = wire_of(self.protobuf, &*representation, &found.api);
         let decoder = Decoder {
             representation,
             prune: self.prune.clone(),
@@ -177,6 +191,7 @@ impl<R: Representation> Template<R> {
             decoder,
             pool,
             frame_limit: self.frame_limit,
+            wire,
             #[cfg(feature = "persist")]
             saved: None,
         };

@@ -79,6 +79,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             source: self.source,
             cluster: self.cluster,
             frame_limit: self.frame_limit,
+            protobuf: self.protobuf,
             kind: PhantomData,
         }
     }

@@ -11,7 +11,7 @@ use informer_core::reflector::ReflectorConfig;
 use super::{ResourceSource, SelectedBy};
 use crate::error::Error;
 use crate::informer_key::{InformerKey, KeyParts, ServerIdentity};
-use crate::representation::{Representation, WireKind};
+use crate::representation::Representation;
 
 /// What a description says besides its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
             namespaces: single.or(several).or(selected),
             selectors: self.scope.selectors(),
             source: Some(&self.source).filter(|source| **source != SourceId::default()).cloned(),
-            wire: WireKind::Json,
+            protobuf: self.protobuf,
             content: self.representation.requested_content(),
             representation: TypeId::of::<R>(),
             kept_as,

@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 
 use super::file::{FileError, Found, SetAside};
 use super::{OfSource, Saved};
-use crate::wire::WireKind;
 
 /// Objects of one part of a list.
 const AT_ONCE: usize = 250;
@@ -109,13 +108,9 @@ impl<S: Send + Sync + 'static> Saved<S> {
     }
 
     fn sample(&self, body: &S, wire_bytes: u32) -> ObjectSample {
-        let text = self.saves.text(body);
-        ObjectSample {
-            sent: wire_bytes.into(),
-            text: text.len() as u64,
-            kept: self.saves.saved(body).map(|saved| saved.bytes().len() as u64),
-            fields: WireKind::Json.field_bytes(&text).unwrap_or_default(),
-        }
+        let (text, fields) = self.saves.fields(body);
+        let kept = self.saves.saved(body).map(|saved| saved.bytes().len() as u64);
+        ObjectSample { sent: wire_bytes.into(), text, kept, fields }
     }
 }
 

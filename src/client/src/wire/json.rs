@@ -24,9 +24,9 @@ use serde::de::IgnoredAny;
 pub(crate) use cursor::Cursor;
 pub(crate) use cut::{Cut, LeftOut, cut, scan};
 pub(crate) use event::{Event, EventType, INITIAL_EVENTS_END, bookmark, event, event_head, parsed_event};
-pub(crate) use identify::{annotations, generation, identify, labels, member, owners};
+pub(crate) use identify::{annotations, generation, identify, labels, member, metadata, owners};
 pub(crate) use shown::{field_bytes, shown};
-pub use split::Splitter;
+pub(crate) use split::BracketSplitter;
 
 use super::{Form, RequestedContent};
 
@@ -115,7 +115,7 @@ impl fmt::Display for JsonError {
 impl std::error::Error for JsonError {}
 
 /// What was expected is a text of the Rust type and comes last.
-fn without_value(message: &str) -> String {
+pub(super) fn without_value(message: &str) -> String {
     let expected = |separator: &str| {
         let expected =
             message.rsplit_once(separator).map(|(_, expected)| shortened(expected, MAX_PART_CHARS));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::{LateFindings, Saves};
-use super::{Dictionary, Frame, Kept, LazyBody, Packed, PackedText, Packer};
+use super::super::{LateFindings, Prune, Saves};
+use super::{Dictionary, Frame, Kept, LazyBody, Packed, PackedBytes, Packer};
 
 /// Where a cache is saved to.
 #[derive(Debug, Clone)]
@@ -71,8 +71,8 @@ impl<K: Send + Sync + 'static> Saves<LazyBody<K>> for Saving {
         Some(SavedBody(text.frame().clone()))
     }
 
-    fn text(&self, body: &LazyBody<K>) -> String {
-        body.text().into_owned()
+    fn fields(&self, body: &LazyBody<K>) -> (u64, Vec<(String, u64)>) {
+        body.read(|object| object.weighed(&Prune::nothing())).unwrap_or_default()
     }
 
     fn newest(&self) -> (Option<u32>, bool) {
@@ -111,6 +111,6 @@ impl<K: Send + Sync + 'static> Saves<LazyBody<K>> for Saving {
             None => Arc::clone(&dictionaries.none),
         };
         let frame = Frame { bytes: bytes.into(), dictionary };
-        Some(LazyBody::with(Kept::Packed(PackedText::new(frame)), Some(Arc::clone(late))))
+        Some(LazyBody::with(Kept::Packed(PackedBytes::new(frame)), Some(Arc::clone(late))))
     }
 }

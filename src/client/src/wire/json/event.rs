@@ -38,7 +38,7 @@ pub(crate) struct Event<'a> {
 }
 
 impl<'a> EventType<'a> {
-    fn of(text: Cow<'a, str>) -> Self {
+    pub(crate) fn of(text: Cow<'a, str>) -> Self {
         match &*text {
             "ADDED" => Self::Added,
             "MODIFIED" => Self::Modified,

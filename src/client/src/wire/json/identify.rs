@@ -8,7 +8,9 @@
 use std::borrow::Cow;
 use std::iter::from_fn;
 
-use super::Cursor;
+use serde::de::DeserializeOwned;
+
+use super::{Cursor, JsonError};
 use crate::wire::frame::{MetaScan, Owner};
 
 /// Allocates only for strings with escapes.
@@ -75,6 +77,12 @@ pub(crate) fn member<'a>(object: &'a [u8], wanted: &[&str]) -> Option<&'a [u8]> 
         Some(found.is_none())
     });
     found
+}
+
+/// Decodes its metadata; the default if there is none.
+pub(crate) fn metadata<T: DeserializeOwned + Default>(object: &[u8]) -> Result<T, JsonError> {
+    let Some(metadata) = member(object, &["metadata"]) else { return Ok(T::default()) };
+    serde_json::from_slice(metadata).map_err(|error| JsonError::from(&error))
 }
 
 fn texts<'a>(json: Option<&'a [u8]>) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {

@@ -36,22 +36,8 @@ use crate::wire::frame::{Frame, ListHead, PartialFrame, SplitError};
 const HEAD_LIMIT: usize = 1 << 20;
 
 /// Turns body chunks into the items of a list or the events of a watch.
-///
-/// ```
-/// # #[cfg(feature = "unstable")] {
-/// use actix_informer::unstable::{Frame, Splitter};
-/// use bytes::Bytes;
-///
-/// let (mut watch, mut lines) = (Splitter::watch(1024), Vec::new());
-/// watch.push(&Bytes::from_static(b"one\ntw"), &mut lines)?;
-/// watch.push(&Bytes::from_static(b"o\nhalf"), &mut lines)?;
-/// assert_eq!(lines, [Frame::Whole(Bytes::from_static(b"one")), Frame::Whole(Bytes::from_static(b"two"))]);
-/// assert!(watch.finish().is_err(), "the last event is not complete");
-/// # }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
-pub struct Splitter {
+pub(crate) struct BracketSplitter {
     state: State,
     /// An unfinished item or line.
     frame: PartialFrame,
@@ -107,14 +93,14 @@ struct Metadata {
     token: Option<String>,
 }
 
-impl Splitter {
+impl BracketSplitter {
     /// For a list. Keeps at most `limit` bytes of one item.
-    pub fn list(limit: usize) -> Self {
+    pub(crate) fn list(limit: usize) -> Self {
         Self::new(State::BeforeDocument, limit)
     }
 
     /// For a watch. Keeps at most `limit` bytes of one event.
-    pub fn watch(limit: usize) -> Self {
+    pub(crate) fn watch(limit: usize) -> Self {
         Self::new(State::BeforeLine, limit)
     }
 
@@ -133,7 +119,7 @@ impl Splitter {
     ///
     /// # Errors
     /// When the document is not a list; the splitter cannot be used afterwards. A watch has no such error.
-    pub fn push(&mut self, chunk: &Bytes, frames: &mut Vec<Frame>) -> Result<(), SplitError> {
+    pub(crate) fn push(&mut self, chunk: &Bytes, frames: &mut Vec<Frame>) -> Result<(), SplitError> {
         let mut at = 0;
         while at < chunk.len() {
             at = match self.state {
@@ -147,7 +133,7 @@ impl Splitter {
     }
 
     /// Whether the document of a list has closed: only white space may follow. A watch never closes.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
 
@@ -155,7 +141,7 @@ impl Splitter {
     ///
     /// # Errors
     /// When the document of the list never closed, or the watch has ended within an event.
-    pub fn finish(self) -> Result<ListHead, SplitError> {
+    pub(crate) fn finish(self) -> Result<ListHead, SplitError> {
         match self.state {
             State::Closed | State::BeforeLine => Ok(self.head),
             State::Reading(Part::Line, _) => Err(SplitError::HalfEvent(self.frame.size)),

@@ -10,7 +10,7 @@ use super::*;
 const NO_LIMIT: usize = usize::MAX;
 
 fn split(text: &[u8], cuts: &[usize], limit: usize) -> Result<(ListHead, Vec<Frame>), SplitError> {
-    let (mut splitter, mut items) = (Splitter::list(limit), Vec::new());
+    let (mut splitter, mut items) = (BracketSplitter::list(limit), Vec::new());
     for chunk in chunks(text, cuts) {
         splitter.push(&chunk, &mut items)?;
     }
@@ -25,7 +25,7 @@ fn chunks(text: &[u8], cuts: &[usize]) -> Vec<Bytes> {
 }
 
 fn lines(chunks: &[Bytes], limit: usize) -> (Vec<Frame>, Result<ListHead, SplitError>) {
-    let (mut splitter, mut lines) = (Splitter::watch(limit), Vec::new());
+    let (mut splitter, mut lines) = (BracketSplitter::watch(limit), Vec::new());
     chunks.iter().for_each(|chunk| splitter.push(chunk, &mut lines).expect("any bytes are lines"));
     (lines, splitter.finish())
 }

@@ -1,0 +1,4 @@
+//! Gives libFuzzer's bytes to [`actix_informer_fuzz::protobuf_watch`].
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| actix_informer_fuzz::protobuf_watch(data));

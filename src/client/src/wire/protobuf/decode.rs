@@ -1,0 +1,321 @@
+//! Gives a message to serde, as Go's JSON of it would be: [`Value`] is a deserializer over the table and the bytes.
+//!
+//! 1. The members come in the order of the Go struct. A field that is not there is left out, or has Go's zero value,
+//!    as Go's JSON does. A field that comes twice counts as its last value, a list collects, an unknown number is
+//!    passed.
+//! 2. A field that was cut (`cut.rs`) is not there, not even as zero.
+//! 3. How deep messages are and how many values they have is bounded, so a small body cannot become a large value.
+//!
+//! ```text
+//!  Value (shape, bytes) --> Members  of a message: the fields are gathered, then given one by one
+//!                       --> Items    of a list     --> Value
+//!                       --> Entries  of a map      --> Value
+//!                       --> a scalar (`values.rs`), or the text of raw JSON for serde_json
+//! ```
+
+use std::cell::{Cell, RefCell};
+
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::reader::{Reader, Wire};
+use super::table::{Alternative, Shape, TABLE};
+use super::{Fault, ProtobufError, values};
+use access::{Entries, Items, Members};
+
+mod access;
+
+/// How deep messages may be nested: far above any kind but JSON schemas, and of those as deep as serde_json reads them,
+/// each of which has two brackets.
+const DEPTH: usize = 64;
+/// How many values one object may have. One of etcd's greatest size, 1.5 MiB, has fewer.
+const VALUES: usize = 1_000_000;
+
+/// One field of a message that is being read. They are kept in one stack for the whole object.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gathered<'de> {
+    pub(super) field: u16,
+    /// `None` if the field was cut.
+    pub(super) wire: Option<Wire<'de>>,
+}
+
+/// What is shared while one object is read.
+#[derive(Debug)]
+pub(super) struct Context<'de> {
+    pub(super) gathered: RefCell<Vec<Gathered<'de>>>,
+    left: Cell<usize>,
+}
+
+impl Context<'_> {
+    pub(super) fn new() -> Self {
+        Self { gathered: RefCell::default(), left: Cell::new(VALUES) }
+    }
+
+    pub(super) fn count(&self, values: usize) -> std::result::Result<(), Fault> {
+        self.left.set(self.left.get().checked_sub(values).ok_or(Fault::TooMany)?);
+        Ok(())
+    }
+}
+
+/// What stands in the bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Content<'de> {
+    /// Nothing: Go's zero value.
+    Zero,
+    One(Wire<'de>),
+    /// Of a list or a map: so many in the stack, from this place on.
+    Many {
+        first: usize,
+        count: usize,
+    },
+    /// The schemas or names of an alternative.
+    Alternatives(&'de [u8]),
+}
+
+/// A value: its shape and its bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value<'c, 'de> {
+    pub(super) context: &'c Context<'de>,
+    pub(super) shape: &'static Shape,
+    pub(super) content: Content<'de>,
+    pub(super) depth: usize,
+}
+
+/// As the types are written in front of the members of an object: `kind`, then `apiVersion`.
+pub(super) type Types<'de> = (&'de str, &'de str);
+
+/// A whole object.
+#[derive(Debug)]
+pub(super) struct Object<'c, 'de> {
+    pub(super) context: &'c Context<'de>,
+    pub(super) message: usize,
+    pub(super) raw: &'de [u8],
+    pub(super) types: Option<Types<'de>>,
+}
+
+type Result<T> = std::result::Result<T, ProtobufError>;
+
+impl<'de> Value<'_, 'de> {
+    fn inner(self, shape: &'static Shape) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// Whether Go's JSON has null here.
+    pub(super) fn is_null(self) -> Result<bool> {
+        Ok(match (self.shape, self.content) {
+            (Shape::Pointer(_), Content::Zero) => true,
+            (Shape::Pointer(inner), _) => self.inner(inner).is_null()?,
+            (
+                Shape::List(_)
+                | Shape::Map(_)
+                | Shape::Wrapped(_)
+                | Shape::Bytes
+                | Shape::Time
+                | Shape::MicroTime
+                | Shape::Raw
+                | Shape::SchemaOr(_),
+                Content::Zero,
+            ) => true,
+            (Shape::Time | Shape::MicroTime, Content::One(Wire::Bytes(bytes))) => bytes.is_empty(),
+            (Shape::Raw, Content::One(Wire::Bytes(bytes))) => {
+                matches!(values::raw(bytes)?.trim_ascii(), b"" | b"null")
+            }
+            (Shape::SchemaOr(alternative), Content::One(Wire::Bytes(bytes))) => {
+                matches!(values::schema_or(*alternative, bytes)?, values::SchemaOr::Null)
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether `omitempty` leaves it out.
+    pub(super) fn is_empty(self) -> Result<bool> {
+        Ok(match (self.shape, self.content) {
+            (
+                Shape::Text | Shape::Bytes | Shape::Time | Shape::MicroTime,
+                Content::One(Wire::Bytes(bytes)),
+            ) => bytes.is_empty(),
+            (Shape::Bool | Shape::Integer, Content::One(Wire::Varint(number))) => number == 0,
+            (Shape::Double, Content::One(Wire::Fixed64(bits))) => f64::from_bits(bits) == 0.0,
+            (Shape::Wrapped(_), Content::One(Wire::Bytes(bytes))) => Reader::new(bytes).field()?.is_none(),
+            (Shape::List(_), Content::Many { .. }) => Items::new(self).has_none()?,
+            (_, Content::Zero) => true,
+            _ => false,
+        })
+    }
+
+    fn message<V: Visitor<'de>>(self, place: usize, raw: &'de [u8], visitor: V) -> Result<V::Value> {
+        if self.depth >= DEPTH {
+            return Err(Fault::TooDeep.into());
+        }
+        visitor.visit_map(Members::new(self.context, (place, raw), None, self.depth + 1)?)
+    }
+
+    fn text<V: Visitor<'de>>(bytes: &'de [u8], visitor: V) -> Result<V::Value> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => visitor.visit_borrowed_str(text),
+            // As Go's JSON writes it.
+            Err(_) => visitor.visit_string(String::from_utf8_lossy(bytes).into_owned()),
+        }
+    }
+
+    fn schema_or<V: Visitor<'de>>(
+        self,
+        alternative: Alternative,
+        bytes: &'de [u8],
+        visitor: V,
+    ) -> Result<V::Value> {
+        match values::schema_or(alternative, bytes)? {
+            values::SchemaOr::Null => visitor.visit_unit(),
+            values::SchemaOr::Bool(value) => visitor.visit_bool(value),
+            values::SchemaOr::Schema(raw) => self.message(TABLE.schema, raw, visitor),
+            values::SchemaOr::Several => {
+                let content = Content::Alternatives(bytes);
+                visitor.visit_seq(Items::new(Self { content, ..self }))
+            }
+        }
+    }
+
+    /// Everything but a message.
+    fn other<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let wire = match (self.shape, self.content) {
+            (Shape::List(_), Content::Many { .. }) => return visitor.visit_seq(Items::new(self)),
+            (Shape::Map(_), Content::Many { .. }) => return visitor.visit_map(Entries::new(self)),
+            (_, Content::One(wire)) => wire,
+            _ => return self.zero(visitor),
+        };
+        match (self.shape, wire) {
+            (Shape::Text, Wire::Bytes(bytes)) => Self::text(bytes, visitor),
+            (Shape::Bool, Wire::Varint(number)) => visitor.visit_bool(number != 0),
+            // Negative numbers are sent as the 64 bits of their two's complement.
+            (Shape::Integer, Wire::Varint(number)) => values::integer(number.cast_signed(), visitor),
+            (Shape::Double, Wire::Fixed64(bits)) => values::double(bits, visitor),
+            (Shape::Wrapped(_), Wire::Bytes(_)) => visitor.visit_seq(Items::new(self)),
+            (Shape::Bytes, Wire::Bytes(bytes)) => visitor.visit_string(values::base64(bytes)),
+            (Shape::Time, Wire::Bytes([])) | (Shape::MicroTime, Wire::Bytes([])) => visitor.visit_unit(),
+            (Shape::Time, Wire::Bytes(bytes)) => visitor.visit_string(values::time(bytes)?),
+            (Shape::MicroTime, Wire::Bytes(bytes)) => visitor.visit_string(values::micro_time(bytes)?),
+            (Shape::Duration, Wire::Bytes(bytes)) => visitor.visit_string(values::duration(bytes)?),
+            (Shape::Quantity, Wire::Bytes(bytes)) => match values::quantity(bytes)? {
+                Some(bytes) => Self::text(bytes, visitor),
+                None => self.zero(visitor),
+            },
+            (Shape::IntOrString, Wire::Bytes(bytes)) => match values::int_or_string(bytes)? {
+                values::IntOrString::Int(number) => values::integer(number, visitor),
+                values::IntOrString::Text(bytes) => Self::text(bytes, visitor),
+            },
+            (Shape::Raw, Wire::Bytes(bytes)) => values::visit_json(values::raw(bytes)?, visitor),
+            (Shape::SchemaOr(alternative), Wire::Bytes(bytes)) => {
+                self.schema_or(*alternative, bytes, visitor)
+            }
+            _ => Err(Fault::Mismatch.into()),
+        }
+    }
+
+    fn zero<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.shape {
+            Shape::Text => visitor.visit_borrowed_str(""),
+            Shape::Bool => visitor.visit_bool(false),
+            Shape::Integer | Shape::Double | Shape::IntOrString => visitor.visit_u64(0),
+            Shape::Duration => visitor.visit_borrowed_str("0s"),
+            Shape::Quantity => visitor.visit_borrowed_str("0"),
+            Shape::Message(place) => self.message(*place, &[], visitor),
+            _ => visitor.visit_unit(),
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for Value<'_, 'de> {
+    type Error = ProtobufError;
+
+    /// Messages come first, and in a frame of their own: they are what is nested, and a frame has room for the result
+    /// of each of its calls.
+    fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
+        while let (Shape::Pointer(inner), Content::One(_)) = (self.shape, self.content) {
+            self.shape = inner;
+        }
+        match (self.shape, self.content) {
+            (Shape::Message(place), Content::One(Wire::Bytes(bytes))) => self.message(*place, bytes, visitor),
+            _ => self.other(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        if self.is_null()? { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        match self.shape {
+            Shape::Pointer(inner) => self.inner(inner).deserialize_enum(name, variants, visitor),
+            Shape::Map(_) if matches!(self.content, Content::Many { .. }) => {
+                MapAccessDeserializer::new(Entries::new(self)).deserialize_enum(name, variants, visitor)
+            }
+            Shape::Message(place) => {
+                let raw = if let Content::One(Wire::Bytes(raw)) = self.content { raw } else { &[] };
+                let members = Members::new(self.context, (*place, raw), None, self.depth + 1)?;
+                MapAccessDeserializer::new(members).deserialize_enum(name, variants, visitor)
+            }
+            _ => visitor.visit_enum(StrDeserializer::new(&AsText.deserialize(self)?)),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier
+    }
+}
+
+/// The name of a variant.
+struct AsText;
+
+impl<'de> DeserializeSeed<'de> for AsText {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<String, D::Error> {
+        serde::Deserialize::deserialize(deserializer)
+    }
+}
+
+impl<'de> Deserializer<'de> for Object<'_, 'de> {
+    type Error = ProtobufError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_map(Members::new(self.context, (self.message, self.raw), self.types, 1)?)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// The name of a member.
+pub(super) fn name(text: &str) -> BorrowedStrDeserializer<'_, ProtobufError> {
+    BorrowedStrDeserializer::new(text)
+}
+
+/// The key of an entry that is not UTF-8.
+pub(super) fn owned_name(bytes: &[u8]) -> serde::de::value::StringDeserializer<ProtobufError> {
+    String::from_utf8_lossy(bytes).into_owned().into_deserializer()
+}

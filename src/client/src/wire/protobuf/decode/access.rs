@@ -1,0 +1,310 @@
+//! What serde asks of a message one by one: its members, the items of a list, the entries of a map.
+//!
+//! The fields of a message are gathered in a stack that all messages of an object share, so a message allocates
+//! nothing. Each takes its own from the stack when it is dropped.
+
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
+
+use super::super::cut::{CUT, EMPTIED};
+use super::super::reader::{Reader, Wire};
+use super::super::table::{Alternative, Field, Shape, Slot, TABLE};
+use super::super::{Fault, ProtobufError};
+use super::{Content, Context, Gathered, Types, VALUES, Value, name, owned_name};
+
+type Result<T> = std::result::Result<T, ProtobufError>;
+
+static SCHEMA: std::sync::LazyLock<Shape> = std::sync::LazyLock::new(|| Shape::Message(TABLE.schema));
+
+/// The members of a message.
+pub(super) struct Members<'c, 'de> {
+    context: &'c Context<'de>,
+    fields: &'static [Field],
+    /// Those that come first.
+    types: Option<Types<'de>>,
+    /// Where its fields begin in the stack.
+    base: usize,
+    /// The field that comes next, and where it is in the stack.
+    next: (usize, usize),
+    value: Option<Given<'c, 'de>>,
+    depth: usize,
+}
+
+enum Given<'c, 'de> {
+    Type(&'de str),
+    Field(Value<'c, 'de>),
+}
+
+impl<'c, 'de> Members<'c, 'de> {
+    pub(super) fn new(
+        context: &'c Context<'de>,
+        (message, raw): (usize, &'de [u8]),
+        types: Option<Types<'de>>,
+        depth: usize,
+    ) -> Result<Self> {
+        let base = context.gathered.borrow().len();
+        let fields = &*TABLE.message(message).fields;
+        let members = Self { context, fields, types, base, next: (0, base), value: None, depth };
+        gather(context, (message, raw), 0)?;
+        let mut gathered = context.gathered.borrow_mut();
+        context.count(gathered.len() - base)?;
+        // Servers write fields in the order of their numbers, which is nearly that of the struct.
+        if !gathered[base..].is_sorted_by_key(|one| one.field) {
+            gathered[base..].sort_by_key(|one| one.field);
+        }
+        drop(gathered);
+        Ok(members)
+    }
+
+    /// What there is of the next field, unless Go's JSON leaves it out.
+    fn field(&mut self) -> Result<Option<(&'static Field, Value<'c, 'de>)>> {
+        let (at, first) = self.next;
+        let field = &self.fields[at];
+        let (count, was_cut, last) = {
+            let gathered = self.context.gathered.borrow();
+            let of_field = gathered[first..].iter().take_while(|one| usize::from(one.field) == at);
+            let found = of_field.clone().filter_map(|one| one.wire);
+            (
+                of_field.count(),
+                gathered.get(first).is_some_and(|one| usize::from(one.field) == at && one.wire.is_none()),
+                found.last(),
+            )
+        };
+        self.next = (at + 1, first + count);
+        let content = match (&field.shape, last) {
+            (_, None) => Content::Zero,
+            (Shape::List(_) | Shape::Map(_), Some(_)) => Content::Many { first, count },
+            (_, Some(wire)) => Content::One(wire),
+        };
+        let mut value = Value { context: self.context, shape: &field.shape, content, depth: self.depth };
+        if last.is_none() {
+            if was_cut || field.omits_absent() {
+                return Ok(None);
+            }
+            self.context.count(1)?;
+        } else if value.is_empty()? {
+            if field.omits_empty() {
+                return Ok(None);
+            }
+            if matches!(content, Content::Many { .. }) {
+                value.content = Content::Zero;
+            }
+        }
+        Ok(Some((field, value)))
+    }
+}
+
+impl Drop for Members<'_, '_> {
+    fn drop(&mut self) {
+        self.context.gathered.borrow_mut().truncate(self.base);
+    }
+}
+
+/// Puts the fields of a message into the stack, and those of its inline messages, which begin at `first`.
+fn gather<'de>(context: &Context<'de>, (message, raw): (usize, &'de [u8]), first: usize) -> Result<()> {
+    let of_field = |place: usize| u16::try_from(first + place).map_err(|_| Fault::TooMany);
+    let (table, mut reader) = (TABLE.message(message), Reader::new(raw));
+    while let Some((number, wire)) = reader.field()? {
+        match (table.slot(number), wire) {
+            (Slot::Field(_), Wire::Fixed32) => return Err(Fault::Mismatch.into()),
+            (Slot::Field(place), wire) => {
+                let one = Gathered { field: of_field(place)?, wire: Some(wire) };
+                context.gathered.borrow_mut().push(one);
+            }
+            (Slot::Inline { message, first: inner }, Wire::Bytes(raw)) => {
+                gather(context, (message, raw), first + inner)?;
+            }
+            (Slot::Unknown, Wire::Bytes(marked)) if matches!(number, CUT | EMPTIED) => {
+                let wire = (number == EMPTIED).then_some(Wire::Fixed32);
+                let mut numbers = Reader::new(marked);
+                while let Some(number) = numbers.packed()? {
+                    let slot = u32::try_from(number).map_or(Slot::Unknown, |number| table.slot(number));
+                    if let Slot::Field(place) = slot {
+                        context.gathered.borrow_mut().push(Gathered { field: of_field(place)?, wire });
+                    }
+                }
+            }
+            (Slot::Inline { .. }, _) => return Err(Fault::Mismatch.into()),
+            (Slot::Unknown, _) => {}
+        }
+        if context.gathered.borrow().len() > VALUES {
+            return Err(Fault::TooMany.into());
+        }
+    }
+    Ok(())
+}
+
+impl<'de> MapAccess<'de> for Members<'_, 'de> {
+    type Error = ProtobufError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
+        if let Some((kind, api_version)) = self.types.take() {
+            let key = if kind.is_empty() { "apiVersion" } else { "kind" };
+            self.value = Some(Given::Type(if kind.is_empty() { api_version } else { kind }));
+            self.types = (!kind.is_empty()).then_some(("", api_version));
+            return seed.deserialize(name(key)).map(Some);
+        }
+        while self.next.0 < self.fields.len() {
+            if let Some((field, value)) = self.field()? {
+                self.value = Some(Given::Field(value));
+                return seed.deserialize(name(field.name)).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
+        match self.value.take() {
+            Some(Given::Type(text)) => seed.deserialize(name(text)),
+            Some(Given::Field(value)) => seed.deserialize(value),
+            None => Err(Fault::NoEvent.into()),
+        }
+    }
+}
+
+/// The items of a list.
+pub(super) struct Items<'c, 'de> {
+    list: Value<'c, 'de>,
+    item: &'static Shape,
+    rest: Rest<'de>,
+}
+
+enum Rest<'de> {
+    /// In the stack: the next one, how many are left, and what is left of a packed one.
+    Gathered { next: usize, count: usize, packed: Reader<'de> },
+    /// Every field of a message with this number; without one, all.
+    Message { reader: Reader<'de>, number: Option<u32> },
+}
+
+impl<'c, 'de> Items<'c, 'de> {
+    pub(super) fn new(list: Value<'c, 'de>) -> Self {
+        let item = match list.shape {
+            Shape::List(item) | Shape::Wrapped(item) => item,
+            Shape::SchemaOr(Alternative::Names) => &Shape::Text,
+            _ => &*SCHEMA,
+        };
+        let rest = match list.content {
+            Content::Many { first, count } => Rest::Gathered { next: first, count, packed: Reader::new(&[]) },
+            Content::Alternatives(bytes) => Rest::Message { reader: Reader::new(bytes), number: Some(2) },
+            Content::One(Wire::Bytes(bytes)) => Rest::Message { reader: Reader::new(bytes), number: None },
+            _ => Rest::Message { reader: Reader::new(&[]), number: None },
+        };
+        Self { list, item, rest }
+    }
+
+    /// A packed list may have no number.
+    pub(super) fn has_none(mut self) -> Result<bool> {
+        Ok(self.next()?.is_none())
+    }
+
+    fn next(&mut self) -> Result<Option<Wire<'de>>> {
+        match &mut self.rest {
+            Rest::Gathered { next, count, packed } => loop {
+                if let Some(number) = packed.packed()? {
+                    return Ok(Some(Wire::Varint(number)));
+                }
+                if *count == 0 {
+                    return Ok(None);
+                }
+                let wire = self.list.context.gathered.borrow().get(*next).and_then(|one| one.wire);
+                (*next, *count) = (*next + 1, *count - 1);
+                match (wire, self.item) {
+                    (Some(Wire::Bytes(bytes)), Shape::Integer | Shape::Bool) => *packed = Reader::new(bytes),
+                    (Some(wire), _) => return Ok(Some(wire)),
+                    (None, _) => {}
+                }
+            },
+            Rest::Message { reader, number } => loop {
+                match reader.field()? {
+                    None => return Ok(None),
+                    Some((found, wire)) if number.is_none_or(|number| number == found) => {
+                        return Ok(Some(wire));
+                    }
+                    Some(_) => {}
+                }
+            },
+        }
+    }
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+    type Error = ProtobufError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+        let Some(wire) = self.next()? else { return Ok(None) };
+        self.list.context.count(1)?;
+        seed.deserialize(Value { shape: self.item, content: Content::One(wire), ..self.list }).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        match &self.rest {
+            Rest::Gathered { count, .. } if !matches!(self.item, Shape::Integer | Shape::Bool) => {
+                Some(*count)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The entries of a map.
+pub(super) struct Entries<'c, 'de> {
+    map: Value<'c, 'de>,
+    next: usize,
+    count: usize,
+    value: Option<Value<'c, 'de>>,
+}
+
+impl<'c, 'de> Entries<'c, 'de> {
+    pub(super) fn new(map: Value<'c, 'de>) -> Self {
+        let (next, count) =
+            if let Content::Many { first, count } = map.content { (first, count) } else { (0, 0) };
+        Self { map, next, count, value: None }
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'_, 'de> {
+    type Error = ProtobufError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
+        let entry = loop {
+            if self.count == 0 {
+                return Ok(None);
+            }
+            let wire = self.map.context.gathered.borrow().get(self.next).and_then(|one| one.wire);
+            (self.next, self.count) = (self.next + 1, self.count - 1);
+            match wire {
+                Some(Wire::Bytes(entry)) => break entry,
+                // The mark of an emptied map.
+                Some(Wire::Fixed32) | None => {}
+                Some(_) => return Err(Fault::Mismatch.into()),
+            }
+        };
+        self.map.context.count(1)?;
+        let (mut reader, mut key, mut content): (_, &[u8], _) = (Reader::new(entry), &[], Content::Zero);
+        while let Some((number, wire)) = reader.field()? {
+            match (number, wire) {
+                (1, Wire::Bytes(bytes)) => key = bytes,
+                (2, wire) => content = Content::One(wire),
+                _ => {}
+            }
+        }
+        let Shape::Map(shape) = self.map.shape else { return Err(Fault::Mismatch.into()) };
+        if let (Content::Zero, Shape::Bytes) = (content, &**shape) {
+            // An empty value of a Secret has no bytes on the wire, but is a value.
+            content = Content::One(Wire::Bytes(&[]));
+        }
+        self.value = Some(Value { shape, content, ..self.map });
+        match std::str::from_utf8(key) {
+            Ok(text) => seed.deserialize(name(text)),
+            Err(_) => seed.deserialize(owned_name(key)),
+        }
+        .map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
+        seed.deserialize(self.value.take().ok_or(Fault::NoEvent)?)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.count)
+    }
+}

@@ -1,0 +1,134 @@
+//! Reads the metadata of an object's message. All other fields are passed by their length.
+//!
+//! 1. Of bytes that are cut off it returns what came before the cut. A text that is cut off is not there.
+//! 2. Of a field that comes twice the last one counts, as everywhere.
+
+use std::borrow::Cow;
+
+use super::envelope::{MAGIC, type_text};
+use super::reader::{IsWhole, Reader, Wire, all_bytes, last_bytes};
+use crate::wire::frame::{MetaScan, Owner};
+
+const NAME: u32 = 1;
+const NAMESPACE: u32 = 3;
+const UID: u32 = 5;
+const VERSION: u32 = 6;
+const GENERATION: u32 = 7;
+const LABELS: u32 = 11;
+const ANNOTATIONS: u32 = 12;
+const OWNERS: u32 = 13;
+
+/// Allocates nothing.
+pub(crate) fn identify(object: &[u8]) -> MetaScan<'_> {
+    let mut found = MetaScan::default();
+    let mut message = object;
+    if let Some(inside) = object.strip_prefix(MAGIC) {
+        let mut reader = Reader::new(inside);
+        message = &[];
+        while let Some((number, wire, is_whole)) = reader.field_or_part() {
+            match (number, wire, is_whole) {
+                (1, Wire::Bytes(types), true) => {
+                    found.api_version = type_text(types, 1).map(Cow::Borrowed);
+                    found.kind = type_text(types, 2).map(Cow::Borrowed);
+                }
+                (2, Wire::Bytes(bytes), _) => message = bytes,
+                _ => {}
+            }
+        }
+    }
+    found.rest = metadata_or_part(message);
+    let mut reader = Reader::new(found.rest.unwrap_or_default());
+    while let Some((number, wire, is_whole)) = reader.field_or_part() {
+        let text = text_of(wire, is_whole).map(Cow::Borrowed);
+        match number {
+            NAME => found.name = text,
+            NAMESPACE => found.namespace = text.filter(|text| !text.is_empty()),
+            UID => found.uid = text,
+            VERSION => found.version = text,
+            _ => {}
+        }
+    }
+    found
+}
+
+fn metadata_or_part(message: &[u8]) -> Option<&[u8]> {
+    let (mut reader, mut found) = (Reader::new(message), None);
+    while let Some((number, wire, _)) = reader.field_or_part() {
+        if let (1, Wire::Bytes(bytes)) = (number, wire) {
+            found = Some(bytes);
+        }
+    }
+    found
+}
+
+fn text_of(wire: Wire<'_>, is_whole: IsWhole) -> Option<&str> {
+    match wire {
+        Wire::Bytes(bytes) if is_whole => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    }
+}
+
+/// Out of its envelope, if it has one.
+fn message_of(object: &[u8]) -> Option<&[u8]> {
+    match object.strip_prefix(MAGIC) {
+        Some(inside) => last_bytes(inside, 2),
+        None => Some(object),
+    }
+}
+
+pub(crate) fn metadata(object: &[u8]) -> Option<&[u8]> {
+    last_bytes(message_of(object)?, 1)
+}
+
+pub(crate) fn has_types(object: &[u8]) -> bool {
+    object.starts_with(MAGIC)
+}
+
+pub(crate) fn labels<'a>(
+    found: &MetaScan<'a>,
+) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
+    texts(found.rest.unwrap_or_default(), LABELS)
+}
+
+pub(crate) fn annotations(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    texts(metadata(object).unwrap_or_default(), ANNOTATIONS)
+}
+
+fn texts(metadata: &[u8], number: u32) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    let text = |bytes| std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
+    all_bytes(metadata, number).filter_map(move |entry| {
+        Some((
+            text(last_bytes(entry, 1).unwrap_or_default())?,
+            text(last_bytes(entry, 2).unwrap_or_default())?,
+        ))
+    })
+}
+
+/// Zero is none: JSON leaves it out.
+pub(crate) fn generation(object: &[u8]) -> Option<i64> {
+    let (mut reader, mut found) = (Reader::new(metadata(object)?), None);
+    while let Some((number, wire)) = reader.field().ok()? {
+        if let (GENERATION, Wire::Varint(value)) = (number, wire) {
+            found = Some(value.cast_signed());
+        }
+    }
+    found.filter(|generation| *generation != 0)
+}
+
+pub(crate) fn owners<'a>(found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>> + use<'a> {
+    all_bytes(found.rest.unwrap_or_default(), OWNERS).map(|bytes| {
+        let (mut owner, mut reader) = (Owner::default(), Reader::new(bytes));
+        while let Ok(Some((number, wire))) = reader.field() {
+            let text = text_of(wire, true).map(Cow::Borrowed);
+            match (number, wire) {
+                (1, _) => owner.kind = text,
+                (3, _) => owner.name = text,
+                (4, _) => owner.uid = text,
+                (5, _) => owner.api_version = text,
+                (6, Wire::Varint(value)) => owner.is_controller = value != 0,
+                _ => {}
+            }
+        }
+        owner
+    })
+}

@@ -1,0 +1,165 @@
+//! The types of the API whose JSON differs from their message: times, quantities, raw JSON and the like. Each
+//! function reads one type.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde::de::{Deserializer as _, Error as _, Visitor};
+
+use super::reader::{Reader, Wire, last_bytes};
+use super::table::Alternative;
+use super::{Fault, ProtobufError};
+
+pub(super) fn base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// As a JSON parser gives it.
+pub(super) fn integer<'de, V: Visitor<'de>>(number: i64, visitor: V) -> Result<V::Value, ProtobufError> {
+    match u64::try_from(number) {
+        Ok(number) => visitor.visit_u64(number),
+        Err(_) => visitor.visit_i64(number),
+    }
+}
+
+pub(super) fn double<'de, V: Visitor<'de>>(bits: u64, visitor: V) -> Result<V::Value, ProtobufError> {
+    let number = f64::from_bits(bits);
+    if !number.is_finite() {
+        return Err(Fault::Number.into());
+    }
+    // Go writes whole numbers without a fraction.
+    let is_whole = number.trunc() == number && number.abs() < 1e15;
+    if is_whole { integer(number as i64, visitor) } else { visitor.visit_f64(number) }
+}
+
+/// The numbers of a message of varints, by field: 1 and 2.
+fn numbers(bytes: &[u8]) -> Result<(i64, i64), Fault> {
+    let mut found = (0, 0);
+    let mut reader = Reader::new(bytes);
+    while let Some((number, wire)) = reader.field()? {
+        match (number, wire) {
+            (1, Wire::Varint(value)) => found.0 = value.cast_signed(),
+            (2, Wire::Varint(value)) => found.1 = value.cast_signed(),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Reads the whole message.
+fn checked_bytes(bytes: &[u8], number: u32) -> Result<Option<&[u8]>, Fault> {
+    let mut reader = Reader::new(bytes);
+    while reader.field()?.is_some() {}
+    Ok(last_bytes(bytes, number))
+}
+
+fn at(seconds: i64, nanos: i64) -> Result<Timestamp, Fault> {
+    let nanos = i32::try_from(nanos).map_err(|_| Fault::Time)?;
+    Timestamp::new(seconds, nanos).map_err(|_| Fault::Time)
+}
+
+pub(super) fn time(bytes: &[u8]) -> Result<String, Fault> {
+    Ok(at(numbers(bytes)?.0, 0)?.to_string())
+}
+
+pub(super) fn micro_time(bytes: &[u8]) -> Result<String, Fault> {
+    let (seconds, nanos) = numbers(bytes)?;
+    Ok(format!("{:.6}", at(seconds, nanos)?))
+}
+
+/// A span as Go prints it: `1h0m5s`, `1.5s`; below a second in the unit that fits.
+pub(super) fn duration(bytes: &[u8]) -> Result<String, Fault> {
+    let (nanos, _) = numbers(bytes)?;
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    let fraction = |whole: u64, rest: u64, width: usize| {
+        let digits = format!("{rest:0width$}");
+        let digits = digits.trim_end_matches('0');
+        if digits.is_empty() { whole.to_string() } else { format!("{whole}.{digits}") }
+    };
+    let span = match nanos {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{nanos}ns"),
+        1_000..1_000_000 => format!("{}µs", fraction(nanos / 1_000, nanos % 1_000, 3)),
+        1_000_000..1_000_000_000 => format!("{}ms", fraction(nanos / 1_000_000, nanos % 1_000_000, 6)),
+        _ => {
+            let seconds = nanos / 1_000_000_000;
+            let tail = fraction(seconds % 60, nanos % 1_000_000_000, 9);
+            match (seconds / 3_600, seconds / 60 % 60) {
+                (0, 0) => format!("{tail}s"),
+                (0, minutes) => format!("{minutes}m{tail}s"),
+                (hours, minutes) => format!("{hours}h{minutes}m{tail}s"),
+            }
+        }
+    };
+    Ok(format!("{sign}{span}"))
+}
+
+/// `None` for none, which is zero.
+pub(super) fn quantity(bytes: &[u8]) -> Result<Option<&[u8]>, Fault> {
+    checked_bytes(bytes, 1)
+}
+
+pub(super) enum IntOrString<'de> {
+    Int(i64),
+    Text(&'de [u8]),
+}
+
+pub(super) fn int_or_string(bytes: &[u8]) -> Result<IntOrString<'_>, Fault> {
+    match numbers(bytes)? {
+        (0, number) => Ok(IntOrString::Int(number)),
+        (1, _) => Ok(IntOrString::Text(last_bytes(bytes, 3).unwrap_or_default())),
+        _ => Err(Fault::IntOrString),
+    }
+}
+
+/// The text of a JSON value; empty for null.
+pub(super) fn raw(bytes: &[u8]) -> Result<&[u8], Fault> {
+    Ok(checked_bytes(bytes, 1)?.unwrap_or_default())
+}
+
+pub(super) fn visit_json<'de, V: Visitor<'de>>(
+    json: &'de [u8],
+    visitor: V,
+) -> Result<V::Value, ProtobufError> {
+    if json.is_empty() {
+        return visitor.visit_unit();
+    }
+    let mut parser = serde_json::Deserializer::from_slice(json);
+    let not_json = |error: serde_json::Error| match error.is_data() {
+        true => ProtobufError::custom(error),
+        false => ProtobufError::from(Fault::NotJson),
+    };
+    let value = parser.deserialize_any(visitor).map_err(not_json)?;
+    parser.end().map_err(not_json)?;
+    Ok(value)
+}
+
+/// What stands where a schema may stand.
+pub(super) enum SchemaOr<'de> {
+    Null,
+    Bool(bool),
+    Schema(&'de [u8]),
+    /// Schemas or names, each under number 2.
+    Several,
+}
+
+pub(super) fn schema_or(alternative: Alternative, bytes: &[u8]) -> Result<SchemaOr<'_>, Fault> {
+    let (mut schema, mut allows, mut is_several) = (None, false, false);
+    let mut reader = Reader::new(bytes);
+    while let Some((number, wire)) = reader.field()? {
+        match (alternative, number, wire) {
+            (Alternative::Bool, 1, Wire::Varint(number)) => allows = number != 0,
+            (Alternative::Bool, 2, Wire::Bytes(bytes)) => schema = Some(bytes),
+            (Alternative::Schemas | Alternative::Names, 1, Wire::Bytes(bytes)) => schema = Some(bytes),
+            (Alternative::Schemas | Alternative::Names, 2, Wire::Bytes(_)) => is_several = true,
+            _ => {}
+        }
+    }
+    Ok(match (alternative, schema) {
+        (Alternative::Bool, None) => SchemaOr::Bool(allows),
+        _ if is_several => SchemaOr::Several,
+        (_, None) => SchemaOr::Null,
+        (_, Some(schema)) => SchemaOr::Schema(schema),
+    })
+}
