@@ -70,7 +70,7 @@ fn check(object: &Object<LazyBody<Pod>>) -> Option<Value> {
             assert_eq!(found, path.values_of(&text).expect("a value"), "{path} of {text}");
         }
     }
-    Some(text).filter(|_| name.is_some())
+    name.is_some().then(|| text.clone())
 }
 
 /// A list that is accepted has one part for each item, in whatever pieces it comes.
@@ -120,7 +120,11 @@ pub fn protobuf_list(data: &[u8]) {
 pub fn protobuf_watch(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     let version = AskedVersion::From(ResourceVersion::from_number(1).expect("a version"));
-    let request = || WatchRequest { version: version.clone(), initial_events: false, timeout: Duration::from_secs(300) };
+    let request = || WatchRequest {
+        version: version.clone(),
+        initial_events: false,
+        timeout: Duration::from_secs(300),
+    };
     let mut answers = Vec::new();
     for chunk in [data.len().max(1), 97, 3] {
         let batches: Vec<_> = run(source(&body, chunk).watch(request(), KnownObjects::nothing()).collect());

@@ -180,7 +180,8 @@ fn protobuf_events() -> Vec<u8> {
     };
     let end = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"resourceVersion": "9",
         "annotations": {"k8s.io/initial-events-end": "true"}}});
-    let status = json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Expired", "code": 410});
+    let status =
+        json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Expired", "code": 410});
     let pods = ["ADDED", "MODIFIED", "DELETED", "OTHER"].map(|name| event(name, &full_pod("one")));
     [pods.concat(), event("BOOKMARK", &end), event("ERROR", &status)].concat()
 }

@@ -185,6 +185,19 @@ fn of_a_field_that_comes_twice_the_last_value_counts_and_numbers_are_packed_or_n
         let pod: Pod = decode(pod, &out, &nothing()).expect("readable");
         pod.spec.and_then(|spec| spec.security_context?.supplemental_groups)
     };
+    // The handler of a probe, whose fields stand among those of the probe.
+    let probe = |handlers: &[&[u8]]| {
+        let handlers = handlers.iter().flat_map(|handler| [&[0x0a, handler.len() as u8], *handler].concat());
+        let handlers: Vec<u8> = handlers.collect();
+        let mut out = Vec::new();
+        reader::put_message(&mut out, 2, |out| {
+            reader::put_message(out, 2, |out| reader::put_bytes(out, 10, &handlers));
+        });
+        let pod: Pod = decode(pod, &out, &nothing()).expect("readable");
+        let probe = pod.spec.and_then(|mut spec| spec.containers.pop()?.liveness_probe).expect("a probe");
+        (probe.exec.is_some(), probe.tcp_socket.is_some())
+    };
+    assert_eq!(probe(&[&[0x0a, 0], &[0x1a, 0]]), (false, true));
     // Field 4, one by one, and packed.
     assert_eq!(groups(&[0x20, 1, 0x20, 2]), Some(vec![1, 2]));
     assert_eq!(groups(&[0x22, 2, 1, 2, 0x20, 3]), Some(vec![1, 2, 3]));

@@ -103,6 +103,8 @@ impl Drop for Members<'_, '_> {
 fn gather<'de>(context: &Context<'de>, (message, raw): (usize, &'de [u8]), first: usize) -> Result<()> {
     let of_field = |place: usize| u16::try_from(first + place).map_err(|_| Fault::TooMany);
     let (table, mut reader) = (TABLE.message(message), Reader::new(raw));
+    // Of one that comes twice the last counts.
+    let mut inside: Vec<(u32, usize, usize, &'de [u8])> = Vec::new();
     while let Some((number, wire)) = reader.field()? {
         match (table.slot(number), wire) {
             (Slot::Field(_), Wire::Fixed32) => return Err(Fault::Mismatch.into()),
@@ -111,7 +113,8 @@ fn gather<'de>(context: &Context<'de>, (message, raw): (usize, &'de [u8]), first
                 context.gathered.borrow_mut().push(one);
             }
             (Slot::Inline { message, first: inner }, Wire::Bytes(raw)) => {
-                gather(context, (message, raw), first + inner)?;
+                inside.retain(|(known, ..)| *known != number);
+                inside.push((number, message, first + inner, raw));
             }
             (Slot::Unknown, Wire::Bytes(marked)) if matches!(number, CUT | EMPTIED) => {
                 let wire = (number == EMPTIED).then_some(Wire::Fixed32);
@@ -130,7 +133,7 @@ fn gather<'de>(context: &Context<'de>, (message, raw): (usize, &'de [u8]), first
             return Err(Fault::TooMany.into());
         }
     }
-    Ok(())
+    inside.into_iter().try_for_each(|(_, message, first, raw)| gather(context, (message, raw), first))
 }
 
 impl<'de> MapAccess<'de> for Members<'_, 'de> {
