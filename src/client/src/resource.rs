@@ -8,7 +8,6 @@ mod kept;
 mod named;
 mod several;
 mod shared;
-mod wire;
 
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -29,7 +29,7 @@ pub use crate::wire::{ProtobufError, ProtobufKind};
 pub use controller_only::{Controlled, ControllerOf, ControllerOnly, ControllerRef};
 pub use encoded::Encoded;
 #[doc(hidden)]
-pub use late::LateFindings;
+pub use encoded::LateFindings;
 pub use lazy::{Decoded, Lazy, LazyBody};
 #[cfg(feature = "packed")]
 pub use packed::Packed;
@@ -46,7 +46,6 @@ pub use typed::{Dynamic, MetadataOnly, Projection, Typed};
 mod compressed;
 mod controller_only;
 mod encoded;
-mod late;
 mod lazy;
 #[cfg(feature = "packed")]
 mod packed;

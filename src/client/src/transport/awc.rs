@@ -13,12 +13,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_http::error::ParseError;
-use actix_http::header::{HeaderName, HeaderValue};
-use awc::error::{ConnectError, SendRequestError};
+use actix_http::header::{HeaderMap, HeaderName, HeaderValue};
+use awc::error::{ConnectError, PayloadError, SendRequestError};
 use awc::http::uri::{Authority, Parts, PathAndQuery, Scheme, Uri};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use http::{Method, Request, Response, header};
+use futures_util::{Stream, StreamExt, stream};
+use http::{Method, Request, Response, StatusCode, header};
 
 use super::answer::{accepted, of_stream};
 use super::{Body, SendCheck, TIMEOUTS_UNTIL_REPLACED, Transport, connecting};
@@ -27,11 +28,9 @@ use crate::endpoint::Endpoint;
 use crate::error::TransportError;
 use crate::identity::Identity;
 use crate::request::RequestKind;
-use answer::converted;
 use attempt::Attempt;
 use read_ahead::Connect;
 
-mod answer;
 mod attempt;
 mod heads;
 mod read_ahead;
@@ -293,6 +292,51 @@ fn broken(source: io::Error) -> TransportError {
         return TransportError::Malformed(why);
     }
     TransportError::Broken { during: "before the head of the answer", source }
+}
+
+fn converted<S>(answer: awc::ClientResponse<S>) -> Result<Response<Body>, TransportError>
+where
+    S: Stream<Item = Result<Bytes, PayloadError>> + Unpin + 'static,
+{
+    let head = answer_head(answer.status().as_u16(), answer.headers())?;
+    Ok(head.map(|()| body_of(answer)))
+}
+
+fn answer_head(status: u16, headers: &HeaderMap) -> Result<Response<()>, TransportError> {
+    let malformed = |what: &dyn std::fmt::Display| TransportError::Malformed(what.to_string());
+    let mut head = Response::new(());
+    *head.status_mut() = StatusCode::from_u16(status).map_err(|error| malformed(&error))?;
+    for (name, value) in headers {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|error| malformed(&error))?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| malformed(&error))?;
+        head.headers_mut().append(name, value);
+    }
+    Ok(head)
+}
+
+/// Ends with the first error.
+fn body_of(payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin + 'static) -> Body {
+    let body = stream::unfold(Some(payload), |payload| async move {
+        let mut payload = payload?;
+        match payload.next().await? {
+            Ok(chunk) => Some((Ok(chunk), Some(payload))),
+            Err(error) => Some((Err(end_of(error)), None)),
+        }
+    });
+    body.boxed_local()
+}
+
+fn end_of(error: PayloadError) -> TransportError {
+    let source = match error {
+        PayloadError::Incomplete(None) => return TransportError::Truncated,
+        PayloadError::Incomplete(Some(source)) | PayloadError::Io(source) => source,
+        error => return TransportError::Malformed(error.to_string()),
+    };
+    // An orderly end has this kind, too.
+    match source.kind() {
+        io::ErrorKind::UnexpectedEof => TransportError::Truncated,
+        _ => TransportError::Broken { during: "in the body", source },
+    }
 }
 
 struct Target {

@@ -13,7 +13,6 @@
 mod cut;
 mod decode;
 mod envelope;
-mod event;
 mod identify;
 mod json;
 mod reader;
@@ -31,8 +30,9 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed as _};
 
 pub(crate) use envelope::kind_of;
-pub(crate) use event::{bookmark, event, event_head};
-pub(crate) use identify::{annotations, generation, has_types, identify, labels, metadata, owners};
+pub(super) use identify::{
+    annotations, bookmark, event, event_head, generation, has_types, identify, labels, metadata, owners,
+};
 pub(crate) use split::LengthSplitter;
 pub use table::ProtobufKind;
 
@@ -221,7 +221,7 @@ pub(crate) fn values_at(kind: ProtobufKind, object: &[u8], path: &[PathStep], va
 }
 
 /// Paths of fields, each with the bytes of its number, its length and its value.
-pub(crate) fn field_bytes(kind: ProtobufKind, object: &[u8]) -> Option<Vec<(String, u64)>> {
+pub(in crate::wire) fn field_bytes(kind: ProtobufKind, object: &[u8]) -> Option<Vec<(String, u64)>> {
     let opened = open(kind, object).ok()?;
     scan::field_bytes(opened.message, opened.raw).ok()
 }

@@ -22,9 +22,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::super::connecting::socket::is_orderly_end;
 use super::super::connecting::{self, Offered};
 use super::super::{Body, SendCheck, Switched, TransportError};
-use super::answer::{body_of, head_of as answer_head};
 use super::read_ahead::ReadAhead;
-use super::{broken, header_of};
+use super::{answer_head, body_of, broken, header_of};
 use crate::connection_settings::ConnectionSettings;
 use crate::identity::Identity;
 

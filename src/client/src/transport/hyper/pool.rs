@@ -333,9 +333,9 @@ impl Connections {
         self.shared.retain(|shared| {
             let is_idle = shared.streams.get() == 0;
             let is_useless = has_idle || shared.is_quiet() || shared.end.is_stuck();
-            let is_kept = !shared.sender.is_closed() && !(is_idle && is_useless);
-            has_idle |= is_idle && is_kept;
-            is_kept
+            let is_dropped = shared.sender.is_closed() || (is_idle && is_useless);
+            has_idle |= is_idle && !is_dropped;
+            !is_dropped
         });
         self.idle.retain(|(single, since)| !single.sender.is_closed() && since.elapsed() < LONGEST_IDLE);
         self.making.retain(|making| making.upgrade().is_some_and(|making| making.peek().is_none()));

@@ -19,7 +19,7 @@ const ANNOTATIONS: u32 = 12;
 const OWNERS: u32 = 13;
 
 /// Allocates nothing.
-pub(crate) fn identify(object: &[u8]) -> MetaScan<'_> {
+pub(in crate::wire) fn identify(object: &[u8]) -> MetaScan<'_> {
     let mut found = MetaScan::default();
     let mut message = object;
     if let Some(inside) = object.strip_prefix(MAGIC) {
@@ -76,7 +76,7 @@ fn message_of(object: &[u8]) -> Option<&[u8]> {
     }
 }
 
-pub(crate) fn metadata(object: &[u8]) -> Option<&[u8]> {
+pub(in crate::wire) fn metadata(object: &[u8]) -> Option<&[u8]> {
     last_bytes(message_of(object)?, 1)
 }
 
@@ -84,13 +84,13 @@ pub(crate) fn has_types(object: &[u8]) -> bool {
     object.starts_with(MAGIC)
 }
 
-pub(crate) fn labels<'a>(
+pub(in crate::wire) fn labels<'a>(
     found: &MetaScan<'a>,
 ) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
     texts(found.rest.unwrap_or_default(), LABELS)
 }
 
-pub(crate) fn annotations(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+pub(in crate::wire) fn annotations(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
     texts(metadata(object).unwrap_or_default(), ANNOTATIONS)
 }
 
@@ -105,7 +105,7 @@ fn texts(metadata: &[u8], number: u32) -> impl Iterator<Item = (Cow<'_, str>, Co
 }
 
 /// Zero is none: JSON leaves it out.
-pub(crate) fn generation(object: &[u8]) -> Option<i64> {
+pub(in crate::wire) fn generation(object: &[u8]) -> Option<i64> {
     let (mut reader, mut found) = (Reader::new(metadata(object)?), None);
     while let Some((number, wire)) = reader.field().ok()? {
         if let (GENERATION, Wire::Varint(value)) = (number, wire) {
@@ -115,7 +115,7 @@ pub(crate) fn generation(object: &[u8]) -> Option<i64> {
     found.filter(|generation| *generation != 0)
 }
 
-pub(crate) fn owners<'a>(found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>> + use<'a> {
+pub(in crate::wire) fn owners<'a>(found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>> + use<'a> {
     all_bytes(found.rest.unwrap_or_default(), OWNERS).map(|bytes| {
         let (mut owner, mut reader) = (Owner::default(), Reader::new(bytes));
         while let Ok(Some((number, wire))) = reader.field() {
@@ -131,4 +131,46 @@ pub(crate) fn owners<'a>(found: &MetaScan<'a>) -> impl Iterator<Item = Owner<'a>
         }
         owner
     })
+}
+
+/// One frame of a watch: `metav1.WatchEvent`, whose object is in an envelope of its own.
+pub(in crate::wire) fn event(frame: &[u8]) -> Result<Event<'_>, ProtobufError> {
+    let (mut reader, mut event_type, mut object) = (Reader::new(frame), None, None);
+    while let Some((number, wire)) = reader.field()? {
+        match (number, wire) {
+            (1, Wire::Bytes(text)) => event_type = Some(text),
+            (2, Wire::Bytes(extension)) => object = last_bytes(extension, 1),
+            _ => {}
+        }
+    }
+    let (event_type, object) = event_type.zip(object).ok_or(Fault::NoEvent)?;
+    Ok(Event { event_type: EventType::of(String::from_utf8_lossy(event_type)), object, is_certain: true })
+}
+
+/// Also of a frame of which only the first bytes were kept.
+pub(in crate::wire) fn event_head(head: &[u8]) -> Option<Event<'_>> {
+    let (mut reader, mut event_type, mut object) = (Reader::new(head), None, None);
+    while let Some((number, wire, is_whole)) = reader.field_or_part() {
+        match (number, wire) {
+            (1, Wire::Bytes(text)) if is_whole => event_type = Some(text),
+            (2, Wire::Bytes(extension)) => {
+                let inner = Reader::new(extension).field_or_part();
+                object = inner.and_then(|found| match found {
+                    (1, Wire::Bytes(object), _) => Some(object),
+                    _ => None,
+                });
+            }
+            _ => {}
+        }
+    }
+    let (event_type, object) = event_type.zip(object)?;
+    Some(Event { event_type: EventType::of(String::from_utf8_lossy(event_type)), object, is_certain: true })
+}
+
+/// The version, and whether the initial events end.
+pub(in crate::wire) fn bookmark(object: &[u8]) -> Result<(String, bool), ProtobufError> {
+    let version = identify(object).version.ok_or(Fault::NoVersion)?.into_owned();
+    let ends_initial_events =
+        annotations(object).any(|(key, value)| key == INITIAL_EVENTS_END && value == "true");
+    Ok((version, ends_initial_events))
 }
