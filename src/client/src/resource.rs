@@ -32,7 +32,7 @@ use super::list_watch::decode::{Decoder, Scopes};
 use super::list_watch::{KubeListWatch, Parts};
 use super::scope::Scope;
 use super::transport::Transport;
-use crate::representation::{LateFindings, Prune, Representation, RequestedContent, Typed};
+use crate::representation::{LateFindings, Prune, Representation, RequestedContent, Typed, WireKind};
 
 /// More bytes than any server stores for an object (etcd's limit is 1.5 MiB by default).
 const FRAME_LIMIT: usize = 16 << 20;
@@ -349,3 +349,24 @@ informer_core::debug_as!([K, R] ResourceSource<K, R>, self,
     namespaces = self.namespaces,
     source = self.source
 );
+
+impl<K, R: Representation> ResourceSource<K, R> {
+    fn wire(&self) -> WireKind {
+        wire_of(self.protobuf, &*self.representation, &self.scope.resource)
+    }
+}
+
+/// How the objects of this resource are asked for.
+#[cfg(feature = "protobuf")]
+fn wire_of<R: Representation>(protobuf: bool, representation: &R, resource: &ApiResource) -> WireKind {
+    if !protobuf || !representation.reads_protobuf() {
+        return WireKind::Json;
+    }
+    let kind = (&*resource.api_version, &*resource.kind);
+    WireKind::preferring_protobuf(kind, representation.requested_content())
+}
+
+#[cfg(not(feature = "protobuf"))]
+fn wire_of<R: Representation>(_: bool, _: &R, _: &ApiResource) -> WireKind {
+    WireKind::Json
+}

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::representation::Packed;
 #[cfg(feature = "persist")]
 use crate::representation::SavedTo;
-use crate::representation::{Dynamic, Lazy, Projection, Representation, WireKind};
+use crate::representation::{Dynamic, Lazy, Projection, Representation};
 #[cfg(feature = "persist")]
 use crate::saved::Saved;
 
@@ -174,6 +174,7 @@ impl<K: Send + Sync + 'static> ResourceSource<K, Packed<K>> {
 
 // On which wire objects are asked for. The Content-Type of each answer decides how it is read.
 
+#[cfg(feature = "protobuf")]
 impl<K, R: Representation> ResourceSource<K, R> {
     /// Asks for protobuf where it can be read: of built-in kinds, and of the metadata of every kind. It is smaller than
     /// JSON, and needs less time on both sides.
@@ -192,32 +193,8 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// # let _ = (pods, names);
     /// # }
     /// ```
-    #[cfg(feature = "protobuf")]
     pub fn protobuf(mut self) -> Self {
         self.protobuf = true;
         self
     }
-
-    pub(super) fn wire(&self) -> WireKind {
-        wire_of(self.protobuf, &*self.representation, &self.scope.resource)
-    }
-}
-
-/// How the objects of this resource are asked for.
-#[cfg(feature = "protobuf")]
-pub(super) fn wire_of<R: Representation>(
-    protobuf: bool,
-    representation: &R,
-    resource: &ApiResource,
-) -> WireKind {
-    if !protobuf || !representation.reads_protobuf() {
-        return WireKind::Json;
-    }
-    let kind = (&*resource.api_version, &*resource.kind);
-    WireKind::preferring_protobuf(kind, representation.requested_content())
-}
-
-#[cfg(not(feature = "protobuf"))]
-pub(super) fn wire_of<R: Representation>(_: bool, _: &R, _: &ApiResource) -> WireKind {
-    WireKind::Json
 }

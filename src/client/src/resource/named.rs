@@ -21,7 +21,7 @@ use informer_core::meta::{ClusterName, Object, ObjectKey, SourceId};
 use informer_core::request::{ListRequest, WatchRequest};
 use kube_core::discovery::ApiResource;
 
-use super::kept::wire_of;
+use super::wire_of;
 use super::{ResourceSource, several_sources};
 use crate::backend::Backend;
 use crate::error::Error;

@@ -7,12 +7,11 @@
 //! 3. Whatever the bytes are, the result is a value or an error: no panic, bounded depth and number of values.
 //! 4. An error shows no value: it may be a password.
 //!
-//! Next: `split.rs` for bodies, `envelope.rs` for what an object is, `identify.rs` for its metadata, `decode.rs` for all
+//! Next: `split.rs` for bodies, `identify.rs` for what an object is, and for its metadata, `decode.rs` for all
 //! of it.
 
 mod cut;
 mod decode;
-mod envelope;
 mod identify;
 mod json;
 mod reader;
@@ -29,7 +28,7 @@ use informer_core::words::shortened;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed as _};
 
-pub(crate) use envelope::kind_of;
+pub(crate) use identify::kind_of;
 pub(super) use identify::{
     annotations, bookmark, event, event_head, generation, has_types, identify, labels, metadata, owners,
 };
@@ -40,7 +39,7 @@ use super::json::without_value;
 use super::{Form, PathStep, RequestedContent};
 use crate::wire::FieldTree;
 use decode::{Context, Object};
-use envelope::{Opened, enveloped, open};
+use identify::{Opened, enveloped, open};
 use reader::Reader;
 use table::TABLE;
 

@@ -15,7 +15,7 @@
 
 use bytes::Bytes;
 
-use super::envelope::{MAGIC, type_text};
+use super::identify::{MAGIC, type_text};
 use super::reader::last_bytes;
 use crate::wire::frame::{Frame, ListHead, PartialFrame, SplitError};
 

@@ -97,7 +97,7 @@ proptest! {
         let kinds: Vec<_> = TABLE.kinds().collect();
         read_all(kinds[at % kinds.len()], &bytes);
         let _ = split(&bytes, &[cut], 8);
-        let _ = split(&[envelope::MAGIC, &bytes].concat(), &[cut], 8);
+        let _ = split(&[identify::MAGIC, &bytes].concat(), &[cut], 8);
     }
 
     #[test]
