@@ -307,8 +307,9 @@ fn answer_head(status: u16, headers: &HeaderMap) -> Result<Response<()>, Transpo
     let mut head = Response::new(());
     *head.status_mut() = StatusCode::from_u16(status).map_err(|error| malformed(&error))?;
     for (name, value) in headers {
-        let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|error| malformed(&error))?;
-        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| malformed(&error))?;
+        let name =
+            header::HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|error| malformed(&error))?;
+        let value = header::HeaderValue::from_bytes(value.as_bytes()).map_err(|error| malformed(&error))?;
         head.headers_mut().append(name, value);
     }
     Ok(head)

@@ -8,10 +8,11 @@
 
 use std::borrow::Cow;
 
-use super::Fault;
 use super::reader::{IsWhole, Reader, Wire, all_bytes, last_bytes, put_bytes, put_message};
 use super::table::ProtobufKind;
+use super::{Fault, ProtobufError};
 use crate::wire::frame::{MetaScan, Owner};
+use crate::wire::json::{Event, EventType, INITIAL_EVENTS_END};
 
 pub(super) const MAGIC: &[u8] = b"k8s\0";
 
