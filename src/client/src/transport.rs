@@ -8,7 +8,9 @@
 //! 3. Only making a connection has a deadline here; `layers/deadline.rs` has the others.
 //! 4. Redirects are returned as answers.
 //! 5. The `SendCheck` of a request is asked when the connection is ready, directly before the first byte, and
-//!    again for each sending. A request whose first byte may have been written is under way.
+//!    again for each sending. A request whose first byte may have been written is under way. Over HTTP/2 it is
+//!    asked when the request is given to a connection whose last write has not had to wait: the bytes of others
+//!    may go first.
 //! 6. A request for another protocol is sent once, on its own connection. With the answer 101 that becomes
 //!    the caller's.
 

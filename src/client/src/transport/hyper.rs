@@ -6,7 +6,8 @@
 //!    on the old ones.
 //! 3. What the server says that it has not processed (RFC 9113, section 8.7: a refused stream, or one above
 //!    the last of a GOAWAY) is sent again, whatever its method. A GET is also sent again if its reused
-//!    connection broke. No request is sent more than three times.
+//!    connection broke. No request is sent more than three times; one that never left this process, because
+//!    its connection had ended meanwhile, was not sent.
 //! 4. An upgrade has a connection of its own, which speaks HTTP/1.1: `awc/upgrade.rs`.
 
 use std::cell::RefCell;

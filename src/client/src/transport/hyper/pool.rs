@@ -8,7 +8,8 @@
 //!    holds up no other.
 //! 4. A connection counts as made when the server's settings have come. Until then nothing was sent, and a
 //!    failure is one to connect.
-//! 5. Where the server has no HTTP/2, each request has a connection of its own, which the next one may use.
+//! 5. A connection that has been silent, or that takes no writes, gets no new requests.
+//! 6. Where the server has no HTTP/2, each request has a connection of its own, which the next one may use.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
