@@ -176,8 +176,8 @@ impl<K: Send + Sync + 'static> ResourceSource<K, Packed<K>> {
 
 #[cfg(feature = "protobuf")]
 impl<K, R: Representation> ResourceSource<K, R> {
-    /// Asks for protobuf where it can be read: of built-in kinds, and of the metadata of every kind. It is smaller than
-    /// JSON, and needs less time on both sides.
+    /// Asks for protobuf where it can be read: of built-in kinds, and of the metadata of every kind. Its lists are
+    /// split by lengths, without a look at each byte, and what is cut is passed by its length.
     ///
     /// Everything else stays as it is. The server decides for each answer: one that has no protobuf of a kind, such as
     /// that of a custom kind, answers JSON. A lazy or packed cache keeps what came, and `text` gives JSON. It is for lazy
