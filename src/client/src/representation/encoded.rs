@@ -182,7 +182,7 @@ impl<'a> Encoded<'a> {
     /// ```
     ///
     /// # Errors
-    /// When it is not UTF-8, or not one document, also within the fields that are cut.
+    /// When it is not UTF-8, or not one document; of JSON also within the fields that are cut.
     pub fn pruned(&self, prune: &Prune) -> Result<String, DecodeError> {
         #[cfg(feature = "protobuf")]
         if let WireKind::Protobuf(kind) = self.wire {

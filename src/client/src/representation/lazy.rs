@@ -185,8 +185,8 @@ impl<K> LazyBody<K> {
     /// Its JSON: one object, with `apiVersion` and `kind`, as the server wrote it, without the fields that are
     /// cut. What is in the brackets of its fields is checked only when it is decoded.
     ///
-    /// Of an object that came in protobuf it is what Go writes, made for each call. If it cannot be made, it has
-    /// only the kind, and the object is set aside as one that does not decode.
+    /// Of an object that came in protobuf it has the value of what Go writes, and is made for each call. If it cannot be
+    /// made, it has only the kind, and the object is set aside as one that does not decode.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.kept {
             Kept::Text(text) => Cow::Borrowed(text),

@@ -184,6 +184,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// and packed caches, for metadata, and for representations that say so
     /// ([`Representation::reads_protobuf`]), which are all of this crate; for any other it changes nothing.
     ///
+    /// A field that is newer than Kubernetes 1.36 is passed, also in `text` and in trees: a program that writes whole
+    /// objects back to a newer server reads them as JSON. A struct with a `serde_json::value::RawValue` decodes from JSON
+    /// alone.
+    ///
     /// ```no_run
     /// # fn demo(client: actix_informer::client::Client) {
     /// use k8s_openapi::api::core::v1::Pod;

@@ -22,7 +22,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// be a Secret; or if it is not JSON. `kind` is the one that was requested.
 pub(crate) fn shown(bytes: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
     let mut object: Value = serde_json::from_slice(bytes).ok()?;
-    let is_secret = object.get("kind").and_then(Value::as_str).or(kind)? == "Secret";
+    let kind = object.get("kind").and_then(Value::as_str).or(kind)?;
+    // What was asked for as metadata may be that of a Secret.
+    let (is_secret, may_be_secret) = (kind == "Secret", matches!(kind, "Secret" | "PartialObjectMetadata"));
     if let Some(Value::Object(meta)) = object.get_mut("metadata") {
         meta.remove("managedFields");
     }
@@ -30,11 +32,10 @@ pub(crate) fn shown(bytes: &[u8], kind: Option<&str>) -> Option<Arc<str>> {
         for field in ["data", "stringData"] {
             object.get_mut(field).into_iter().for_each(hide_all);
         }
-        if let Some(applied) =
-            object.pointer_mut("/metadata/annotations").and_then(|all| all.get_mut(LAST_APPLIED))
-        {
-            hide(applied);
-        }
+    }
+    let annotations = object.pointer_mut("/metadata/annotations").filter(|_| may_be_secret);
+    if let Some(applied) = annotations.and_then(|all| all.get_mut(LAST_APPLIED)) {
+        hide(applied);
     }
     Some(object.to_string().into())
 }
@@ -100,6 +101,10 @@ mod tests {
             let text = object_of(&secret(value), Some("Secret")).expect("its kind is known");
             assert!(!text.contains(value) && text.contains("token") && text.contains("seen"), "{text}");
         }
+        // What was asked for as metadata may be that of a Secret.
+        let metadata = object_of(&secret("c2VjcmV0"), Some("PartialObjectMetadata")).expect("known");
+        let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
+        assert!(!metadata["metadata"].to_string().contains("c2VjcmV0"), "{metadata}");
         let token = |value| value_of(&secret(value), Some("Secret")).expect("known")["data"]["token"].clone();
         assert_eq!(token("one"), token("one"));
         assert_ne!(token("one"), token("two"));

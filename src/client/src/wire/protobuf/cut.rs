@@ -1,7 +1,7 @@
 //! Cuts fields out of a message: the bytes around them are copied, and the lengths of the messages that contain them
 //! are written anew. Nothing else is looked at.
 //!
-//! 1. What is left reads as the JSON of the object would without these fields. Go's JSON has some fields also where
+//! 1. What is left reads as the JSON of the object would without these fields; `kind` and `apiVersion` stay. Go's JSON has some fields also where
 //!    the bytes have none (`"status":{}`), so what was cut is marked: under [`CUT`] and [`EMPTIED`] stand the numbers
 //!    of such fields. No message of Kubernetes has these two numbers.
 //! 2. A path leads through lists, maps, schemas and into raw JSON, as it does in JSON. A field that comes twice is cut

@@ -29,8 +29,9 @@ mod access;
 /// How deep messages may be nested: far above any kind but JSON schemas, and of those as deep as serde_json reads them,
 /// each of which has two brackets.
 const DEPTH: usize = 64;
-/// How many values one object may have. One of etcd's greatest size, 1.5 MiB, has fewer.
-const VALUES: usize = 1_000_000;
+/// How many values one object may have; those of lists and maps count twice. One of etcd's greatest size, 1.5 MiB, has
+/// fewer.
+const VALUES: usize = 2_000_000;
 
 /// One field of a message that is being read. They are kept in one stack for the whole object.
 #[derive(Debug, Clone, Copy)]

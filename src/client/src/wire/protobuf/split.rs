@@ -120,8 +120,10 @@ impl LengthSplitter {
         self.is_closed
     }
 
-    /// The head of the list; empty for a watch.
-    pub(crate) fn finish(self) -> Result<ListHead, SplitError> {
+    /// The head of the list; empty for a watch. In another message than a list, what looks like items is
+    /// something else.
+    pub(crate) fn finish(mut self) -> Result<ListHead, SplitError> {
+        self.head.has_items &= self.head.kind.as_deref().is_some_and(|kind| kind.ends_with("List"));
         match self.state {
             State::EventLength if self.number.is_empty() => Ok(self.head),
             State::EventLength => Err(SplitError::HalfEvent(self.number.len())),
@@ -190,6 +192,10 @@ impl LengthSplitter {
         match self.state {
             State::Tag => {
                 let state = match (value & 7, value >> 3) {
+                    // The kind, the list, its metadata and its items are texts and messages.
+                    (0 | 1 | 5, 0..=2) => {
+                        return Err(self.invalid(at, "a field has another encoding than its type"));
+                    }
                     (0, _) => State::Number,
                     (1, _) => State::Reading(Part::Other, 8),
                     (2, number) => State::FieldLength(self.part_of(number, at)?),
@@ -295,6 +301,10 @@ impl LengthSplitter {
                     return Err(self.invalid(at, "list metadata that cannot be read"));
                 }
                 (self.head.version, self.head.token) = (text(2), text(3));
+                // Without its token a page would be the last one.
+                if self.head.token.is_none() && last_bytes(&bytes, 3).is_some_and(|token| !token.is_empty()) {
+                    return Err(self.invalid(at, "a continue token that is no text"));
+                }
             }
             _ => {}
         }

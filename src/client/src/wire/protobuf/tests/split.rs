@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::super::reader::put_bytes;
 use super::*;
 use crate::wire::{Frame, ListHead, SplitError, Splitter};
 
@@ -46,6 +47,30 @@ fn a_list_gives_the_same_items_with_any_two_cuts_and_each_prefix_is_truncated() 
         let (_, cut_off) = split(&bytes[..first], &[], usize::MAX);
         assert!(cut_off.is_ok() == (first >= end && first % 2 == end % 2), "{first} of {end}: {cut_off:?}");
     }
+}
+
+#[test]
+fn a_message_that_is_no_list_has_no_items() {
+    let (_, head) = split(&written(&pod()), &[], usize::MAX);
+    assert!(!head.is_ok_and(|head| head.has_items), "a pod's specification is no item");
+}
+
+#[test]
+fn a_list_whose_token_or_item_cannot_be_read_is_refused() {
+    let list_of = |token: &[u8], rest: &[u8]| {
+        let (mut metadata, mut bytes) = (Vec::new(), Vec::new());
+        put_bytes(&mut metadata, 2, b"41");
+        put_bytes(&mut metadata, 3, token);
+        enveloped(("v1", "PodList"), &mut bytes, |out| {
+            put_bytes(out, 1, &metadata);
+            out.extend_from_slice(rest);
+        });
+        split(&bytes, &[], usize::MAX).1
+    };
+    assert!(list_of(b"token", b"").is_ok_and(|head| head.token.as_deref() == Some("token")));
+    assert!(list_of(b"", b"").is_ok_and(|head| head.token.is_none()), "the last page");
+    assert!(list_of(b"\xff", b"").is_err(), "without its token it would be the last page");
+    assert!(list_of(b"", &[2 << 3, 0]).is_err(), "an item that is a number");
 }
 
 #[test]
