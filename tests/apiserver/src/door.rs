@@ -3,14 +3,16 @@
 //! Answers: how does a server go away and come back while its store stays? It does not handle requests.
 //! 1. At most one `Serving` exists at a time, always on the same port; none if the server is in process.
 //! 2. After `shut` (the handle was dropped) nothing opens it again.
-//! 3. What was begun while it was open, by this process too, is cancelled when it is closed.
+//! 3. While it is closed its port is kept: no connection of another program gets it.
+//! 4. What was begun while it was open, by this process too, is cancelled when it is closed.
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use socket2::Socket;
 use tokio_util::sync::CancellationToken;
 
 use crate::kubeconfig::Credential;
-use crate::serve::{Serving, Setup, StartError};
+use crate::serve::{Serving, Setup, StartError, bind};
 use crate::world::World;
 
 /// The listening socket of one server.
@@ -25,7 +27,8 @@ pub(crate) struct Door {
 #[derive(Debug)]
 enum State {
     Open(Option<Serving>, CancellationToken),
-    Closed,
+    /// With its port, unless somebody was faster.
+    Closed(Option<Socket>),
     Shut,
 }
 
@@ -36,7 +39,7 @@ impl Door {
             let (addr, open) = ((Ipv4Addr::LOCALHOST, 0).into(), State::Open(None, CancellationToken::new()));
             return Ok(Self { setup, addr, world: Arc::clone(world), state: Mutex::new(open) });
         }
-        let serving = Serving::start(world, &setup, setup.port)?;
+        let serving = Serving::start(world, &setup, setup.port, None)?;
         let addr = serving.addr();
         let state = Mutex::new(State::Open(Some(serving), CancellationToken::new()));
         Ok(Self { setup, addr, world: Arc::clone(world), state })
@@ -62,20 +65,24 @@ impl Door {
 
     /// Resets all connections and stops listening. Blocks until the serving threads have ended.
     pub(crate) fn close(&self) {
-        self.end(State::Closed);
+        if self.end(State::Closed(None))
+            && let State::Closed(port) = &mut *self.lock()
+        {
+            *port = bind(self.addr.port()).ok();
+        }
     }
 
     /// As `close`, but permanently.
     pub(crate) fn shut(&self) {
-        self.end(State::Shut);
+        let _was_open = self.end(State::Shut);
     }
 
     /// Listens again.
     pub(crate) fn open(&self) -> Result<(), StartError> {
         let mut state = self.lock();
-        if matches!(*state, State::Closed) {
-            let listens = !self.setup.in_process;
-            let serve = || Serving::start(&self.world, &self.setup, self.addr.port());
+        if let State::Closed(port) = &mut *state {
+            let (listens, port) = (!self.setup.in_process, port.take());
+            let serve = || Serving::start(&self.world, &self.setup, self.addr.port(), port);
             *state = State::Open(listens.then(serve).transpose()?, CancellationToken::new());
         }
         Ok(())
@@ -85,19 +92,19 @@ impl Door {
     pub(crate) fn closing(&self) -> Option<CancellationToken> {
         match &*self.lock() {
             State::Open(_, closing) => Some(closing.clone()),
-            State::Closed | State::Shut => None,
+            State::Closed(_) | State::Shut => None,
         }
     }
 
-    fn end(&self, next: State) {
+    /// Returns whether it listened.
+    fn end(&self, next: State) -> bool {
         let mut state = self.lock();
-        if matches!(*state, State::Shut) {
-            return;
+        if matches!((&*state, &next), (State::Shut, _) | (State::Closed(_), State::Closed(_))) {
+            return false;
         }
-        if let State::Open(serving, closing) = std::mem::replace(&mut *state, next) {
-            closing.cancel();
-            serving.into_iter().for_each(Serving::stop);
-        }
+        let State::Open(serving, closing) = std::mem::replace(&mut *state, next) else { return false };
+        closing.cancel();
+        serving.map(Serving::stop).is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

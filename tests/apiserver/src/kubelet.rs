@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::cluster::encoding::Encoding;
 use crate::cluster::status::ApiError;
 use crate::http::{pod_streams, respond};
-use crate::serve::{StartError, listen};
+use crate::serve::{StartError, bind, listen};
 use crate::tls::Tls;
 
 /// A running fake kubelet.
@@ -52,7 +52,7 @@ impl Kubelet {
     /// If no port, thread or certificate can be had.
     pub fn start() -> Result<Self, StartError> {
         let tls = Tls::new().map_err(StartError::Certificates)?;
-        let listener = listen(0).map_err(|source| StartError::Bind { port: 0, source })?;
+        let listener = bind(0).and_then(listen).map_err(|source| StartError::Bind { port: 0, source })?;
         let addr = listener.local_addr().map_err(|source| StartError::Bind { port: 0, source })?;
         let agent = Agent::new(Clock::real());
         let (data, (ready, started)) = (web::Data::new(agent.clone()), mpsc::channel());

@@ -55,8 +55,15 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    pub(crate) fn start(world: &Arc<World>, setup: &Setup, port: u16) -> Result<Self, StartError> {
-        let listener = listen(port).map_err(|source| StartError::Bind { port, source })?;
+    /// On this socket, if its port is kept; else on this port.
+    pub(crate) fn start(
+        world: &Arc<World>,
+        setup: &Setup,
+        port: u16,
+        kept: Option<Socket>,
+    ) -> Result<Self, StartError> {
+        let bound = kept.map_or_else(|| bind(port), Ok);
+        let listener = bound.and_then(listen).map_err(|source| StartError::Bind { port, source })?;
         let addr = listener.local_addr().map_err(|source| StartError::Bind { port, source })?;
         let connections = Arc::new(Connections::default());
         let (world, noted) = (Arc::clone(world), Arc::clone(&connections));
@@ -103,11 +110,15 @@ impl Serving {
     }
 }
 
-/// A socket that listens on this port of loopback.
-pub(crate) fn listen(port: u16) -> std::io::Result<TcpListener> {
+/// A socket with this port of loopback, which refuses connections until it listens.
+pub(crate) fn bind(port: u16) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into())?;
+    Ok(socket)
+}
+
+pub(crate) fn listen(socket: Socket) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
