@@ -121,7 +121,7 @@ async fn an_informer_over_protobuf_shows_what_one_over_json_shows_through_lists_
         let check = async |count| {
             assert_eq!(agree(&server, &lazy, texts).await, count);
             agree(&server, &lazy, |body| typed(&body.decode().unwrap())).await;
-            agree(&server, &lazy, |body| typed(&body.metadata().into_owned())).await;
+            agree(&server, &lazy, |body| typed(&*body.metadata())).await;
             agree(&server, &whole, typed).await;
             agree(&server, &metadata, typed).await;
             agree(&server, &dynamic, typed).await;

@@ -308,11 +308,13 @@ impl Pool {
         let run = poll_fn(move |context| {
             let mut running = running.borrow_mut();
             // Its requests have the error.
-            let ended = running.as_mut().map(|connection| Pin::new(connection).poll(context).is_ready());
-            match ended {
-                Some(false) => Poll::Pending,
-                _ => Poll::Ready(*running = None),
+            let ended =
+                running.as_mut().is_none_or(|connection| Pin::new(connection).poll(context).is_ready());
+            if !ended {
+                return Poll::Pending;
             }
+            *running = None;
+            Poll::Ready(())
         });
         tokio::task::spawn_local(run);
         Ok(Multiplexed { sender, end, connection, streams: Rc::default(), was_used: false })
