@@ -73,7 +73,7 @@ impl Choices<'_> {
             Shape::Text => json!(["text", "\"\\\n\u{1}", "é<&>", "1"][self.below(4) as usize]),
             Shape::Bytes => json!(["eA==", "eHk=", "eHl6"][self.below(3) as usize]),
             Shape::Bool => json!(true),
-            Shape::Integer => json!(i64::from(self.below(1 << 31)) - 7 | 1),
+            Shape::Integer => json!((i64::from(self.below(1 << 31)) - 7) | 1),
             Shape::Double => match f64::from(self.below(1_000)) / 4.0 + 0.5 {
                 whole if whole.trunc() == whole => json!(whole as i64),
                 number => json!(number),
