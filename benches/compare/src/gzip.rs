@@ -93,6 +93,7 @@ pub(crate) fn serve(speed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
+#[expect(clippy::disallowed_methods, reason = "a thread of its own is the slow network")]
 fn answer(stream: TcpStream, page: &[u8], speed: u64, before: Duration) -> anyhow::Result<()> {
     let (mut reader, mut writer) = (BufReader::new(stream.try_clone()?), stream);
     loop {

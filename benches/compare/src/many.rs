@@ -127,6 +127,21 @@ pub(crate) fn client(url: &str, client: Client, plan: &Plan) -> anyhow::Result<(
     Ok(())
 }
 
+/// `None` for client-go where its program is not named.
+fn command(plan: &Plan, client: Client, place: &str, go: Option<&str>) -> Option<Command> {
+    let (kinds, objects) = (plan.kinds.to_string(), plan.objects.to_string());
+    let idle = plan.idle_seconds.to_string();
+    if client == Client::Go {
+        let mut command = Command::new(go?);
+        command.args(["factory", place, &kinds, &objects, &idle]);
+        return Some(command);
+    }
+    let mut command = Command::new(std::env::current_exe().ok()?);
+    command.args(["many-client", "--server", place, "--client", &name(client)]);
+    command.args(["--kinds", &kinds, "--objects", &objects, "--idle-seconds", &idle]);
+    Some(command)
+}
+
 /// Runs every client in every round and prints the table.
 pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
     ensure!(plan.kinds > 0 && plan.objects > 1 && plan.rounds > 0, "nothing to compare");
@@ -138,28 +153,7 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
                 continue;
             }
             let serving = Serving::start(plan)?;
-            let mut command = match (client, &go) {
-                (Client::Go, None) => continue,
-                (Client::Go, Some(program)) => {
-                    let mut command = Command::new(program);
-                    command.args(["factory", serving.place()]);
-                    command.args([plan.kinds, plan.objects].map(|number| number.to_string()));
-                    command.arg(plan.idle_seconds.to_string());
-                    command
-                }
-                _ => {
-                    let mut command = Command::new(std::env::current_exe()?);
-                    command.args(["many-client", "--server", serving.place(), "--client", &name(client)]);
-                    command.args([
-                        "--kinds",
-                        &plan.kinds.to_string(),
-                        "--objects",
-                        &plan.objects.to_string(),
-                    ]);
-                    command.args(["--idle-seconds", &plan.idle_seconds.to_string()]);
-                    command
-                }
-            };
+            let Some(mut command) = command(plan, client, serving.place(), go.as_deref()) else { continue };
             let output = command.stderr(Stdio::inherit()).output()?;
             ensure!(output.status.success(), "{} failed", name(client));
             let report: Report = serde_json::from_slice(&output.stdout).context("a report")?;
