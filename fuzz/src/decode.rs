@@ -29,8 +29,12 @@ const LIMIT: usize = 4096;
 /// The length of the chunks in which a body arrives.
 const CHUNK: usize = 97;
 
-/// Answers every request with this body.
-struct FixedBody(Bytes);
+/// Answers every request with this body, in pieces of this length.
+pub(crate) struct FixedBody {
+    pub(crate) body: Bytes,
+    pub(crate) chunk: usize,
+    pub(crate) content_type: &'static str,
+}
 
 impl Transport for FixedBody {
     fn send(
@@ -38,17 +42,20 @@ impl Transport for FixedBody {
         _request: Request<Bytes>,
         _kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
-        let chunks: Vec<_> = self.0.chunks(CHUNK).map(|chunk| Ok(self.0.slice_ref(chunk))).collect();
-        let next = |mut rest: std::vec::IntoIter<_>| async { Some((rest.next()?, rest)) };
-        let body = futures_util::stream::unfold(chunks.into_iter(), next).boxed_local();
-        async move { Ok(Response::new(body)) }.boxed_local()
+        let pieces = self.body.chunks(self.chunk);
+        let pieces: Vec<_> = pieces.map(|piece| Ok(self.body.slice_ref(piece))).collect();
+        let body = futures_util::stream::iter(pieces).boxed_local();
+        let answer = Response::builder().header("content-type", self.content_type);
+        async move { Ok(answer.body(body).expect("a valid header")) }.boxed_local()
     }
 }
 
 fn source(body: &Bytes) -> KubeListWatch<Typed<Pod>> {
     let client = Config::new("http://nowhere.example").and_then(Client::new).expect("a valid URL");
     let body = body.clone();
-    let transport = move || -> Rc<dyn Transport> { Rc::new(FixedBody(body.clone())) };
+    let transport = move || -> Rc<dyn Transport> {
+        Rc::new(FixedBody { body: body.clone(), chunk: CHUNK, content_type: "application/json" })
+    };
     let pods = client.resource::<Pod>().frame_limit(LIMIT);
     list_watches_over(pods, DecodePool::inline(), transport).expect("a valid path")()
 }

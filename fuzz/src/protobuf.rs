@@ -6,16 +6,12 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use actix_informer::client::{Client, Config, TransportError};
+use actix_informer::client::{Client, Config};
 use actix_informer::object::Object;
 use actix_informer::representation::{Lazy, LazyBody};
-use actix_informer::unstable::{
-    Body, Frame, KubeListWatch, RequestKind, Splitter, Transport, list_watches_over,
-};
+use actix_informer::unstable::{Frame, KubeListWatch, Splitter, Transport, list_watches_over};
 use bytes::Bytes;
-use futures_util::future::LocalBoxFuture;
-use futures_util::{FutureExt, StreamExt};
-use http::{Request, Response};
+use futures_util::StreamExt;
 use informer_actors::list_watch::{KnownObjects, ListWatch};
 use informer_actors::runtime::DecodePool;
 use informer_apiserver::fuzzing::protobuf_answer;
@@ -25,30 +21,16 @@ use informer_core::request::{AskedVersion, ListRequest, WatchRequest};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
-use crate::decode::run;
+use crate::decode::{FixedBody, run};
 
 const LIMIT: usize = 4096;
-
-/// Answers every request with this body, in pieces.
-struct FixedBody(Bytes, usize);
-
-impl Transport for FixedBody {
-    fn send(
-        &self,
-        _request: Request<Bytes>,
-        _kind: RequestKind,
-    ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
-        let chunks: Vec<_> = self.0.chunks(self.1).map(|chunk| Ok(self.0.slice_ref(chunk))).collect();
-        let body = futures_util::stream::iter(chunks).boxed_local();
-        let answer = Response::builder().header("content-type", "application/vnd.kubernetes.protobuf");
-        async move { Ok(answer.body(body).expect("a valid header")) }.boxed_local()
-    }
-}
 
 fn source(body: &Bytes, chunk: usize) -> KubeListWatch<Lazy<Pod>> {
     let client = Config::new("http://nowhere.example").and_then(Client::new).expect("a valid URL");
     let body = body.clone();
-    let transport = move || -> Rc<dyn Transport> { Rc::new(FixedBody(body.clone(), chunk)) };
+    let content_type = "application/vnd.kubernetes.protobuf";
+    let transport =
+        move || -> Rc<dyn Transport> { Rc::new(FixedBody { body: body.clone(), chunk, content_type }) };
     let pods = client.resource::<Pod>().lazy().protobuf().frame_limit(LIMIT);
     list_watches_over(pods, DecodePool::inline(), transport).expect("a valid path")()
 }

@@ -4,7 +4,7 @@
 //! `INFORMER_TEST_HTTP2` in their environment (`.ci/long`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix_informer::client::{BodyStream, Client, Error, TransportError};
@@ -14,6 +14,7 @@ use futures_util::future::join_all;
 use h2::Reason;
 use http::{Method, Request};
 use informer_actors::list_watch::{KnownObjects, ListWatch};
+use informer_core::list_watch_error::ListWatchError;
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::sync::Semaphore;
 
@@ -120,6 +121,41 @@ async fn a_limit_of_streams_that_comes_later_counts_for_the_next_request() {
         assert_eq!(first(bodies.last_mut().unwrap()).await, "a");
         assert_eq!(server.accepted(), connections);
     }
+}
+
+#[tokio::test]
+async fn when_three_hundred_lists_time_out_together_the_next_one_has_another_connection() {
+    let (came, answers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let (count, may_answer) = (Arc::clone(&came), Arc::clone(&answers));
+    let server = Http2Server::start(None, move |mut asked: Asked| {
+        let (came, answers) = (Arc::clone(&count), Arc::clone(&may_answer));
+        async move {
+            came.fetch_add(1, Ordering::SeqCst);
+            match answers.load(Ordering::SeqCst) {
+                true => asked.begin().send_data(list_of(&[], "9").into(), true).unwrap(),
+                false => std::future::pending().await,
+            }
+        }
+    })
+    .await;
+    let source = Client::new(server.config().max_in_flight(1_000)).unwrap().resource::<ConfigMap>();
+    let source = made(source);
+    local(async {
+        let all_there = async {
+            while came.load(Ordering::SeqCst) < 300 {
+                tokio::task::yield_now().await;
+            }
+            tokio::time::pause();
+        };
+        let (lists, ()) = tokio::join!(join_all((0..300).map(|_| list(&source, latest()))), all_there);
+        assert!(lists.iter().all(|list| matches!(list, Err(ListWatchError::Timeout(_)))), "{:?}", lists[0]);
+        tokio::time::resume();
+        answers.store(true, Ordering::SeqCst);
+        let before = server.connections();
+        assert_eq!(list(&source, latest()).await.unwrap().version, "9");
+        assert_eq!(server.connections(), before + 1);
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -92,6 +92,12 @@ impl Endpoint {
         self.socket.is_none().then(|| format!("{scheme}://{}{}", self.authority, self.prefix))
     }
 
+    /// Path and query of a request to this server.
+    pub(crate) fn path_of(&self, asked: &http::Uri) -> String {
+        let below = asked.path_and_query().map_or("/", |below| below.as_str());
+        format!("{}{below}", self.prefix)
+    }
+
     /// For errors and logs.
     pub(crate) fn name(&self) -> String {
         match &self.socket {

@@ -203,7 +203,7 @@ impl Inner {
         let method = awc::http::Method::from_bytes(request.method().as_str().as_bytes())
             .map_err(|error| invalid(&error))?;
         let target = self.target.as_ref().map_err(|error| TransportError::Request(error.clone()))?;
-        let mut built = client.request(method, target.uri(request.uri())?);
+        let mut built = client.request(method, target.uri(self.settings.endpoint.path_of(request.uri()))?);
         if kind.may_be_silent() {
             built = built.no_decompress();
         }
@@ -342,7 +342,6 @@ fn end_of(error: PayloadError) -> TransportError {
 
 struct Target {
     authority: Authority,
-    prefix: String,
     host: HeaderValue,
 }
 
@@ -351,20 +350,15 @@ impl Target {
     fn new(endpoint: &Endpoint) -> Result<Self, String> {
         let authority = endpoint.authority.parse::<Authority>().map_err(|error| error.to_string())?;
         let host = HeaderValue::from_str(&endpoint.authority).map_err(|error| error.to_string())?;
-        Ok(Self { authority, prefix: endpoint.prefix.clone(), host })
+        Ok(Self { authority, host })
     }
 
-    fn uri(&self, asked: &http::Uri) -> Result<Uri, TransportError> {
+    fn uri(&self, path: String) -> Result<Uri, TransportError> {
         let invalid = |error: &dyn std::fmt::Display| TransportError::Request(error.to_string());
-        let below = asked.path_and_query().map_or("/", |below| below.as_str());
-        let below = match self.prefix.is_empty() {
-            true => PathAndQuery::try_from(below),
-            false => PathAndQuery::try_from(format!("{}{below}", self.prefix)),
-        };
         let mut parts = Parts::default();
         parts.scheme = Some(Scheme::HTTP);
         parts.authority = Some(self.authority.clone());
-        parts.path_and_query = Some(below.map_err(|error| invalid(&error))?);
+        parts.path_and_query = Some(PathAndQuery::try_from(path).map_err(|error| invalid(&error))?);
         Uri::from_parts(parts).map_err(|error| invalid(&error))
     }
 }
@@ -384,8 +378,9 @@ mod tests {
                 "http://[::1]:6443/k8s/c-1/api/v1/pods",
             ),
         ] {
-            let target = Target::new(&Endpoint::parse(endpoint).unwrap()).unwrap();
-            assert_eq!(target.uri(&asked.parse().unwrap()).unwrap().to_string(), expected);
+            let endpoint = Endpoint::parse(endpoint).unwrap();
+            let target = Target::new(&endpoint).unwrap();
+            assert_eq!(target.uri(endpoint.path_of(&asked.parse().unwrap())).unwrap().to_string(), expected);
             assert_eq!(target.host.to_str().unwrap(), host);
         }
     }

@@ -255,11 +255,7 @@ impl Inner {
     ) -> Result<Request<Sent>, TransportError> {
         let invalid = |error: &dyn std::fmt::Display| TransportError::Request(error.to_string());
         let endpoint = &self.settings.endpoint;
-        let below = request.uri().path_and_query().map_or("/", |below| below.as_str());
-        let below = match endpoint.prefix.is_empty() {
-            true => PathAndQuery::try_from(below),
-            false => PathAndQuery::try_from(format!("{}{below}", endpoint.prefix)),
-        };
+        let path = PathAndQuery::try_from(endpoint.path_of(request.uri()));
         let mut built = Request::new(Full::new(request.body().clone()));
         // A header of the caller replaces the default. A body is sent without waiting for 100 (RFC 9110,
         // section 10.1.1).
@@ -276,7 +272,7 @@ impl Inner {
         } else {
             built.headers_mut().insert(header::HOST, host);
         }
-        parts.path_and_query = Some(below.map_err(|error| invalid(&error))?);
+        parts.path_and_query = Some(path.map_err(|error| invalid(&error))?);
         *built.uri_mut() = Uri::from_parts(parts).map_err(|error| invalid(&error))?;
         *built.method_mut() = request.method().clone();
         Ok(built)
@@ -285,12 +281,13 @@ impl Inner {
     /// Counts timeouts in a row of one kind of request, and replaces their connections.
     fn count_timeouts(&self, kind: RequestKind, is_timeout: bool) {
         let timeouts = match &*self.pools.borrow() {
-            Some(pools) => {
+            // Of a thousand that time out together, the later ones say nothing about new connections.
+            Some(pools) if pools.of(kind).is_in_use() => {
                 let timeouts = &pools.of(kind).timeouts;
                 timeouts.set(if is_timeout { timeouts.get() + 1 } else { 0 });
                 timeouts.get()
             }
-            None => return,
+            _ => return,
         };
         if timeouts >= TIMEOUTS_UNTIL_REPLACED {
             tracing::debug!(
@@ -304,9 +301,7 @@ impl Inner {
     }
 
     fn replace(&self, kind: RequestKind) {
-        if let Some(pools) = self.pools.borrow_mut().as_mut()
-            && pools.of(kind).is_in_use()
-        {
+        if let Some(pools) = self.pools.borrow_mut().as_mut() {
             let new = Pool::new(&self.settings, &pools.identity);
             match kind {
                 RequestKind::Unary | RequestKind::Upgrade => pools.unary = new,

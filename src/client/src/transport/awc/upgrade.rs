@@ -72,10 +72,9 @@ pub(in crate::transport) async fn send(
 fn head_of(settings: &ConnectionSettings, request: &Request<Bytes>) -> Result<RequestHead, TransportError> {
     let invalid = |what: &dyn std::fmt::Display| TransportError::Request(what.to_string());
     let endpoint = &settings.endpoint;
-    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let mut head = RequestHead::default();
     head.method = request.method().as_str().parse().map_err(|error| invalid(&error))?;
-    head.uri = format!("{}{target}", endpoint.prefix).parse().map_err(|error| invalid(&error))?;
+    head.uri = endpoint.path_of(request.uri()).parse().map_err(|error| invalid(&error))?;
     head.set_connection_type(ConnectionType::Upgrade);
     let host = http::HeaderValue::from_str(&endpoint.authority).map_err(|error| invalid(&error))?;
     let host = Some((&header::HOST, &host)).filter(|_| !request.headers().contains_key(header::HOST));

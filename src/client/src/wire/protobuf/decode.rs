@@ -19,7 +19,7 @@ use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeseri
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::reader::{Reader, Wire};
+use super::reader::Wire;
 use super::table::{Alternative, Shape, TABLE};
 use super::{Fault, ProtobufError, values};
 use access::{Entries, Items, Members};
@@ -138,8 +138,9 @@ impl<'de> Value<'_, 'de> {
             ) => bytes.is_empty(),
             (Shape::Bool | Shape::Integer, Content::One(Wire::Varint(number))) => number == 0,
             (Shape::Double, Content::One(Wire::Fixed64(bits))) => f64::from_bits(bits) == 0.0,
-            (Shape::Wrapped(_), Content::One(Wire::Bytes(bytes))) => Reader::new(bytes).field()?.is_none(),
-            (Shape::List(_), Content::Many { .. }) => Items::new(self).has_none()?,
+            (Shape::Wrapped(_), Content::One(Wire::Bytes(_))) | (Shape::List(_), Content::Many { .. }) => {
+                Items::new(self).has_none()?
+            }
             (_, Content::Zero) => true,
             _ => false,
         })
@@ -196,7 +197,6 @@ impl<'de> Value<'_, 'de> {
             (Shape::Time, Wire::Bytes([])) | (Shape::MicroTime, Wire::Bytes([])) => visitor.visit_unit(),
             (Shape::Time, Wire::Bytes(bytes)) => visitor.visit_string(values::time(bytes)?),
             (Shape::MicroTime, Wire::Bytes(bytes)) => visitor.visit_string(values::micro_time(bytes)?),
-            (Shape::Duration, Wire::Bytes(bytes)) => visitor.visit_string(values::duration(bytes)?),
             (Shape::Quantity, Wire::Bytes(bytes)) => match values::quantity(bytes)? {
                 Some(bytes) => Self::text(bytes, visitor),
                 None => self.zero(visitor),
@@ -218,7 +218,6 @@ impl<'de> Value<'_, 'de> {
             Shape::Text => visitor.visit_borrowed_str(""),
             Shape::Bool => visitor.visit_bool(false),
             Shape::Integer | Shape::Double | Shape::IntOrString => visitor.visit_u64(0),
-            Shape::Duration => visitor.visit_borrowed_str("0s"),
             Shape::Quantity => visitor.visit_borrowed_str("0"),
             Shape::Message(place) => self.message(*place, &[], visitor),
             _ => visitor.visit_unit(),

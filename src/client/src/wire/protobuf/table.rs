@@ -78,7 +78,6 @@ pub(super) enum Shape {
     Double,
     Time,
     MicroTime,
-    Duration,
     Quantity,
     IntOrString,
     /// Bytes that hold a JSON text.
@@ -277,7 +276,6 @@ fn shape(text: &str, places: &HashMap<&str, usize>) -> Shape {
         "d" => Shape::Double,
         "T" => Shape::Time,
         "U" => Shape::MicroTime,
-        "D" => Shape::Duration,
         "Q" => Shape::Quantity,
         "I" => Shape::IntOrString,
         "R" => Shape::Raw,

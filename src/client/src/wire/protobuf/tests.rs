@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use informer_apiserver::fuzzing::to_protobuf;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use super::table::TABLE;
@@ -321,6 +323,20 @@ macro_rules! as_types {
                     let read: Option<$kind> = decode(kind, &bytes, &nothing()).ok();
                     prop_assert_eq!(&read, &from_json);
                 }
+            })*
+        }
+
+        #[test]
+        fn of_each_type_there_are_objects_that_decode() {
+            $({
+                let of = kube_core::TypeMeta::resource::<$kind>();
+                let kind = ProtobufKind::of(&of.api_version, &of.kind).unwrap();
+                let mut runner = TestRunner::deterministic();
+                let decodes = (0..64).any(|_| {
+                    let choices = choices().new_tree(&mut runner).expect("choices").current();
+                    serde_json::from_value::<$kind>(values::object_of(kind, &choices)).is_ok()
+                });
+                assert!(decodes, "{}", of.kind);
             })*
         }
     };

@@ -67,34 +67,6 @@ pub(super) fn micro_time(bytes: &[u8]) -> Result<String, Fault> {
     Ok(format!("{:.6}", at(seconds, nanos)?))
 }
 
-/// A span as Go prints it: `1h0m5s`, `1.5s`; below a second in the unit that fits.
-pub(super) fn duration(bytes: &[u8]) -> Result<String, Fault> {
-    let (nanos, _) = numbers(bytes)?;
-    let sign = if nanos < 0 { "-" } else { "" };
-    let nanos = nanos.unsigned_abs();
-    let fraction = |whole: u64, rest: u64, width: usize| {
-        let digits = format!("{rest:0width$}");
-        let digits = digits.trim_end_matches('0');
-        if digits.is_empty() { whole.to_string() } else { format!("{whole}.{digits}") }
-    };
-    let span = match nanos {
-        0 => "0s".to_owned(),
-        1..1_000 => format!("{nanos}ns"),
-        1_000..1_000_000 => format!("{}µs", fraction(nanos / 1_000, nanos % 1_000, 3)),
-        1_000_000..1_000_000_000 => format!("{}ms", fraction(nanos / 1_000_000, nanos % 1_000_000, 6)),
-        _ => {
-            let seconds = nanos / 1_000_000_000;
-            let tail = fraction(seconds % 60, nanos % 1_000_000_000, 9);
-            match (seconds / 3_600, seconds / 60 % 60) {
-                (0, 0) => format!("{tail}s"),
-                (0, minutes) => format!("{minutes}m{tail}s"),
-                (hours, minutes) => format!("{hours}h{minutes}m{tail}s"),
-            }
-        }
-    };
-    Ok(format!("{sign}{span}"))
-}
-
 /// `None` for none, which is zero.
 pub(super) fn quantity(bytes: &[u8]) -> Result<Option<&[u8]>, Fault> {
     checked_bytes(bytes, 1)

@@ -174,8 +174,8 @@ pub(super) struct Items<'c, 'de> {
 enum Rest<'de> {
     /// In the stack: the next one, how many are left, and what is left of a packed one.
     Gathered { next: usize, count: usize, packed: Reader<'de> },
-    /// Every field of a message with this number; without one, all.
-    Message { reader: Reader<'de>, number: Option<u32> },
+    /// Every field of a message with this number.
+    Message { reader: Reader<'de>, number: u32 },
 }
 
 impl<'c, 'de> Items<'c, 'de> {
@@ -187,9 +187,9 @@ impl<'c, 'de> Items<'c, 'de> {
         };
         let rest = match list.content {
             Content::Many { first, count } => Rest::Gathered { next: first, count, packed: Reader::new(&[]) },
-            Content::Alternatives(bytes) => Rest::Message { reader: Reader::new(bytes), number: Some(2) },
-            Content::One(Wire::Bytes(bytes)) => Rest::Message { reader: Reader::new(bytes), number: None },
-            _ => Rest::Message { reader: Reader::new(&[]), number: None },
+            Content::Alternatives(bytes) => Rest::Message { reader: Reader::new(bytes), number: 2 },
+            Content::One(Wire::Bytes(bytes)) => Rest::Message { reader: Reader::new(bytes), number: 1 },
+            _ => Rest::Message { reader: Reader::new(&[]), number: 1 },
         };
         Self { list, item, rest }
     }
@@ -219,9 +219,7 @@ impl<'c, 'de> Items<'c, 'de> {
             Rest::Message { reader, number } => loop {
                 match reader.field()? {
                     None => return Ok(None),
-                    Some((found, wire)) if number.is_none_or(|number| number == found) => {
-                        return Ok(Some(wire));
-                    }
+                    Some((found, wire)) if found == *number => return Ok(Some(wire)),
                     Some(_) => {}
                 }
             },

@@ -3,6 +3,27 @@
 use super::values::any_object;
 use super::*;
 
+#[test]
+fn of_a_list_in_a_message_of_its_own_an_unknown_number_is_passed() {
+    use super::super::reader::{put_bytes, put_message};
+    // status.user.extra["k"], whose items have number 1.
+    let mut review = Vec::new();
+    put_message(&mut review, 3, |status| {
+        put_message(status, 2, |user| {
+            put_message(user, 4, |entry| {
+                put_bytes(entry, 1, b"k");
+                put_message(entry, 2, |extra| {
+                    put_bytes(extra, 1, b"a");
+                    put_bytes(extra, 2, b"newer");
+                });
+            });
+        });
+    });
+    let kind = ProtobufKind::of("authentication.k8s.io/v1", "TokenReview").expect("it is in the table");
+    let read: Value = decode(kind, &review, &nothing()).expect("a review");
+    assert_eq!(read.pointer("/status/user/extra"), Some(&json!({"k": ["a"]})));
+}
+
 /// Everything that reads an object.
 fn read_all(kind: ProtobufKind, bytes: &[u8]) {
     let found = identify(bytes);

@@ -4,9 +4,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::reader::put_varint;
 use super::super::table::{Alternative, Field, ProtobufKind, Shape, TABLE};
-use super::super::values::duration;
 
 /// How deep a value goes before every optional member is left out.
 const DEPTH: usize = 7;
@@ -60,9 +58,15 @@ impl Choices<'_> {
         (!field.omits_absent()).then_some(Value::Null)
     }
 
-    /// A value that is not empty.
+    /// A value that is not empty, but for what a pointer may point to.
     fn value(&mut self, shape: &Shape, depth: usize) -> Value {
         match shape {
+            Shape::Pointer(inner) if self.below(3) == 0 => match **inner {
+                Shape::Text => json!(""),
+                Shape::Bool => json!(false),
+                Shape::Integer | Shape::IntOrString => json!(0),
+                _ => self.value(inner, depth),
+            },
             Shape::Pointer(inner) => self.value(inner, depth),
             Shape::List(inner) | Shape::Wrapped(inner) => {
                 (0..=self.below(3)).map(|_| self.value(inner, depth + 1)).collect()
@@ -80,11 +84,6 @@ impl Choices<'_> {
             },
             Shape::Time => json!(format!("20{:02}-01-02T03:04:05Z", self.below(90) + 10)),
             Shape::MicroTime => json!(format!("1969-12-31T23:59:59.{:06}Z", self.below(1_000_000))),
-            Shape::Duration => {
-                let mut nanos = vec![0x08];
-                put_varint(&mut nanos, u64::from(self.below(u32::MAX)) << self.below(28));
-                json!(duration(&nanos).expect("a span"))
-            }
             Shape::Quantity => json!(format!("{}m", self.below(1_000))),
             Shape::IntOrString if self.below(2) == 0 => json!(self.below(1_000)),
             Shape::IntOrString => json!(format!("{}%", self.below(1_000))),
