@@ -128,18 +128,20 @@ pub(crate) fn client(url: &str, client: Client, plan: &Plan) -> anyhow::Result<(
 }
 
 /// `None` for client-go where its program is not named.
-fn command(plan: &Plan, client: Client, place: &str, go: Option<&str>) -> Option<Command> {
+fn command(plan: &Plan, client: Client, place: &str, go: Option<&str>) -> anyhow::Result<Option<Command>> {
     let (kinds, objects) = (plan.kinds.to_string(), plan.objects.to_string());
     let idle = plan.idle_seconds.to_string();
     if client == Client::Go {
-        let mut command = Command::new(go?);
-        command.args(["factory", place, &kinds, &objects, &idle]);
-        return Some(command);
+        return Ok(go.map(|program| {
+            let mut command = Command::new(program);
+            command.args(["factory", place, &kinds, &objects, &idle]);
+            command
+        }));
     }
-    let mut command = Command::new(std::env::current_exe().ok()?);
+    let mut command = Command::new(std::env::current_exe()?);
     command.args(["many-client", "--server", place, "--client", &name(client)]);
     command.args(["--kinds", &kinds, "--objects", &objects, "--idle-seconds", &idle]);
-    Some(command)
+    Ok(Some(command))
 }
 
 /// Runs every client in every round and prints the table.
@@ -153,7 +155,7 @@ pub(crate) fn run(plan: &Plan) -> anyhow::Result<()> {
                 continue;
             }
             let serving = Serving::start(plan)?;
-            let Some(mut command) = command(plan, client, serving.place(), go.as_deref()) else { continue };
+            let Some(mut command) = command(plan, client, serving.place(), go.as_deref())? else { continue };
             let output = command.stderr(Stdio::inherit()).output()?;
             ensure!(output.status.success(), "{} failed", name(client));
             let report: Report = serde_json::from_slice(&output.stdout).context("a report")?;
