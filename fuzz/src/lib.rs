@@ -145,7 +145,8 @@ mod mutations {
 
     /// `INFORMER_FUZZ_ROUNDS=n` runs n times as many rounds.
     fn check(target: Target, rounds: usize) {
-        let rounds = rounds * std::env::var("INFORMER_FUZZ_ROUNDS").map_or(1, |times| times.parse().expect("a number"));
+        let rounds = rounds
+            * std::env::var("INFORMER_FUZZ_ROUNDS").map_or(1, |times| times.parse().expect("a number"));
         let seeds = target.seeds();
         seeds.iter().for_each(|seed| target.run(seed));
         let mut rng = fastrand::Rng::with_seed(17);

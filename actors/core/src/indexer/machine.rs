@@ -55,6 +55,7 @@ pub enum UnderWay {
 }
 
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 enum Intake<B> {
     Empty,
     Asked,
@@ -71,6 +72,7 @@ enum Work {
 
 /// The steps of one life of the Indexer; `B` is a batch.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub struct IndexerMachine<B> {
     work: Work,
     intake: Intake<B>,
