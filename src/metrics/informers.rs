@@ -145,6 +145,22 @@ pub(super) const INFORMERS: &[Family<(Duration, InformerReport)>] = &[
             samples.add(yes(informer.status.stuck.is_some()));
         },
     ),
+    Family::gauge(
+        "informer_not_saved",
+        "1 while its saved cache cannot be written, or could not be read",
+        |(_, informer), samples| {
+            let problem = informer.status.saved.as_ref().and_then(|saved| saved.problem.as_ref());
+            samples.add(yes(problem.is_some()));
+        },
+    ),
+    Family::gauge(
+        "informer_catching_up",
+        "1 while its objects are only those of its saved cache",
+        |(_, informer), samples| {
+            let saved = informer.status.saved.as_ref();
+            samples.add(yes(saved.is_some_and(|saved| saved.catching_up_to.is_some())));
+        },
+    ),
     Family::counter(
         "informer_data_incidents",
         "What was odd in the data, by reason",

@@ -207,3 +207,30 @@ fn a_series_ends_with_what_it_describes_and_all_end_with_the_runtime() {
     let registry = kept.into_inner().expect("the test has run");
     assert_eq!(text(&registry), "");
 }
+
+#[cfg(feature = "persist")]
+#[test]
+fn a_cache_that_cannot_be_saved_is_seen_until_it_can() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("not-yet-there");
+    run(|runtime, client, registry| async move {
+        let source = client.resource::<ConfigMap>().packed().persist(folder.join("maps"));
+        let maps = source.informer(&runtime).expect("sound").start().expect("it starts");
+        maps.synced_within(Duration::from_secs(60)).await.expect("it syncs");
+        let is_not_saved = || {
+            let series = series(&text(&registry));
+            let (_, value) =
+                series.iter().find(|(name, _)| name.starts_with("informer_not_saved{")).expect("listed");
+            *value
+        };
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert_eq!(is_not_saved(), 1.0, "there is no such folder");
+        std::fs::create_dir(&folder).expect("it is made");
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some("newer".to_owned());
+        let maps_there = client.api::<ConfigMap>().namespaced("default");
+        maps_there.create(&PostParams::default(), &map).await.expect("it is created");
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(is_not_saved(), 0.0);
+    });
+}

@@ -42,6 +42,15 @@ pub(super) fn of(report: &RuntimeReport) -> Vec<Value> {
     });
     let informers = report.informers.iter().flat_map(|informer| of_informer(informer, report.at));
     let controllers = report.controllers.iter().flat_map(|controller| of_controller(controller, report.at));
+    let queues = report.work_queues.iter().filter_map(|queue| {
+        let (limiter, rebuilt) = (queue.limiter_panics, queue.rebuilt);
+        (limiter > 0 || rebuilt > 0).then(|| Problem {
+            what: format!("The work queue {} has met panics", queue.name),
+            since: None,
+            why: format!("{limiter} of its rate limiter; {rebuilt} of its keys, and it was built anew"),
+            todo: "No key is lost. A panic is a bug of the limiter, or of the order or the clone of the keys.",
+        })
+    });
     let elections = report.elections.iter().filter_map(of_election);
     let recorders = report.recorders.iter().filter_map(|recorder| {
         let dropped: u64 = recorder.figures.dropped.values().sum();
@@ -62,7 +71,13 @@ pub(super) fn of(report: &RuntimeReport) -> Vec<Value> {
             todo: "Log in again, or look at the credential plugin.",
         })
     });
-    let all = threads.chain(informers).chain(controllers).chain(elections).chain(clients).chain(recorders);
+    let all = threads
+        .chain(informers)
+        .chain(controllers)
+        .chain(queues)
+        .chain(elections)
+        .chain(clients)
+        .chain(recorders);
     all.map(|Problem { what, since, why, todo }| {
         json!({ "what": what, "since": since.map(|since| since.as_secs_f64()), "why": why, "todo": todo })
     })

@@ -78,9 +78,27 @@ fn its_figures_are_those_of_the_report_and_no_body_is_in_it() {
 fn what_is_wrong_comes_with_its_reason_since_when_and_what_to_do() {
     use crate::source::ListWatchError;
     use crate::testing::Server;
+    use crate::work_queue::{Moment, RateLimiter, WorkQueue};
+
+    /// Panics for each failure.
+    struct Broken;
+
+    impl RateLimiter<u32> for Broken {
+        fn when(&mut self, _key: &u32, _moment: Moment) -> Duration {
+            panic!("a bug")
+        }
+
+        fn forget(&mut self, _key: &u32) {}
+
+        fn failures(&self, _key: &u32) -> u32 {
+            0
+        }
+    }
 
     Runtime::simulated(7).run(|runtime| async move {
         let (server, page) = (Server::<String>::new(), Page::of(&runtime, "texts"));
+        let queue = WorkQueue::builder(&runtime, "numbers").rate_limiter(Broken).start();
+        assert!(queue.add_rate_limited(1).is_some(), "it comes again");
         server.apply("a/one", "text".to_owned());
         let source = server.clone();
         let texts =
@@ -103,6 +121,11 @@ fn what_is_wrong_comes_with_its_reason_since_when_and_what_to_do() {
         assert!(stale["since"].as_f64().is_some_and(|since| (60.0..91.0).contains(&since)), "{stale}");
         assert!(stale["todo"].as_str().is_some_and(|todo| !todo.is_empty()), "{stale}");
         assert!(about("has lost events: 1 by panics")["what"].is_string());
+        let broken = about("The work queue numbers has met panics");
+        assert!(
+            broken["why"].as_str().is_some_and(|why| why.starts_with("1 of its rate limiter")),
+            "{broken}"
+        );
         drop(panicking);
     });
 }

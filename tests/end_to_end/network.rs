@@ -45,7 +45,12 @@ pub(crate) async fn ref_53_open_connections_that_fall_silent(stage: Stage) {
     assert!(repaired <= SILENCE, "repaired only after {repaired:?}");
     for observer in &trial.observers {
         let counters = observer.pods.counters();
-        assert_eq!((counters.renewals, counters.relists, counters.failures), (1, 0, 0), "{counters:?}");
+        let failure = observer.pods.informer.last_error();
+        assert_eq!(
+            (counters.renewals, counters.relists, counters.failures),
+            (1, 0, 0),
+            "{counters:?}, last failure: {failure:?}"
+        );
     }
     trial.ends().await;
 }

@@ -277,6 +277,15 @@ mod tests {
     }
 
     #[test]
+    fn marks_of_another_runtime_are_put_between_by_their_time() {
+        let mark = |at: u64| Mark::new(Hop::Handled, "pods".into(), key()).at(Duration::from_secs(at));
+        let mut path = Path::of(vec![(0, mark(1)), (1, mark(4))], false);
+        path.add(Path::of(vec![(0, mark(0)), (1, mark(3))], true));
+        let times: Vec<u64> = path.marks.iter().map(|mark| mark.at.as_secs()).collect();
+        assert_eq!((times, path.is_cut), (vec![0, 1, 3, 4], true));
+    }
+
+    #[test]
     fn the_newest_states_are_kept_up_to_a_number_and_to_their_bytes() {
         let mut history = History::default();
         (1..=30).for_each(|number| add(&mut history, number, 1));

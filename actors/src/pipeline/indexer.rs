@@ -246,7 +246,7 @@ impl<S: Body> Indexer<S> {
         sources.note_listed(&applied.snapshot, &applied.first);
         self.note_rewind(&applied);
         let Publish { before, changes, replaced, lone, replaced_bytes, .. } = applied;
-        let release = self.spec.shared.runtime.0.freeing.release();
+        let release = self.spec.shared.runtime.0.freeing.as_release();
         let lone = lone.map(|lone| Freeing::whole(Arc::clone(&release)).keep(lone));
         let objects = Freeing::by_chunks(release).keep(replaced);
         match &lone {

@@ -84,7 +84,7 @@ impl<S: Body> Child for Listener<S> {
             is_pulled: matches!(spec.delivery, Delivery::Pull(_)),
             seen: if let Delivery::Feed(feed) = &spec.delivery { feed.settled() } else { None },
         });
-        let machine = machine.releasing_to(spec.shared.runtime.0.freeing.release());
+        let machine = machine.releasing_to(spec.shared.runtime.0.freeing.as_release());
         Self { spec: spec.clone(), machine, taker: None, drains: Vec::new(), seen_sources: 0 }
     }
 }

@@ -36,7 +36,8 @@ pub(crate) struct Published<S> {
     waits: Guarded<Waits>,
     /// How many objects have been replaced.
     replaced: AtomicU64,
-    /// Snapshots that readers may be the last to hold, each with what `replaced` was when it was read, or less.
+    /// Snapshots that readers may be the last to hold, each with the value of `replaced` that was read just before
+    /// the snapshot.
     given_back: Guarded<Vec<(Arc<Kept<S>>, u64)>>,
 }
 

@@ -70,7 +70,7 @@ impl<S: Body> PipelineShared<S> {
 
     /// The value is freed off the arbiter, wherever it is dropped.
     pub(crate) fn off_arbiter<T: Send + 'static>(&self, value: T) -> OffArbiter<T> {
-        Freeing::whole(self.runtime.0.freeing.release()).keep(value)
+        Freeing::whole(self.runtime.0.freeing.as_release()).keep(value)
     }
 
     /// In one step, unless a newer epoch has begun: a thread that sees the snapshot sees its figures, and the

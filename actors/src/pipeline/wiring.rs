@@ -158,7 +158,7 @@ fn share<S: Body>(runtime: &Runtime, spec: &InformerSpec<S>, sources: Sources) -
     PipelineShared(Arc::new(Common {
         name: Arc::clone(&spec.name),
         runtime: runtime.clone(),
-        published: Arc::new(Published::new(indices, runtime.0.freeing.release())),
+        published: Arc::new(Published::new(indices, runtime.0.freeing.as_release())),
         board: StatusBoard::new((Arc::clone(&spec.name), spec.resource.clone()), spec.queue_order, &ids),
         progress: Arc::default(),
         handed_over: HandedOver::default(),

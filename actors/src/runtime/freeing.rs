@@ -24,12 +24,12 @@ use super::{RuntimeError, panic_text};
 /// How long a value may wait, so that one wake frees several.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// This number of values is freed without a wait.
-const MANY: usize = 64;
+/// With this number of values the thread begins at once.
+const WAKE_AT_VALUES: usize = 64;
 
-/// This number of bytes is freed without a wait. All bytes here are those on the wire; a decoded object takes
+/// With this number of bytes the thread begins at once. All bytes here are those on the wire; a decoded object takes
 /// more.
-const ENOUGH: usize = 128 << 10;
+const WAKE_AT_BYTES: usize = 128 << 10;
 
 /// While more bytes of small values than this wait, decode threads free some before each job.
 const HELP_AT: usize = 256 << 10;
@@ -38,18 +38,19 @@ const HELP_AT: usize = 256 << 10;
 const HELP_LARGE_AT: usize = 16 << 20;
 
 /// When this number of bytes of small values waits, a small value is freed where it is dropped.
-const MOST: usize = 1 << 20;
+const FREE_IN_PLACE_AT: usize = 1 << 20;
 
-const MUCH: usize = 4 << 20;
+/// A value of this number of bytes is large.
+const LARGE: usize = 4 << 20;
 
 /// A value of more pieces is a list: one publish of a watch leaves fewer.
 const PIECES: usize = 4;
 
 /// Added to the bytes of each small value: nodes of trees, a box.
-const EACH: usize = 4 << 10;
+const OVERHEAD: usize = 4 << 10;
 
 /// From this number of bytes in total, no list begins, and large values are freed where they are dropped.
-const TOO_MUCH: usize = 256 << 20;
+const NO_LIST_AT: usize = 256 << 20;
 
 #[derive(Clone)]
 pub(crate) struct Freeing(Arc<Shared>);
@@ -59,7 +60,7 @@ struct Shared {
     wake: Condvar,
     /// Bytes that are not freed yet.
     pending: AtomicUsize,
-    /// Bytes of small values that wait, plus [`EACH`] for each value.
+    /// Bytes of small values that wait, plus [`OVERHEAD`] for each value.
     waiting: AtomicUsize,
     below_limit: Signal,
     thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
@@ -81,7 +82,7 @@ enum ThreadState {
 
 impl State {
     fn is_enough(&self, pending: usize) -> bool {
-        self.values.len() >= MANY || !self.large.is_empty() || pending >= ENOUGH
+        self.values.len() >= WAKE_AT_VALUES || !self.large.is_empty() || pending >= WAKE_AT_BYTES
     }
 }
 
@@ -119,7 +120,7 @@ impl Freeing {
         Self(Arc::new(shared))
     }
 
-    pub(crate) fn release(&self) -> Arc<dyn Release> {
+    pub(crate) fn as_release(&self) -> Arc<dyn Release> {
         Arc::<Shared>::clone(&self.0)
     }
 
@@ -140,7 +141,7 @@ impl Freeing {
     }
 
     pub(crate) fn is_over_limit(&self) -> bool {
-        self.pending_bytes() >= TOO_MUCH
+        self.pending_bytes() >= NO_LIST_AT
     }
 
     pub(crate) async fn until_below_limit(&self) {
@@ -218,7 +219,7 @@ impl Shared {
     }
 
     fn free_waiting(&self, value: PendingFree) {
-        let bytes = value.bytes() + EACH;
+        let bytes = value.bytes() + OVERHEAD;
         self.free(value);
         self.waiting.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -243,7 +244,7 @@ impl Shared {
 
     fn count_freed(&self, bytes: usize) {
         let before = self.pending.fetch_sub(bytes, Ordering::Relaxed);
-        if before >= TOO_MUCH && before - bytes < TOO_MUCH {
+        if before >= NO_LIST_AT && before - bytes < NO_LIST_AT {
             self.below_limit.raise();
         }
     }
@@ -252,12 +253,15 @@ impl Shared {
 impl Release for Shared {
     fn release(&self, value: PendingFree) {
         let bytes = value.bytes();
-        let is_large = bytes >= MUCH;
+        let is_large = bytes >= LARGE;
         let sum = self.pending.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let mut state = self.state();
         // Its own bytes do not count, so that one value larger than the bound is not freed here.
-        let is_at_bound =
-            if is_large { sum - bytes >= TOO_MUCH } else { self.waiting.load(Ordering::Relaxed) >= MOST };
+        let is_at_bound = if is_large {
+            sum - bytes >= NO_LIST_AT
+        } else {
+            self.waiting.load(Ordering::Relaxed) >= FREE_IN_PLACE_AT
+        };
         if state.closed || (is_at_bound && value.pieces() <= PIECES) {
             drop(state);
             return self.free(value);
@@ -265,7 +269,7 @@ impl Release for Shared {
         if is_large {
             state.large.push_back(value);
         } else {
-            self.waiting.fetch_add(bytes + EACH, Ordering::Relaxed);
+            self.waiting.fetch_add(bytes + OVERHEAD, Ordering::Relaxed);
             state.values.push_back(value);
         }
         let wakes = match state.thread {

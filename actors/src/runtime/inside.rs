@@ -76,7 +76,7 @@ impl Runtime {
     /// For an `OffArbiter`: the receiver of values that another thread frees.
     #[doc(hidden)]
     pub fn release(&self) -> Arc<dyn Release> {
-        self.0.freeing.release()
+        self.0.freeing.as_release()
     }
 
     /// A new stream of random numbers: the same seed and the same order of calls produce the same streams.

@@ -3,8 +3,8 @@
 //!    ahead of the watch.
 //! 2. A new life of a key ends the old one: Deleted (not exact), then Added.
 //! 3. An undecodable entry ends with a version that decodes, or a deletion by each source that holds it, if
-//!    that is not older. A fetched object is applied only while its key is undecodable and not newer:
-//!    otherwise the watch has brought a newer state.
+//!    that is not older. A fetched object is applied only while its key is undecodable, and that entry
+//!    is not newer than the object: otherwise the watch has brought a newer state.
 //!    An entry about the stored body itself (found late) stays while that body is stored.
 //! 4. Of parts by key, each slice is one publish. A source's version moves after the last part of the batch,
 //!    to what the queue reports as reached. The newest version of any applied object is kept too: no request

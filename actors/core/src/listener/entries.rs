@@ -1,8 +1,8 @@
 //! How events and lists enter a backlog, and how they become ready to be delivered. Invariants:
 //! 1. A recipient for which nothing waits or is under way receives the events of a publish as they came.
 //! 2. What waits for a key leads to the state from which a cursor that has yet to pass the key leads on.
-//! 3. A life is brief for a key that a cursor has yet to pass if the cursor's older state and the last list
-//!    lack it.
+//! 3. While a cursor has yet to pass a key, a life of it is brief if neither the cursor's older snapshot nor the last
+//!    list contains it.
 //! 4. Cursors lead between states of the store, so a filter does not alter what they have left.
 
 use std::sync::Arc;
@@ -25,12 +25,12 @@ impl<S> Backlog<S> {
         let filter = self.filter.as_ref().map(|filtering| Arc::clone(&filtering.filter));
         let mut lost = 0;
         for change in changes {
-            let told = Judged::of(change, filter.as_deref());
-            if !matches!(told, Judged::As(_)) {
+            let judged = Judged::of(change, filter.as_deref());
+            if !matches!(judged, Judged::As(_)) {
                 self.count_filtered(1);
             }
             self.arrivals += 1;
-            lost += u64::from(!self.add_event(change, told, (is_prompt, lost > 0)));
+            lost += u64::from(!self.add_event(change, judged, (is_prompt, lost > 0)));
         }
         lost
     }
@@ -39,11 +39,11 @@ impl<S> Backlog<S> {
     fn add_event(
         &mut self,
         change: &Change<S>,
-        told: Judged<'_, S>,
+        judged: Judged<'_, S>,
         (is_prompt, is_lost): (bool, bool),
     ) -> bool {
         let (arrival, since) = (self.arrivals, self.now);
-        match (&mut self.waiting, told) {
+        match (&mut self.waiting, judged) {
             (Waiting::Every(line), Judged::As(told)) => {
                 return !is_lost && !line.is_closed && line.push(&told, arrival, since);
             }

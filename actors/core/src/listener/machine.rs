@@ -25,8 +25,8 @@ mod effect;
 
 pub use effect::{Figures, ListenerConfig, ListenerEffect};
 
-/// The most notifications in a window unless a subscription sets another number. As many keys are visited for
-/// a window of one as for a whole one.
+/// The most notifications in a window unless a subscription sets another number. A turn visits up to this
+/// many keys, also for a smaller window.
 pub const WINDOW: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -115,3 +115,28 @@ impl Default for ReflectorConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_that_are_too_short_are_raised_and_longer_ones_are_as_they_were() {
+        let with = |each: Duration| ReflectorConfig {
+            initial_events_deadline: each,
+            answer_deadline: each,
+            renew_after: each,
+            renew_at_most: each,
+            reconnect_interval: each,
+            refused_wait: each,
+            ..ReflectorConfig::default()
+        };
+        let durations = |config: ReflectorConfig| {
+            let deadlines = [config.initial_events_deadline, config.answer_deadline, config.renew_after];
+            (deadlines, config.renew_at_most, [config.reconnect_interval, config.refused_wait])
+        };
+        let least = ([LEAST_DEADLINE; 3], LEAST_DEADLINE, [LEAST_WAIT; 2]);
+        assert_eq!(durations(with(Duration::ZERO).raised()), least);
+        assert_eq!(durations(with(Duration::MAX).raised()), durations(with(Duration::MAX)));
+    }
+}

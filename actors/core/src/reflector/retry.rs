@@ -3,8 +3,8 @@
 //! The files of the phases decide what is a failure. Invariants:
 //! 1. One failure is one wait: a backoff step, the wait that the server named (never less, at most 1 s more),
 //!    or 30 to 60 s for a rejected selector, which a person has to change.
-//! 2. Expired versions, unreadable frames, stale frames and rewinds lead to a relist without a wait. The same
-//!    reason again, before an object or bookmark arrives, is a failure.
+//! 2. Expired versions, unreadable frames, stale frames and rewinds lead to a relist without a wait. A second
+//!    relist for the same reason, with no frame of a watch in between, is a failure.
 //! 3. A relist without a wait begins no sooner than `reconnect_interval` after the last one began. Rewinds
 //!    are exempt, because the connects before them are spaced. So is a list answered with "expired", once
 //!    (`list.rs`).

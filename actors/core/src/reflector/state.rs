@@ -257,6 +257,47 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counters_of_several_sources_are_added_each_to_its_own() {
+        let relists_by = RelistCounters {
+            resumed: 1,
+            expired: 2,
+            failed: 3,
+            refused: 4,
+            unreadable: 5,
+            stale: 6,
+            rewind: 7,
+            asked: 8,
+        };
+        let one = SourceCounters {
+            lists: 9,
+            watches: 10,
+            watch_lists: 11,
+            relists: 12,
+            relists_by,
+            failures: 13,
+            denied: 14,
+            gone: 15,
+            rejected_selectors: 16,
+            overloaded: 17,
+            expired: 18,
+            short_watches: 19,
+            rewinds: 20,
+            renewals: 21,
+            unreadable: 22,
+            stale: 23,
+        };
+        let numbers = |counters: &SourceCounters| -> Vec<u64> {
+            let text = format!("{counters:?}");
+            text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+        };
+        let mut all = one.clone();
+        all.add(&one);
+        all.add(&one);
+        let tripled: Vec<u64> = numbers(&one).iter().map(|number| number * 3).collect();
+        assert_eq!((numbers(&all), tripled.len()), (tripled, 23));
+    }
+
+    #[test]
     fn inf_57_every_state_of_a_source_is_shown_in_plain_words() {
         let failed = |attempts, error| SourceState::Backoff { attempts, error, until: Duration::ZERO };
         let refused = || std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "connection refused");

@@ -146,7 +146,8 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    /// Decides whether to list or to watch next.
+    /// Decides whether to list or to watch next, and whether a wait comes before. An expired version (410) is listed anew
+    /// without a wait; the same reason again, before the watch has brought anything, is a failure.
     pub(super) fn watch_failed(&mut self, accepted: bool, error: ListWatchError, at: Moment) {
         let asks_again = match &error {
             ListWatchError::Expired(_) | ListWatchError::TooLargeVersion(_) => {

@@ -10,7 +10,7 @@ use super::fixture::{key, life, object, version, written};
 use super::{DiffCursor, Difference, Frame, Snapshot};
 use crate::delta::WatchPart;
 use crate::indexer::Store;
-use crate::meta::{Object, ObjectKey, SourceId};
+use crate::meta::{Meta, Object, ObjectKey, SourceId};
 use crate::tree::Sources;
 
 mod cursor;
@@ -24,6 +24,27 @@ fn snapshot(objects: &[Object<String>]) -> Snapshot<String> {
         frame.insert(object.clone());
     }
     Snapshot::publish(frame)
+}
+
+#[test]
+fn the_bytes_of_a_snapshot_are_those_of_the_objects_that_are_in_it() {
+    let of = |name: &str, bytes: u32| {
+        let object = object(name, 1);
+        let meta = Meta {
+            key: object.key().clone(),
+            uid: None,
+            version: version(1),
+            source: SourceId::default(),
+            wire_bytes: bytes,
+            form: 0,
+        };
+        Object::new(meta, String::new())
+    };
+    let mut frame = Frame::default();
+    frame.insert(of("a/one", 100));
+    frame.insert(of("a/two", 20));
+    frame.insert(of("a/one", 3));
+    assert_eq!(Snapshot::publish(frame).wire_bytes(), 23);
 }
 
 fn differences(older: &[Object<String>], newer: &[Object<String>]) -> Vec<String> {

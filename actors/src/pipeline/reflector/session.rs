@@ -88,7 +88,7 @@ impl<S: Body> Session<S> {
             epoch,
             machine: ListWatchMachine::new(spec.config.clone(), resume)
                 .counting_from(spec.shared.board.counters(&spec.source))
-                .releasing_to(&spec.shared.runtime.0.freeing.release()),
+                .releasing_to(&spec.shared.runtime.0.freeing.as_release()),
             source: Rc::from((spec.connect)()),
             chance: spec.shared.runtime.chance(),
             list: None,

@@ -9,7 +9,7 @@ use informer_core::off_arbiter::{Freeing as By, OffArbiter};
 
 use crate::runtime::DecodePool;
 
-use super::{Freeing, HELP_AT, MANY, MOST, MUCH, PIECES, TOO_MUCH, ThreadState};
+use super::{FREE_IN_PLACE_AT, Freeing, HELP_AT, LARGE, NO_LIST_AT, PIECES, ThreadState, WAKE_AT_VALUES};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -24,7 +24,7 @@ impl Drop for Dropped {
 }
 
 fn kept(freeing: &Freeing, value: Dropped) -> OffArbiter<Dropped> {
-    By::whole(freeing.release()).keep(value)
+    By::whole(freeing.as_release()).keep(value)
 }
 
 #[test]
@@ -32,8 +32,9 @@ fn one_small_value_and_many_are_all_freed_on_the_thread() {
     let (freeing, (told, drops)) = (Freeing::thread("small").expect("a thread"), mpsc::channel());
     drop(kept(&freeing, Dropped(told.clone(), false)));
     assert_eq!(drops.recv_timeout(LIMIT).as_deref(), Ok("small-free"));
-    (0..3 * MANY).for_each(|_| drop(kept(&freeing, Dropped(told.clone(), false))));
-    let names: Vec<_> = (0..3 * MANY).map(|_| drops.recv_timeout(LIMIT).expect("it is freed")).collect();
+    (0..3 * WAKE_AT_VALUES).for_each(|_| drop(kept(&freeing, Dropped(told.clone(), false))));
+    let names: Vec<_> =
+        (0..3 * WAKE_AT_VALUES).map(|_| drops.recv_timeout(LIMIT).expect("it is freed")).collect();
     assert!(names.iter().all(|name| name == "small-free"));
 }
 
@@ -70,7 +71,7 @@ impl Drop for Busy {
 /// Makes the thread free a value of this number of bytes. That lasts until the returned sender is dropped.
 fn busy(freeing: &Freeing, bytes: usize) -> mpsc::Sender<()> {
     let ((go, gate), (begins, begun)) = (mpsc::channel(), mpsc::channel());
-    let value = By::whole(freeing.release()).keep(Busy(begins, gate));
+    let value = By::whole(freeing.as_release()).keep(Busy(begins, gate));
     value.weigh(bytes);
     drop(value);
     begun.recv_timeout(LIMIT).expect("the thread frees it");
@@ -109,8 +110,8 @@ fn until(holds: impl Fn() -> bool) -> bool {
 #[test]
 fn informer_14_what_waits_is_bounded_by_bytes_and_at_the_bound_a_value_is_freed_where_it_is_dropped() {
     let (freeing, (told, drops)) = (Freeing::thread("bound").expect("a thread"), mpsc::channel());
-    let (go, bytes, own) = (busy(&freeing, MUCH), MOST / 16, own_name());
-    let here = drop_100(&freeing, (&told, &drops), bytes, MUCH + MOST + bytes);
+    let (go, bytes, own) = (busy(&freeing, LARGE), FREE_IN_PLACE_AT / 16, own_name());
+    let here = drop_100(&freeing, (&told, &drops), bytes, LARGE + FREE_IN_PLACE_AT + bytes);
     assert!(here.len() >= 80 && here.iter().all(|name| *name == own), "{here:?}");
     drop(go);
     let there = (here.len()..100).map(|_| drops.recv_timeout(LIMIT).expect("it is freed"));
@@ -120,7 +121,7 @@ fn informer_14_what_waits_is_bounded_by_bytes_and_at_the_bound_a_value_is_freed_
 #[test]
 fn informer_14_a_thread_that_makes_objects_frees_others_while_many_wait() {
     let (freeing, (told, drops)) = (Freeing::thread("helped").expect("a thread"), mpsc::channel());
-    let go = busy(&freeing, MUCH);
+    let go = busy(&freeing, LARGE);
     for _ in 0..16 {
         let value = kept(&freeing, Dropped(told.clone(), false));
         value.weigh(HELP_AT / 8);
@@ -141,24 +142,24 @@ fn informer_14_a_thread_that_makes_objects_frees_others_while_many_wait() {
 #[test]
 fn informer_14_a_large_value_is_freed_where_it_is_dropped_while_too_much_waits() {
     let (freeing, (told, drops)) = (Freeing::thread("large").expect("a thread"), mpsc::channel());
-    let (go, bytes, own) = (busy(&freeing, MUCH), TOO_MUCH / 16, own_name());
-    let here = drop_100(&freeing, (&told, &drops), bytes, TOO_MUCH + bytes);
+    let (go, bytes, own) = (busy(&freeing, LARGE), NO_LIST_AT / 16, own_name());
+    let here = drop_100(&freeing, (&told, &drops), bytes, NO_LIST_AT + bytes);
     assert!(here.len() == 84 && here.iter().all(|name| *name == own), "{}: {here:?}", here.len());
     // A value of one piece takes two calls: the second one sees that nothing is left.
     (0..2 * 16).for_each(|_| freeing.help());
     let helped: Vec<_> = drops.try_iter().collect();
     assert!(helped.len() == 16 && helped.iter().all(|name| *name == own), "{helped:?}");
-    assert_eq!(freeing.pending_bytes(), MUCH, "what the thread is freeing");
+    assert_eq!(freeing.pending_bytes(), LARGE, "what the thread is freeing");
     drop(go);
 }
 
 #[test]
 fn a_list_is_never_freed_where_it_is_dropped_however_much_waits() {
     let (freeing, (told, drops)) = (Freeing::thread("lists").expect("a thread"), mpsc::channel());
-    let go = busy(&freeing, TOO_MUCH);
-    for bytes in [MUCH, MOST, 0] {
+    let go = busy(&freeing, NO_LIST_AT);
+    for bytes in [LARGE, FREE_IN_PLACE_AT, 0] {
         let list: Chunks<_> = (0..PIECES * CHUNK + 1).map(|_| Dropped(told.clone(), false)).collect();
-        let list = By::by_chunks(freeing.release()).keep(list);
+        let list = By::by_chunks(freeing.as_release()).keep(list);
         list.weigh(bytes);
         drop(list);
     }
@@ -184,7 +185,7 @@ fn a_large_value_that_a_helper_puts_back_while_the_thread_sleeps_is_freed_to_its
     let (freeing, (told, drops)) = (Freeing::thread("back").expect("a thread"), mpsc::channel());
     let go = busy(&freeing, 1);
     let value = kept(&freeing, Dropped(told, false));
-    value.weigh(MUCH);
+    value.weigh(LARGE);
     drop(value);
     let large = freeing.0.state().large.pop_front().expect("it waits, as the thread is busy");
     drop(go);
@@ -198,8 +199,8 @@ fn a_large_value_that_a_helper_puts_back_while_the_thread_sleeps_is_freed_to_its
 #[tokio::test]
 async fn a_list_waits_while_too_much_is_to_be_freed_and_begins_when_it_is_less() {
     let freeing = Freeing::thread("much").expect("a thread");
-    let go = busy(&freeing, TOO_MUCH);
-    assert_eq!(freeing.pending_bytes(), TOO_MUCH);
+    let go = busy(&freeing, NO_LIST_AT);
+    assert_eq!(freeing.pending_bytes(), NO_LIST_AT);
     let mut waits = Box::pin(freeing.until_below_limit());
     assert!((&mut waits).now_or_never().is_none(), "256 MiB are still to be freed");
     drop(go);

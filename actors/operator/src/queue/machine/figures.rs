@@ -1,6 +1,6 @@
 //! What a work queue measures, as plain numbers.
 //!
-//! The names are those of client-go's workqueue metrics. Counters only grow.
+//! Depth, adds, retries, `unfinished` and `longest_running` are what client-go's workqueue metrics count. Counters only grow.
 
 use std::time::Duration;
 
