@@ -231,19 +231,9 @@ pub(super) fn encoded<T: Serialize>(body: &T) -> Result<Vec<u8>, Error> {
 /// The error names the field.
 pub(super) fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> {
     // Decoding a text takes a third less than decoding bytes: no string is checked on its own.
-    let decoded = match std::str::from_utf8(body) {
-        Ok(text) => serde_json::from_str(text),
-        Err(_) => serde_json::from_slice(body),
-    };
-    decoded.map_err(|error| {
-        if !error.is_data() {
-            return JsonError::from(&error);
-        }
-        // The path is found only after a failure: following it would cost every answer that decodes.
-        let mut parser = serde_json::Deserializer::from_slice(body);
-        match serde_path_to_error::deserialize::<_, T>(&mut parser) {
-            Err(located) => JsonError::at(&located.path().to_string(), located.inner()),
-            Ok(_) => JsonError::from(&error),
-        }
+    let text = std::str::from_utf8(body).map_err(|_| JsonError::not_text())?;
+    serde_json::from_str(text).map_err(|error| match error.is_data() {
+        true => JsonError::in_text(text, &error),
+        false => JsonError::from(&error),
     })
 }

@@ -109,8 +109,7 @@ impl Prune {
                 &refused.unwrap_or_else(|| Error::custom("its fields cannot be cut")),
             ));
         };
-        let decoded = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(&rest));
-        decoded.map_err(|error| JsonError::at(&error.path().to_string(), error.inner()))
+        serde_json::from_str(&rest).map_err(|error| JsonError::in_text(&rest, &error))
     }
 }
 

@@ -12,6 +12,7 @@ mod cursor;
 mod cut;
 mod event;
 mod identify;
+mod place;
 mod shown;
 mod split;
 mod value_scanner;
@@ -82,9 +83,18 @@ impl JsonError {
         self.path.as_deref()
     }
 
+    /// With the path of the field in the text that does not decode. Linear in the text.
+    pub(crate) fn in_text(json: &str, error: &serde_json::Error) -> Self {
+        Self::at(&place::path_at(json.as_bytes(), (error.line(), error.column())), error)
+    }
+
     pub(crate) fn at(path: &str, error: &serde_json::Error) -> Self {
         let path = Some(path).filter(|path| !matches!(*path, "" | "." | "?"));
         Self { path: path.map(|path| shortened(path, MAX_PART_CHARS)), ..Self::from(error) }
+    }
+
+    pub(crate) fn not_text() -> Self {
+        Self { path: None, reason: "it is not UTF-8".to_owned(), line: 0, column: 0 }
     }
 }
 

@@ -103,6 +103,32 @@ impl ProtobufError {
     pub fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
+
+    /// With a path of bounded length.
+    fn brief(self) -> Self {
+        Self { path: self.path.map(|path| shortened(&path, MAX_PART_CHARS)), ..self }
+    }
+
+    /// Found in this member, item or entry of the message around.
+    #[cold]
+    fn within(self, step: &Step<'_>) -> Self {
+        let rest = self.path.unwrap_or_default();
+        let dot = if rest.is_empty() || rest.starts_with('[') { "" } else { "." };
+        let path = match step {
+            Step::Member(name) => format!("{name}{dot}{rest}"),
+            Step::Entry(key) => format!("{}{dot}{rest}", String::from_utf8_lossy(key)),
+            Step::Item(number) => format!("[{number}]{dot}{rest}"),
+        };
+        Self { path: Some(path), ..self }
+    }
+}
+
+/// Where something stands in the message around it.
+#[derive(Debug, Clone, Copy)]
+enum Step<'a> {
+    Member(&'a str),
+    Entry(&'a [u8]),
+    Item(usize),
 }
 
 impl From<Fault> for ProtobufError {
@@ -149,6 +175,7 @@ fn read<'de, T>(
     let context = Context::new();
     let Opened { api_version, kind, message, raw } = opened;
     visit(Object { context: &context, message, raw, types: Some((kind, api_version)) })
+        .map_err(ProtobufError::brief)
 }
 
 /// Decodes an object without the cut fields.
@@ -163,17 +190,7 @@ pub(crate) fn decode<T: DeserializeOwned>(
         cut::cut((opened.message, opened.raw), fields, 0, &mut rest)?;
         opened.raw = &rest;
     }
-    read(opened, |object| T::deserialize(object)).or_else(|plain| {
-        // The path is found only after a failure: following it would cost every object that decodes.
-        let located = read(opened, |object| {
-            Ok(serde_path_to_error::deserialize::<_, T>(object).map_err(|error| {
-                let path = Some(error.path().to_string()).filter(|path| !matches!(&**path, "" | "." | "?"));
-                let path = path.map(|path| shortened(&path, MAX_PART_CHARS));
-                ProtobufError { path, ..error.into_inner() }
-            }))
-        });
-        located.unwrap_or(Err(plain))
-    })
+    read(opened, |object| T::deserialize(object))
 }
 
 /// Decodes the metadata alone.
@@ -181,6 +198,7 @@ pub(crate) fn decode_metadata<'de, T: Deserialize<'de>>(object: &'de [u8]) -> Re
     let context = Context::new();
     let raw = metadata(object).unwrap_or_default();
     T::deserialize(Object { context: &context, message: TABLE.object_meta, raw, types: None })
+        .map_err(ProtobufError::brief)
 }
 
 /// Its JSON, as Go writes it, without the cut fields.

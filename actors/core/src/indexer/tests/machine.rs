@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::fixture::{brought_by, object, version};
 
 /// So many things happen, in every possible order.
-const DEPTH: usize = 18;
+const DEPTH: usize = 16;
 /// Objects in a list; the slices are of one object, so that each takes several.
 const LISTED: u64 = 3;
 const INDICES: usize = 3;

@@ -97,7 +97,7 @@ pub(super) struct Object<'c, 'de> {
 
 type Result<T> = std::result::Result<T, ProtobufError>;
 
-impl<'de> Value<'_, 'de> {
+impl<'c, 'de> Value<'c, 'de> {
     fn inner(self, shape: &'static Shape) -> Self {
         Self { shape, ..self }
     }
@@ -153,90 +153,102 @@ impl<'de> Value<'_, 'de> {
         visitor.visit_map(Members::new(self.context, (place, raw), None, self.depth + 1)?)
     }
 
-    fn text<V: Visitor<'de>>(bytes: &'de [u8], visitor: V) -> Result<V::Value> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => visitor.visit_borrowed_str(text),
-            // As Go's JSON writes it.
-            Err(_) => visitor.visit_string(String::from_utf8_lossy(bytes).into_owned()),
-        }
-    }
-
-    fn schema_or<V: Visitor<'de>>(
-        self,
-        alternative: Alternative,
-        bytes: &'de [u8],
-        visitor: V,
-    ) -> Result<V::Value> {
-        match values::schema_or(alternative, bytes)? {
-            values::SchemaOr::Null => visitor.visit_unit(),
-            values::SchemaOr::Bool(value) => visitor.visit_bool(value),
-            values::SchemaOr::Schema(raw) => self.message(TABLE.schema, raw, visitor),
+    fn schema_or(self, alternative: Alternative, bytes: &'de [u8]) -> Result<Given<'c, 'de>> {
+        Ok(match values::schema_or(alternative, bytes)? {
+            values::SchemaOr::Null => Given::Null,
+            values::SchemaOr::Bool(value) => Given::Bool(value),
+            values::SchemaOr::Schema(raw) => Given::Message(TABLE.schema, raw),
             values::SchemaOr::Several => {
                 let content = Content::Alternatives(bytes);
-                visitor.visit_seq(Items::new(Self { content, ..self }))
+                Given::Items(Items::new(Self { content, ..self }))
             }
-        }
+        })
     }
 
-    /// Everything but a message.
-    fn other<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    /// What a visitor gets.
+    fn given(mut self) -> Result<Given<'c, 'de>> {
+        while let (Shape::Pointer(inner), Content::One(_)) = (self.shape, self.content) {
+            self.shape = inner;
+        }
         let wire = match (self.shape, self.content) {
-            (Shape::List(_), Content::Many { .. }) => return visitor.visit_seq(Items::new(self)),
-            (Shape::Map(_), Content::Many { .. }) => return visitor.visit_map(Entries::new(self)),
+            (Shape::List(_), Content::Many { .. }) => return Ok(Given::Items(Items::new(self))),
+            (Shape::Map(_), Content::Many { .. }) => return Ok(Given::Entries(Entries::new(self))),
             (_, Content::One(wire)) => wire,
-            _ => return self.zero(visitor),
+            _ => return Ok(self.zero()),
         };
-        match (self.shape, wire) {
-            (Shape::Text, Wire::Bytes(bytes)) => Self::text(bytes, visitor),
-            (Shape::Bool, Wire::Varint(number)) => visitor.visit_bool(number != 0),
+        Ok(match (self.shape, wire) {
+            (Shape::Message(place), Wire::Bytes(bytes)) => Given::Message(*place, bytes),
+            (Shape::Text, Wire::Bytes(bytes)) => Given::text(bytes),
+            (Shape::Bool, Wire::Varint(number)) => Given::Bool(number != 0),
             // Negative numbers are sent as the 64 bits of their two's complement.
-            (Shape::Integer, Wire::Varint(number)) => values::integer(number.cast_signed(), visitor),
-            (Shape::Double, Wire::Fixed64(bits)) => values::double(bits, visitor),
-            (Shape::Wrapped(_), Wire::Bytes(_)) => visitor.visit_seq(Items::new(self)),
-            (Shape::Bytes, Wire::Bytes(bytes)) => visitor.visit_string(values::base64(bytes)),
-            (Shape::Time, Wire::Bytes([])) | (Shape::MicroTime, Wire::Bytes([])) => visitor.visit_unit(),
-            (Shape::Time, Wire::Bytes(bytes)) => visitor.visit_string(values::time(bytes)?),
-            (Shape::MicroTime, Wire::Bytes(bytes)) => visitor.visit_string(values::micro_time(bytes)?),
-            (Shape::Quantity, Wire::Bytes(bytes)) => match values::quantity(bytes)? {
-                Some(bytes) => Self::text(bytes, visitor),
-                None => self.zero(visitor),
+            (Shape::Integer, Wire::Varint(number)) => Given::Integer(number.cast_signed()),
+            (Shape::Double, Wire::Fixed64(bits)) => match values::double(bits)? {
+                values::Number::Integer(number) => Given::Integer(number),
+                values::Number::Double(number) => Given::Double(number),
             },
-            (Shape::IntOrString, Wire::Bytes(bytes)) => match values::int_or_string(bytes)? {
-                values::IntOrString::Int(number) => values::integer(number, visitor),
-                values::IntOrString::Text(bytes) => Self::text(bytes, visitor),
-            },
-            (Shape::Raw, Wire::Bytes(bytes)) => values::visit_json(values::raw(bytes)?, visitor),
-            (Shape::SchemaOr(alternative), Wire::Bytes(bytes)) => {
-                self.schema_or(*alternative, bytes, visitor)
+            (Shape::Wrapped(_), Wire::Bytes(_)) => Given::Items(Items::new(self)),
+            (Shape::Bytes, Wire::Bytes(bytes)) => Given::Owned(values::base64(bytes)),
+            (Shape::Time, Wire::Bytes([])) | (Shape::MicroTime, Wire::Bytes([])) => Given::Null,
+            (Shape::Time, Wire::Bytes(bytes)) => Given::Owned(values::time(bytes)?),
+            (Shape::MicroTime, Wire::Bytes(bytes)) => Given::Owned(values::micro_time(bytes)?),
+            (Shape::Quantity, Wire::Bytes(bytes)) => {
+                values::quantity(bytes)?.map_or_else(|| self.zero(), Given::text)
             }
-            _ => Err(Fault::Mismatch.into()),
-        }
+            (Shape::IntOrString, Wire::Bytes(bytes)) => match values::int_or_string(bytes)? {
+                values::IntOrString::Int(number) => Given::Integer(number),
+                values::IntOrString::Text(bytes) => Given::text(bytes),
+            },
+            (Shape::Raw, Wire::Bytes(bytes)) => Given::Json(values::raw(bytes)?),
+            (Shape::SchemaOr(alternative), Wire::Bytes(bytes)) => self.schema_or(*alternative, bytes)?,
+            _ => return Err(Fault::Mismatch.into()),
+        })
     }
 
-    fn zero<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+    fn zero(self) -> Given<'c, 'de> {
         match self.shape {
-            Shape::Text => visitor.visit_borrowed_str(""),
-            Shape::Bool => visitor.visit_bool(false),
-            Shape::Integer | Shape::Double | Shape::IntOrString => visitor.visit_u64(0),
-            Shape::Quantity => visitor.visit_borrowed_str("0"),
-            Shape::Message(place) => self.message(*place, &[], visitor),
-            _ => visitor.visit_unit(),
+            Shape::Text => Given::Text(""),
+            Shape::Bool => Given::Bool(false),
+            Shape::Integer | Shape::Double | Shape::IntOrString => Given::Integer(0),
+            Shape::Quantity => Given::Text("0"),
+            Shape::Message(place) => Given::Message(*place, &[]),
+            _ => Given::Null,
         }
+    }
+}
+
+/// What a visitor gets, decided without its type: what has one is compiled for each field of each kind.
+enum Given<'c, 'de> {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Double(f64),
+    Text(&'de str),
+    Owned(String),
+    /// A text of JSON.
+    Json(&'de [u8]),
+    Items(Items<'c, 'de>),
+    Entries(Entries<'c, 'de>),
+    /// Its place in the table, and its bytes.
+    Message(usize, &'de [u8]),
+}
+
+impl<'de> Given<'_, 'de> {
+    fn text(bytes: &'de [u8]) -> Self {
+        // As Go's JSON writes what is not UTF-8.
+        std::str::from_utf8(bytes)
+            .map_or_else(|_| Self::Owned(String::from_utf8_lossy(bytes).into_owned()), Self::Text)
     }
 }
 
 impl<'de> Deserializer<'de> for Value<'_, 'de> {
     type Error = ProtobufError;
 
-    /// Messages come first, and in a frame of their own: they are what is nested, and a frame has room for the result
-    /// of each of its calls.
-    fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value> {
-        while let (Shape::Pointer(inner), Content::One(_)) = (self.shape, self.content) {
-            self.shape = inner;
-        }
-        match (self.shape, self.content) {
-            (Shape::Message(place), Content::One(Wire::Bytes(bytes))) => self.message(*place, bytes, visitor),
-            _ => self.other(visitor),
+    /// Messages in a frame of their own: they are what is nested, and a frame has room for the result of each of its
+    /// calls.
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.given()? {
+            Given::Message(place, raw) => self.message(place, raw, visitor),
+            other => visit(other, visitor),
         }
     }
 
@@ -275,6 +287,26 @@ impl<'de> Deserializer<'de> for Value<'_, 'de> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map struct identifier
+    }
+}
+
+/// Gives everything but a message.
+fn visit<'de, V: Visitor<'de>>(given: Given<'_, 'de>, visitor: V) -> Result<V::Value> {
+    match given {
+        Given::Null => visitor.visit_unit(),
+        Given::Bool(value) => visitor.visit_bool(value),
+        // As a JSON parser gives it.
+        Given::Integer(number) => match u64::try_from(number) {
+            Ok(number) => visitor.visit_u64(number),
+            Err(_) => visitor.visit_i64(number),
+        },
+        Given::Double(number) => visitor.visit_f64(number),
+        Given::Text(text) => visitor.visit_borrowed_str(text),
+        Given::Owned(text) => visitor.visit_string(text),
+        Given::Json(text) => values::visit_json(text, visitor),
+        Given::Items(items) => visitor.visit_seq(items),
+        Given::Entries(entries) => visitor.visit_map(entries),
+        Given::Message(..) => Err(Fault::Mismatch.into()),
     }
 }
 

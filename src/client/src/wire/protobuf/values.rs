@@ -14,22 +14,19 @@ pub(super) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// As a JSON parser gives it.
-pub(super) fn integer<'de, V: Visitor<'de>>(number: i64, visitor: V) -> Result<V::Value, ProtobufError> {
-    match u64::try_from(number) {
-        Ok(number) => visitor.visit_u64(number),
-        Err(_) => visitor.visit_i64(number),
-    }
+pub(super) enum Number {
+    Integer(i64),
+    Double(f64),
 }
 
-pub(super) fn double<'de, V: Visitor<'de>>(bits: u64, visitor: V) -> Result<V::Value, ProtobufError> {
+/// Go writes whole numbers without a fraction.
+pub(super) fn double(bits: u64) -> Result<Number, Fault> {
     let number = f64::from_bits(bits);
     if !number.is_finite() {
-        return Err(Fault::Number.into());
+        return Err(Fault::Number);
     }
-    // Go writes whole numbers without a fraction.
     let is_whole = number.trunc() == number && number.abs() < 1e15;
-    if is_whole { integer(number as i64, visitor) } else { visitor.visit_f64(number) }
+    Ok(if is_whole { Number::Integer(number as i64) } else { Number::Double(number) })
 }
 
 /// The numbers of a message of varints, by field: 1 and 2.
@@ -97,7 +94,9 @@ pub(super) fn visit_json<'de, V: Visitor<'de>>(
     if json.is_empty() {
         return visitor.visit_unit();
     }
-    let mut parser = serde_json::Deserializer::from_slice(json);
+    // As of a text: a second decoder for each type would be compiled for bytes.
+    let text = std::str::from_utf8(json).map_err(|_| Fault::NotJson)?;
+    let mut parser = serde_json::Deserializer::from_str(text);
     let not_json = |error: serde_json::Error| match error.is_data() {
         true => ProtobufError::custom(error),
         false => ProtobufError::from(Fault::NotJson),

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 use super::super::cut::{CUT, EMPTIED};
 use super::super::reader::{Reader, Wire};
 use super::super::table::{Alternative, Field, Shape, Slot, TABLE};
-use super::super::{Fault, ProtobufError};
+use super::super::{Fault, ProtobufError, Step};
 use super::{Content, Context, Gathered, Types, VALUES, Value, name, owned_name};
 
 type Result<T> = std::result::Result<T, ProtobufError>;
@@ -25,13 +25,13 @@ pub(super) struct Members<'c, 'de> {
     base: usize,
     /// The field that comes next, and where it is in the stack.
     next: (usize, usize),
-    value: Option<Given<'c, 'de>>,
+    value: Option<Next<'c, 'de>>,
     depth: usize,
 }
 
-enum Given<'c, 'de> {
+enum Next<'c, 'de> {
     Type(&'de str),
-    Field(Value<'c, 'de>),
+    Field(&'static str, Value<'c, 'de>),
 }
 
 impl<'c, 'de> Members<'c, 'de> {
@@ -91,6 +91,23 @@ impl<'c, 'de> Members<'c, 'de> {
         }
         Ok(Some((field, value)))
     }
+
+    /// The name of the next member, whose value comes next.
+    fn next_name(&mut self) -> Result<Option<&'static str>> {
+        if let Some((kind, api_version)) = self.types.take() {
+            let is_kind = !kind.is_empty();
+            self.value = Some(Next::Type(if is_kind { kind } else { api_version }));
+            self.types = is_kind.then_some(("", api_version));
+            return Ok(Some(if is_kind { "kind" } else { "apiVersion" }));
+        }
+        while self.next.0 < self.fields.len() {
+            if let Some((field, value)) = self.field()? {
+                self.value = Some(Next::Field(field.name, value));
+                return Ok(Some(field.name));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl Drop for Members<'_, '_> {
@@ -140,25 +157,15 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
     type Error = ProtobufError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        if let Some((kind, api_version)) = self.types.take() {
-            let key = if kind.is_empty() { "apiVersion" } else { "kind" };
-            self.value = Some(Given::Type(if kind.is_empty() { api_version } else { kind }));
-            self.types = (!kind.is_empty()).then_some(("", api_version));
-            return seed.deserialize(name(key)).map(Some);
-        }
-        while self.next.0 < self.fields.len() {
-            if let Some((field, value)) = self.field()? {
-                self.value = Some(Given::Field(value));
-                return seed.deserialize(name(field.name)).map(Some);
-            }
-        }
-        Ok(None)
+        self.next_name()?.map(|text| seed.deserialize(name(text))).transpose()
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
         match self.value.take() {
-            Some(Given::Type(text)) => seed.deserialize(name(text)),
-            Some(Given::Field(value)) => seed.deserialize(value),
+            Some(Next::Type(text)) => seed.deserialize(name(text)),
+            Some(Next::Field(name, value)) => {
+                seed.deserialize(value).map_err(|error| error.within(&Step::Member(name)))
+            }
             None => Err(Fault::NoEvent.into()),
         }
     }
@@ -169,6 +176,7 @@ pub(super) struct Items<'c, 'de> {
     list: Value<'c, 'de>,
     item: &'static Shape,
     rest: Rest<'de>,
+    given: usize,
 }
 
 enum Rest<'de> {
@@ -191,7 +199,7 @@ impl<'c, 'de> Items<'c, 'de> {
             Content::One(Wire::Bytes(bytes)) => Rest::Message { reader: Reader::new(bytes), number: 1 },
             _ => Rest::Message { reader: Reader::new(&[]), number: 1 },
         };
-        Self { list, item, rest }
+        Self { list, item, rest, given: 0 }
     }
 
     /// A packed list may have no number.
@@ -233,7 +241,11 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
         let Some(wire) = self.next()? else { return Ok(None) };
         self.list.context.count(1)?;
-        seed.deserialize(Value { shape: self.item, content: Content::One(wire), ..self.list }).map(Some)
+        let at = self.given;
+        self.given += 1;
+        seed.deserialize(Value { shape: self.item, content: Content::One(wire), ..self.list })
+            .map(Some)
+            .map_err(|error| error.within(&Step::Item(at)))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -251,6 +263,8 @@ pub(super) struct Entries<'c, 'de> {
     map: Value<'c, 'de>,
     next: usize,
     count: usize,
+    /// Of the entry that was given last.
+    key: &'de [u8],
     value: Option<Value<'c, 'de>>,
 }
 
@@ -258,14 +272,11 @@ impl<'c, 'de> Entries<'c, 'de> {
     pub(super) fn new(map: Value<'c, 'de>) -> Self {
         let (next, count) =
             if let Content::Many { first, count } = map.content { (first, count) } else { (0, 0) };
-        Self { map, next, count, value: None }
+        Self { map, next, count, key: &[], value: None }
     }
-}
 
-impl<'de> MapAccess<'de> for Entries<'_, 'de> {
-    type Error = ProtobufError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
+    /// The key of the next entry, whose value comes next.
+    fn next_key(&mut self) -> Result<Option<&'de [u8]>> {
         let entry = loop {
             if self.count == 0 {
                 return Ok(None);
@@ -293,7 +304,16 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
             // An empty value of a Secret has no bytes on the wire, but is a value.
             content = Content::One(Wire::Bytes(&[]));
         }
-        self.value = Some(Value { shape, content, ..self.map });
+        (self.key, self.value) = (key, Some(Value { shape, content, ..self.map }));
+        Ok(Some(key))
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'_, 'de> {
+    type Error = ProtobufError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
+        let Some(key) = self.next_key()? else { return Ok(None) };
         match std::str::from_utf8(key) {
             Ok(text) => seed.deserialize(name(text)),
             Err(_) => seed.deserialize(owned_name(key)),
@@ -302,7 +322,9 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value> {
+        let key = self.key;
         seed.deserialize(self.value.take().ok_or(Fault::NoEvent)?)
+            .map_err(|error| error.within(&Step::Entry(key)))
     }
 
     fn size_hint(&self) -> Option<usize> {
