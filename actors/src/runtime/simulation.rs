@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+
 use super::{
     ArbiterHandle, CallbackPool, Clock, DEFAULT_LIST_BUDGET, DecodePool, Freeing, Inner, ListBudget, Paths,
     RandomNumbers, Runtime, Watchdog,
@@ -110,8 +112,15 @@ impl Simulation {
             .build()
             .expect("the system has resources for one more runtime");
         let world = actix_rt::Runtime::from(tokio_runtime);
-        let clock = || Clock::simulated(self.builder.seed);
-        world.block_on(async { scenario(self.builder.start(clock())).await })
+        let mut result = None;
+        let told = &mut result;
+        let run = async move {
+            let clock = Clock::simulated(self.builder.seed);
+            *told = Some(scenario(self.builder.start(clock)).await);
+        };
+        // One type: tokio's runtime would be compiled once more for each scenario.
+        world.block_on(run.boxed_local());
+        result.expect("the scenario has ended")
     }
 }
 
