@@ -89,7 +89,7 @@ pub fn protobuf_list(data: &[u8]) {
     for (text, theirs) in texts.into_iter().zip(theirs) {
         let Some(mut text) = text else { continue };
         let members = text.as_object_mut().expect("an object");
-        (members.remove("kind"), members.remove("apiVersion"));
+        members.retain(|name, _| !["kind", "apiVersion"].contains(&name.as_str()));
         if let Some(metadata) = theirs.get("metadata")
             && metadata.get("managedFields").is_none()
         {

@@ -126,15 +126,12 @@ impl ArbiterHandle {
     {
         let shared = Arc::clone(&self.0);
         let job: Job = Box::new(move || match catch_unwind(AssertUnwindSafe(make)) {
-            Ok(future) => {
-                let future = AssertUnwindSafe(future).catch_unwind().map(move |done| {
-                    if let Err(panic) = done {
-                        shared.note_panic(panic);
-                    }
-                });
-                // One type: tokio's task would be compiled once more for each job.
-                drop(actix_rt::spawn(future.boxed_local()));
-            }
+            // Not an async block: its state machine would hold the future twice, before and during the await.
+            Ok(future) => drop(actix_rt::spawn(AssertUnwindSafe(future).catch_unwind().map(move |done| {
+                if let Err(panic) = done {
+                    shared.note_panic(panic);
+                }
+            }))),
             Err(panic) => shared.note_panic(panic),
         });
         let refused = match &*self.0.jobs() {

@@ -98,10 +98,10 @@ mod tests {
         needed: bool,
         #[serde(default)]
         #[expect(dead_code, reason = "only whether it decodes is asked")]
-        below: Vec<Tree>,
+        below: Vec<Self>,
         #[serde(default)]
         #[expect(dead_code, reason = "only whether it decodes is asked")]
-        named: std::collections::BTreeMap<String, Tree>,
+        named: std::collections::BTreeMap<String, Self>,
     }
 
     fn place_of(json: &str) -> String {
