@@ -68,14 +68,12 @@ pub(super) const QUEUES: &[Family<QueueReport>] = &[
     Family::counter("workqueue_refused", "Adds after the shutdown", |queue, samples| {
         samples.add(Value::Count(queue.figures.refused));
     }),
-    Family::counter("workqueue_rebuilt", "How often a panic made it build itself anew", |queue, samples| {
+    Family::counter("workqueue_rebuilt", "How often it was built anew after a panic", |queue, samples| {
         samples.add(Value::Count(queue.rebuilt));
     }),
-    Family::counter(
-        "workqueue_limiter_panics",
-        "Panics of its rate limiter; the key waits one second instead",
-        |queue, samples| samples.add(Value::Count(queue.limiter_panics)),
-    ),
+    Family::counter("workqueue_limiter_panics", "Panics of its rate limiter", |queue, samples| {
+        samples.add(Value::Count(queue.limiter_panics))
+    }),
 ];
 
 pub(super) const CONTROLLERS: &[Family<ControllerStatus>] = &[

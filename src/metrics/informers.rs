@@ -146,8 +146,8 @@ pub(super) const INFORMERS: &[Family<(Duration, InformerReport)>] = &[
         },
     ),
     Family::gauge(
-        "informer_not_saved",
-        "1 while its saved cache cannot be written, or could not be read",
+        "informer_save_failing",
+        "1 while its cache cannot be saved, or what was saved could not be read",
         |(_, informer), samples| {
             let problem = informer.status.saved.as_ref().and_then(|saved| saved.problem.as_ref());
             samples.add(yes(problem.is_some()));

@@ -217,20 +217,20 @@ fn a_cache_that_cannot_be_saved_is_seen_until_it_can() {
         let source = client.resource::<ConfigMap>().packed().persist(folder.join("maps"));
         let maps = source.informer(&runtime).expect("sound").start().expect("it starts");
         maps.synced_within(Duration::from_secs(60)).await.expect("it syncs");
-        let is_not_saved = || {
+        let fails = || {
             let series = series(&text(&registry));
             let (_, value) =
-                series.iter().find(|(name, _)| name.starts_with("informer_not_saved{")).expect("listed");
+                series.iter().find(|(name, _)| name.starts_with("informer_save_failing{")).expect("listed");
             *value
         };
         tokio::time::sleep(Duration::from_secs(30)).await;
-        assert_eq!(is_not_saved(), 1.0, "there is no such folder");
+        assert_eq!(fails(), 1.0, "there is no such folder");
         std::fs::create_dir(&folder).expect("it is made");
         let mut map = ConfigMap::default();
         map.metadata.name = Some("newer".to_owned());
         let maps_there = client.api::<ConfigMap>().namespaced("default");
         maps_there.create(&PostParams::default(), &map).await.expect("it is created");
         tokio::time::sleep(Duration::from_secs(60)).await;
-        assert_eq!(is_not_saved(), 0.0);
+        assert_eq!(fails(), 0.0);
     });
 }

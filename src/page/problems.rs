@@ -45,10 +45,12 @@ pub(super) fn of(report: &RuntimeReport) -> Vec<Value> {
     let queues = report.work_queues.iter().filter_map(|queue| {
         let (limiter, rebuilt) = (queue.limiter_panics, queue.rebuilt);
         (limiter > 0 || rebuilt > 0).then(|| Problem {
-            what: format!("The work queue {} has met panics", queue.name),
+            what: format!("Code that the work queue {} calls has panicked", queue.name),
             since: None,
-            why: format!("{limiter} of its rate limiter; {rebuilt} of its keys, and it was built anew"),
-            todo: "No key is lost. A panic is a bug of the limiter, or of the order or the clone of the keys.",
+            why: format!(
+                "its rate limiter {limiter} times; the order or the clone of its keys {rebuilt} times"
+            ),
+            todo: "No key is lost. A panic is a bug of that code.",
         })
     });
     let elections = report.elections.iter().filter_map(of_election);

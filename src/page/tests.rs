@@ -121,9 +121,9 @@ fn what_is_wrong_comes_with_its_reason_since_when_and_what_to_do() {
         assert!(stale["since"].as_f64().is_some_and(|since| (60.0..91.0).contains(&since)), "{stale}");
         assert!(stale["todo"].as_str().is_some_and(|todo| !todo.is_empty()), "{stale}");
         assert!(about("has lost events: 1 by panics")["what"].is_string());
-        let broken = about("The work queue numbers has met panics");
+        let broken = about("Code that the work queue numbers calls has panicked");
         assert!(
-            broken["why"].as_str().is_some_and(|why| why.starts_with("1 of its rate limiter")),
+            broken["why"].as_str().is_some_and(|why| why.starts_with("its rate limiter 1 times")),
             "{broken}"
         );
         drop(panicking);

@@ -237,3 +237,30 @@ pub(super) fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T, JsonError> 
         false => JsonError::from(&error),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+
+    use super::*;
+
+    fn refused(body: &[u8]) -> String {
+        decoded::<Deployment>(body).expect_err("it does not decode").to_string()
+    }
+
+    #[test]
+    fn an_answer_that_does_not_decode_is_refused_with_the_field_and_without_a_value() {
+        for (body, why) in [
+            (
+                &br#"{"spec": {"replicas": "hunter2"}}"#[..],
+                "spec.replicas: invalid type: string, expected i32",
+            ),
+            (b"{\"metadata\": {\"name\": \"\xff\"}}", "it is not UTF-8"),
+            (b"{\"unknown\": \"\xff\"}", "it is not UTF-8"),
+            (br#"{"spec": "#, "EOF while parsing a value"),
+        ] {
+            let said = refused(body);
+            assert!(said.starts_with(why), "{said}");
+        }
+    }
+}

@@ -150,6 +150,20 @@ fn the_error_names_the_field_and_shows_no_value() {
     let map = json!({"kind": "ConfigMap", "apiVersion": "v1", "data": {"k": "hunter2"}});
     let error = decode::<Numbers>(kind_of_value(&map), &written(&map), &nothing()).expect_err("a text");
     assert_eq!(error.to_string(), "data.k: invalid type: string, expected u8");
+
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only decoded")]
+    struct Images {
+        spec: BTreeMap<String, Option<Vec<Image>>>,
+    }
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only decoded")]
+    struct Image {
+        image: Option<bool>,
+    }
+    let pod = json!({"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [{}, {"image": "hunter2"}]}});
+    let error = decode::<Images>(kind_of_value(&pod), &written(&pod), &nothing()).expect_err("a text");
+    assert_eq!(error.to_string(), "spec.containers[1].image: invalid type: string, expected a boolean");
 }
 
 #[test]
