@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SourceInfo, operators};
 use cel::{IdedExpr, Program};
 
-use super::names::{escape, is_seen};
+use super::object::{escape, is_seen};
 use super::{library, tell};
 use crate::cluster::schema::source::{Others, Source};
 

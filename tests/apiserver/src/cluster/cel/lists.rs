@@ -18,8 +18,8 @@ use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
 use serde_json::Value as Json;
 
 use super::Cel;
-use super::names::escape;
 use super::object::Object;
+use super::object::escape;
 use crate::cluster::schema::source::Source;
 
 #[cfg(test)]

@@ -53,7 +53,6 @@ mod check;
 mod functions;
 mod library;
 mod lists;
-mod names;
 mod net;
 mod object;
 mod quantity;
@@ -75,8 +74,7 @@ use cel::common::value::{CowVal, Val};
 use crate::cluster::schema::source::Source;
 
 pub(crate) use lists::list;
-pub(crate) use names::{escape, is_seen};
-pub(crate) use object::object;
+pub(crate) use object::{escape, is_seen, object};
 
 /// How many characters an expression may have, as on a real server.
 const LONGEST: usize = 100_000;

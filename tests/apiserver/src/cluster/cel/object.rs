@@ -6,6 +6,7 @@
 //! 2. A field that can be read is equal in both. One that is null can be read in neither.
 //! 3. A field of no schema is as it is written in the other object, or not there.
 //! 4. To the crate they are its own maps (`as_builtin`), without what is hidden.
+//! 5. A name that the language cannot read is escaped, or its field is hidden.
 use std::any::Any;
 
 use cel::common::traits::{Container, Indexer, Iterable, Sizer, Zeroer};
@@ -14,7 +15,7 @@ use cel::common::value::{Builtin, BuiltinRef, StaticVal, Val};
 use serde_json::{Map, Value as Json};
 
 use super::Cel;
-use super::names::escape;
+use crate::cluster::schema::source::{Others, Source};
 
 /// The value of an object: the fields that can be read by their names in rules, the hidden ones, and the scalars as they
 /// are written.
@@ -100,4 +101,35 @@ impl Val for Object {
     {
         Some(Builtin::Map(self.fields))
     }
+}
+
+/// Whether expressions see the values of a schema.
+pub(crate) fn is_seen(source: &Source, whole: bool) -> bool {
+    match &*source.kind {
+        _ if source.int_or_string => true,
+        "array" => source.items.as_ref().is_some_and(|of| is_seen(of, of.embedded)),
+        "object" => match &source.additional_properties {
+            Some(Others::Typed(of)) if !whole => is_seen(of, of.embedded),
+            _ => true,
+        },
+        kind => matches!(kind, "string" | "boolean" | "number" | "integer"),
+    }
+}
+
+/// Reserved words of the language, which cannot be names.
+const WORDS: &str = "true false null in as break const continue else for function if import let loop package namespace return \
+    var void while";
+
+/// The name with which an expression accesses a field; none if it cannot.
+pub(crate) fn escape(name: &str) -> Option<String> {
+    let first = name.chars().next()?;
+    let readable = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '/');
+    if first.is_ascii_digit() || !name.chars().all(readable) {
+        return None;
+    }
+    if WORDS.split(' ').any(|word| word == name) {
+        return Some(format!("__{name}__"));
+    }
+    let parts = name.replace("__", "__underscores__");
+    Some(parts.replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__"))
 }
