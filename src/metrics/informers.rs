@@ -94,9 +94,13 @@ pub(super) const INFORMERS: &[Family<(Duration, InformerReport)>] = &[
             samples.add(number(informer.status.undecodable));
         },
     ),
-    Family::gauge("informer_synced", "1 once every source has listed", |(_, informer), samples| {
-        samples.add(yes(informer.status.synced));
-    }),
+    Family::gauge(
+        "informer_synced",
+        "1 once every source has listed, and has caught up if it began with saved objects",
+        |(_, informer), samples| {
+            samples.add(yes(informer.status.synced));
+        },
+    ),
     Family::gauge("informer_sync_duration_seconds", "How long that took", |(_, informer), samples| {
         informer.status.sync_took.iter().for_each(|took| samples.add(seconds(*took)));
     }),

@@ -154,8 +154,14 @@ fn not_followed(status: &InformerStatus, at: Duration) -> Option<Problem> {
     let failing = status.sources.iter().filter_map(|source| source.failing_since).min();
     let began = status.began_at.map(|began| at.saturating_sub(began));
     let is_slow = !status.synced && (failing.is_some() || began.is_some_and(|lasts| lasts > SYNCING));
+    let has_saved = status.saved.as_ref().is_some_and(|saved| saved.catching_up_to.is_some());
+    let what = if has_saved {
+        "has saved objects alone: it has not caught up"
+    } else {
+        "has not listed its objects yet"
+    };
     is_slow.then(|| Problem {
-        what: format!("The informer {name} has not listed its objects yet"),
+        what: format!("The informer {name} {what}"),
         since: failing.map(|since| at.saturating_sub(since)).or(began),
         why: error.or_else(|| hint.map(str::to_owned)).unwrap_or_else(|| status.state().to_string()),
         todo: "It is tried again by itself. Check the address of the server, the rights and the name of the kind.",

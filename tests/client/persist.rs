@@ -146,7 +146,13 @@ async fn after_a_restart_the_objects_are_there_without_a_list_and_what_changed_m
 #[tokio::test]
 async fn a_file_of_other_selectors_or_other_cut_fields_is_written_anew() {
     let place = Place::new().await;
-    for other in [place.source().labels("app=web"), place.source().prune(Prune::nothing())] {
+    // One field, whose name has a dot: that is not there, so nothing is cut.
+    let dotted = Prune::nothing().cut(["metadata.managedFields"]);
+    for other in [
+        place.source().labels("app=web"),
+        place.source().prune(Prune::nothing()),
+        place.source().prune(dotted),
+    ] {
         write_once(&place).await;
         run(other, async |maps| {
             assert_eq!((maps.status().saved.unwrap().began_with, problem(maps)), (None, None));

@@ -110,7 +110,8 @@ impl<S: Body> Informer<S> {
         synced.unwrap_or_else(|undecided| Err(self.undecided(undecided, limit, None)))
     }
 
-    /// Waits until the first list of this source is published.
+    /// Waits until the first list of this source is published; if it began with saved objects, until it has caught up
+    /// with the server.
     ///
     /// # Errors
     /// [`WaitError::UnknownSource`] if there is no such source, or it is removed first;
@@ -118,8 +119,9 @@ impl<S: Body> Informer<S> {
     /// first.
     pub async fn source_synced(&self, source: &SourceId) -> Result<(), WaitError> {
         let board = &self.0.pipeline.shared.board;
+        let saved = board.saved();
         let outcome = |status: &SourceStatus| match &status.state {
-            _ if status.version.is_some() => Some(Ok(())),
+            _ if status.version.is_some() && !saved.is_catching_up() => Some(Ok(())),
             SourceState::GivenUp { reason } => Some(Err(self.source_given_up(source, Arc::clone(reason)))),
             _ => None,
         };

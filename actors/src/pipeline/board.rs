@@ -142,7 +142,10 @@ impl StatusBoard {
             undecodable,
             synced: synced && saved.as_ref().is_none_or(|saved| saved.catching_up_to.is_none()),
             began_at: began,
-            sync_took,
+            sync_took: match saved.as_ref().filter(|saved| saved.began_with.is_some()) {
+                Some(saved) => saved.caught_up_at.map(|at| at.saturating_sub(began.unwrap_or(at))),
+                None => sync_took,
+            },
             sync_bytes,
             restarts: health.restarts,
             last_restart: health.last_restart.clone(),

@@ -23,6 +23,8 @@ pub struct SavedStatus {
     /// nothing for two seconds. Until then the informer is not synced: its objects can be read, and are of the time when
     /// they were saved.
     pub catching_up_to: Option<ResourceVersion>,
+    /// When it had caught up, as time since the runtime's start.
+    pub caught_up_at: Option<Duration>,
     /// When it was last written, as time since the runtime's start.
     pub saved_at: Option<Duration>,
     /// Why it was not read, or is not written. A later write clears it.
@@ -118,7 +120,7 @@ impl SavedCell {
                     (status.began_with, status.began_at) = (Some(age), Some(now));
                     status.catching_up_to = Some(server);
                 }
-                SavedNote::CaughtUp => status.catching_up_to = None,
+                SavedNote::CaughtUp => (status.catching_up_to, status.caught_up_at) = (None, Some(now)),
                 SavedNote::Saved => (status.saved_at, status.problem) = (Some(now), None),
                 SavedNote::Problem(why) => status.problem = Some(why),
             }

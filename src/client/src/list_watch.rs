@@ -34,14 +34,12 @@ use super::scope::Scope;
 use super::transport::{Body, Transport};
 use crate::representation::{Encoded, Representation};
 #[cfg(feature = "persist")]
-use crate::saved::{AskCluster, Saved};
+use crate::saved::{AskCluster, Saved, Seen};
 use crate::wire::{Asked, Form, WireKind};
 use batches::with_late;
 use decode::{Decoder, Observed};
 use place::DecodePlace;
 use refusal::{Refusal, Requested};
-#[cfg(feature = "persist")]
-use tokio::time::Instant;
 #[cfg(feature = "persist")]
 use upkeep::beside;
 use upkeep::keeping_up;
@@ -234,11 +232,11 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
         requested.initial_events = request.initial_events;
         let upkeep = self.upkeep(&known);
         #[cfg(feature = "persist")]
-        let heard = Rc::default();
+        let seen = Rc::<Seen>::default();
         #[cfg(feature = "persist")]
         let saving = self.saved.clone().map(|saved| {
             let source = (known.clone(), self.decoder.source.clone());
-            saved.keep(source, self.ask_cluster(), Rc::clone(&heard))
+            saved.keep(source, self.ask_cluster(), Rc::clone(&seen))
         });
         let (reader, late) = (self.reader(known), Arc::clone(&self.decoder.late));
         let is_live = !request.initial_events;
@@ -249,15 +247,17 @@ impl<R: Representation> ListWatch<R::Body> for KubeListWatch<R> {
             // The empty batch reports that the watch is open.
             Ok::<_, ListWatchError>(stream::once(async { Ok(Vec::new()) }).chain(batches))
         };
-        let stream = upkeep(until_error(stream::once(opened).try_flatten()));
+        #[cfg_attr(not(feature = "persist"), expect(unused_mut, reason = "what is saved looks at it"))]
+        let mut stream = upkeep(until_error(stream::once(opened).try_flatten()));
         #[cfg(feature = "persist")]
-        let stream = match saving {
-            Some(saving) => {
-                let hears = move |part: &Result<_, _>| heard.set(part.is_ok().then(Instant::now));
-                beside(saving.boxed_local(), stream.inspect(hears).boxed_local())
-            }
-            None => stream,
-        };
+        if let Some(saving) = saving {
+            let noted = stream::poll_fn(move |cx| {
+                let look = stream.poll_next_unpin(cx);
+                seen.note(&look);
+                look
+            });
+            return beside(saving.boxed_local(), noted.boxed_local());
+        }
         stream
     }
 

@@ -34,6 +34,8 @@ mod file;
 mod reading;
 mod writing;
 
+pub(crate) use writing::Seen;
+
 /// How often what has changed is written.
 const EVERY: Duration = Duration::from_secs(1);
 /// Failed requests before the server is listed instead.
@@ -63,6 +65,8 @@ struct State {
     server: Option<ResourceVersion>,
     next_write: Option<Instant>,
     wait: Duration,
+    /// Since when nothing is written, since no published version is whole.
+    partly_since: Option<Instant>,
 }
 
 struct Disk<S> {
@@ -85,6 +89,12 @@ enum SavedError {
     NoRight,
     #[error("the server is at a version before {0}: it was restored from a backup")]
     Rewound(String),
+    #[error("the disk has not taken it for a minute")]
+    Slow,
+    #[error(
+        "for a minute no published version was whole: in the queue order `PerKey` objects overtake each other"
+    )]
+    Partly,
 }
 
 /// Whose the objects of a file are, and where their readers tell what does not decode.
@@ -99,7 +109,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
         absent_name: &str,
         pool: DecodePool,
     ) -> Arc<Self> {
-        let state = State { cluster: None, server: None, next_write: None, wait: EVERY };
+        let state = State { cluster: None, server: None, next_write: None, wait: EVERY, partly_since: None };
         let disk = Disk { file: None, written: None, set_aside: None, settled: None };
         Arc::new(Self {
             path: saves.file(),
@@ -220,9 +230,11 @@ impl<S: Send + Sync + 'static> Saved<S> {
 
 impl<S> Disk<S> {
     fn open(&mut self, path: &Path, about: About) -> Result<Arc<File>, FileError> {
-        if let Some(file) = &self.file {
+        if let Some(file) = self.file.as_ref().filter(|file| *file.about() == about) {
             return Ok(Arc::clone(file));
         }
+        // A file is open once.
+        (self.file, self.written) = (None, None);
         let file = Arc::new(File::open(path, about)?);
         self.file = Some(Arc::clone(&file));
         Ok(file)
@@ -243,7 +255,7 @@ async fn version_of<S>(mut question: ListStream<S>) -> Result<ResourceVersion, L
 /// that was built without protobuf could not read it.
 fn what(scope: &Scope, prune: &Prune, wire: WireKind) -> String {
     let ApiResource { group, version, plural, .. } = &scope.resource;
-    let cut: Vec<String> = prune.paths().iter().map(|path| path.join(".")).collect();
+    let cut = prune.paths();
     let Scope { namespace, labels, fields, .. } = scope;
     let wire = if wire == WireKind::Json { "" } else { " in protobuf" };
     format!(

@@ -268,6 +268,16 @@ impl WireKind {
         }
     }
 
+    /// What [`Self::is_document`] finds wrong, where another object could hide in this one: the length of a protobuf
+    /// object came before it.
+    pub(crate) fn hides_nothing(self, bytes: &[u8]) -> Result<(), WireError> {
+        match self {
+            Self::Json => Ok(json::document(bytes)?),
+            #[cfg(feature = "protobuf")]
+            Self::Protobuf(_) => Ok(()),
+        }
+    }
+
     /// What may be shown of an object of this kind, as JSON: of a Secret no value. `None` if it may be a Secret, or
     /// is no document.
     pub(crate) fn shown(self, object: &[u8], kind: Option<&str>) -> Option<Arc<str>> {

@@ -54,19 +54,20 @@ pub struct ClientFigures {
 impl ClientFigures {
     /// Adds what a client that has ended had counted.
     pub fn add(&mut self, ended: Self) {
-        for row in ended.requests {
+        for mut row in ended.requests {
             let key = |row: &RequestFigures| (row.method, row.verb, Arc::clone(&row.resource), row.code);
-            match self.requests.binary_search_by_key(&key(&row), key) {
+            let mut place = self.requests.binary_search_by_key(&key(&row), key);
+            if place.is_err() && self.requests.len() >= MOST_ROWS {
+                // What does not fit is in the row of another resource, as in `Rows`.
+                row.resource = "other".into();
+                place = self.requests.binary_search_by_key(&key(&row), key);
+            }
+            match place {
                 Ok(at) => {
                     self.requests[at].count += row.count;
                     self.requests[at].retries += row.retries;
                 }
-                Err(at) if self.requests.len() < MOST_ROWS => self.requests.insert(at, row),
-                // What does not fit is in the row of another resource, as in `Rows`.
-                Err(_) => match self.requests.iter_mut().find(|known| &*known.resource == "other") {
-                    Some(others) => others.count += row.count,
-                    None => self.requests.push(RequestFigures { resource: "other".into(), ..row }),
-                },
+                Err(at) => self.requests.insert(at, row),
             }
         }
         for more in ended.methods {

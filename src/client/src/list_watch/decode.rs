@@ -135,7 +135,9 @@ impl<R: Representation> Decoding<'_, R> {
                 }
                 Observed::Object(Object::new(meta, body))
             }
-            Err(error) if !self.wire.is_document(bytes) => Observed::NotADocument(unreadable(&error, bytes)),
+            Err(error) if self.wire.hides_nothing(bytes).is_err() => {
+                Observed::NotADocument(unreadable(&error, bytes))
+            }
             Err(error) => {
                 let error = shortened(&error, MAX_ERROR_CHARS).into();
                 Observed::Undecodable(Undecodable { key: meta.key, version: meta.version, error })
@@ -289,7 +291,69 @@ impl Scopes {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_SCOPES, Scopes};
+    use super::*;
+    use crate::representation::{ControllerOnly, Lazy, MetadataOnly, Typed};
+    use k8s_openapi::api::core::v1::Pod;
+
+    fn observed<R: Representation>(representation: R, wire: WireKind, bytes: &[u8]) -> Observed<()> {
+        let decoder = Decoder {
+            representation: Arc::new(representation),
+            prune: Prune::default(),
+            source: SourceId::default(),
+            form: 0,
+            cluster: None,
+            scopes: Scopes::default(),
+            late: Arc::new(LateFindings::new(None)),
+        };
+        let known = KnownObjects::nothing();
+        let decoding = decoder.decoding(wire, &known);
+        match decoding.observe(&decoding.encoded(bytes)) {
+            Observed::Object(object) => Observed::Object(Object::new(object.cached_meta().clone(), ())),
+            Observed::Undecodable(undecodable) => Observed::Undecodable(undecodable),
+            Observed::Passed(version) => Observed::Passed(version),
+            Observed::Unreadable(why) => Observed::Unreadable(why),
+            Observed::NotADocument(why) => Observed::NotADocument(why),
+        }
+    }
+
+    #[test]
+    fn two_objects_in_one_frame_are_no_object_however_objects_are_kept() {
+        let kind = r#""apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata""#;
+        let types = [r#""apiVersion":"v1","kind":"Pod""#, kind];
+        let object = |types: &str, name: &str| {
+            format!(
+                r#"{{{types},"metadata":{{"name":"{name}","resourceVersion":"1","ownerReferences":[]}}}}"#
+            )
+        };
+        let [whole, metadata] =
+            types.map(|types| [object(types, "a"), object(types, "a") + &object(types, "b")]);
+        let seen = |at: usize| {
+            [
+                observed(Typed::<Pod>::new(), WireKind::Json, whole[at].as_bytes()),
+                observed(Lazy::<Pod>::new(), WireKind::Json, whole[at].as_bytes()),
+                observed(MetadataOnly::<Pod>::new(), WireKind::Json, metadata[at].as_bytes()),
+                observed(ControllerOnly::<Pod>::new(), WireKind::Json, metadata[at].as_bytes()),
+            ]
+        };
+        for one in seen(0) {
+            assert!(matches!(one, Observed::Object(_)), "{one:?}");
+        }
+        for two in seen(1) {
+            assert!(matches!(two, Observed::NotADocument(_)), "{two:?}");
+        }
+    }
+
+    #[cfg(feature = "protobuf")]
+    #[test]
+    fn what_is_broken_in_a_protobuf_object_makes_it_alone_undecodable() {
+        let wire = WireKind::Protobuf(crate::wire::ProtobufKind::of("v1", "Pod").expect("built in"));
+        let metadata = b"\x0a\x06\x0a\x01a\x32\x011";
+        let whole = observed(Typed::<Pod>::new(), wire, metadata);
+        assert!(matches!(whole, Observed::Object(_)), "{whole:?}");
+        // A spec of five bytes, of which two are there.
+        let broken = observed(Typed::<Pod>::new(), wire, &[&metadata[..], b"\x12\x05\x12\x05"].concat());
+        assert!(matches!(&broken, Observed::Undecodable(one) if one.key.name() == "a"), "{broken:?}");
+    }
 
     #[test]
     fn inf_82_keys_of_a_namespace_and_cluster_share_one_allocation_besides_their_names() {

@@ -37,8 +37,10 @@ pub(super) fn beside<T: 'static>(
 ) -> LocalBoxStream<'static, T> {
     let mut rests = false;
     stream::poll_fn(move |cx| {
+        // Some work looks at what the stream has just brought.
+        let next = stream.poll_next_unpin(cx);
         rests = rests || work.poll_unpin(cx).is_ready();
-        stream.poll_next_unpin(cx)
+        next
     })
     .boxed_local()
 }
@@ -71,10 +73,13 @@ async fn round<S: Send + Sync + 'static>(
         let (upkeep, known) = (Arc::clone(upkeep), known.clone());
         let job = move || {
             let (mut last, mut part) = (None, (0, 0));
-            for object in known.snapshot()?.objects_behind(behind.as_ref()).take(AT_ONCE) {
+            let snapshot = known.snapshot()?;
+            for object in snapshot.objects_behind(behind.as_ref()).take(AT_ONCE) {
                 part = (part.0 + 1, part.1 + upkeep.renew(object.body()) as u64);
                 last = Some(object.key().clone());
             }
+            // Queued to be freed, it would keep all that was replaced meanwhile.
+            snapshot.free_here();
             Some((last?, part))
         };
         let Some((last, part)) = pool.run(job).await? else { break };

@@ -80,22 +80,20 @@ impl Frame {
         }
     }
 
-    /// The text or message; empty if it cannot be read, which only a bug, a damaged file or damaged memory can cause.
-    pub(super) fn content(&self) -> Vec<u8> {
-        TOOLS
-            .with_borrow_mut(|(_, tool, _)| {
-                let length =
-                    zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().unwrap_or_default();
-                let mut text = Vec::new();
-                // The length stands in the frame, which may come from a file.
-                text.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX)).ok()?;
-                let read = match &self.dictionary.trained {
-                    Some((_, read)) => tool.decompress_using_ddict(&mut text, &self.bytes, read),
-                    None => tool.decompress(&mut text, &self.bytes),
-                };
-                read.ok().map(|_| text)
-            })
-            .unwrap_or_default()
+    /// The text or message. `None` for want of memory, or if it is damaged, which only a bug or damaged memory can
+    /// cause: the pages of a file are checked when it is opened.
+    pub(super) fn content(&self) -> Option<Vec<u8>> {
+        TOOLS.with_borrow_mut(|(_, tool, _)| {
+            let length = zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().unwrap_or_default();
+            let mut text = Vec::new();
+            // The length stands in the frame, which may come from a file.
+            text.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX)).ok()?;
+            let read = match &self.dictionary.trained {
+                Some((_, read)) => tool.decompress_using_ddict(&mut text, &self.bytes, read),
+                None => tool.decompress(&mut text, &self.bytes),
+            };
+            read.ok().map(|_| text)
+        })
     }
 }
 
@@ -111,8 +109,9 @@ impl PackedBytes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Empty if it cannot be read now: see [`Frame::content`].
     pub(super) fn bytes(&self) -> Vec<u8> {
-        self.frame().content()
+        self.frame().content().unwrap_or_default()
     }
 
     pub(super) fn len(&self) -> usize {

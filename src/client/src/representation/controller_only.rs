@@ -132,6 +132,7 @@ impl<K: Send + Sync + 'static> Representation for ControllerOnly<K> {
     type Body = ControllerOf<K>;
 
     fn keep(&self, object: &Encoded<'_>, _prune: &Prune) -> Result<Self::Body, DecodeError> {
+        object.hides_nothing()?;
         let controller = object.owners().find(|owner| owner.is_controller);
         let text = controller.as_ref().map(text_of).unwrap_or_default();
         let uid = controller.and_then(|owner| owner.uid.as_deref().and_then(Uid::new));

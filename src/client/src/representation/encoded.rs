@@ -100,6 +100,11 @@ impl<'a> Encoded<'a> {
         found || self.wire.has_types(self.bytes)
     }
 
+    /// For a representation that decodes nothing: that no other object is in these bytes. Reads all of them.
+    pub(super) fn hides_nothing(&self) -> Result<(), DecodeError> {
+        Ok(self.wire.hides_nothing(self.bytes)?)
+    }
+
     /// The whole `metadata`, decoded; the default if there is none.
     pub(super) fn metadata<T: DeserializeOwned + Default>(&self) -> Result<T, DecodeError> {
         Ok(self.wire.metadata(self.bytes)?)

@@ -204,7 +204,7 @@ impl Packer {
 
     fn train(&self) {
         let samples = self.state().samples.clone();
-        let texts: Vec<Vec<u8>> = samples.iter().map(Frame::content).collect();
+        let texts: Vec<Vec<u8>> = samples.iter().filter_map(Frame::content).collect();
         let sizes: Vec<usize> = texts.iter().map(Vec::len).collect();
         let mut content = Vec::with_capacity(DICTIONARY_BYTES);
         let trained = zstd_safe::train_from_buffer(&mut content, &texts.concat(), &sizes);
@@ -250,7 +250,7 @@ impl<K: Send + Sync + 'static> Upkeep<LazyBody<K>> for Packer {
         if let Kept::Packed(text) = &body.kept {
             let (former, newest) = (text.frame().clone(), Arc::clone(&self.state().newest));
             if !Arc::ptr_eq(&former.dictionary, &newest)
-                && let Some(again) = Frame::of(&former.content(), newest)
+                && let Some(again) = former.content().and_then(|text| Frame::of(&text, newest))
             {
                 *text.frame() = again;
             }

@@ -139,6 +139,8 @@ impl File {
         let file = options.open(path)?;
         let database = Database::builder()
             .set_cache_size(CACHE_BYTES)
+            // Else a damaged page is trusted: what stands in it is served, or redb panics.
+            .set_check_integrity_on_open(true)
             .create_with_backend(FileBackend::new(file.try_clone()?)?)?;
         let opened = Self { database, about };
         opened.found()?;
@@ -147,6 +149,10 @@ impl File {
             file.set_permissions(Permissions::from_mode(0o600))?;
         }
         Ok(opened)
+    }
+
+    pub(super) fn about(&self) -> &About {
+        &self.about
     }
 
     /// Nothing in a new file, in one that holds other objects of this cluster (the first write removes them), and in one

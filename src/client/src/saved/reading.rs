@@ -1,6 +1,7 @@
 //! Reads the file as the parts of a list, off the arbiter.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -39,7 +40,9 @@ impl<S: Send + Sync + 'static> Saved<S> {
                 // The receiver may be gone.
                 false => sender.blocking_send(part).is_ok(),
             };
-            if let Err(error) = self.read(&found, &of_source, &known, |part| send(Ok(part))) {
+            let read = AssertUnwindSafe(|| self.read(&found, &of_source, &known, |part| send(Ok(part))));
+            // A database panics on what its checksums did not find.
+            if let Err(error) = catch_unwind(read).unwrap_or(Err(FileError::Unfinished)) {
                 known.note_saved(SavedNote::Problem(error.to_string().into()));
                 // The next list is the server's.
                 self.is_damaged.store(true, Ordering::Release);

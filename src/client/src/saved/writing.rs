@@ -1,16 +1,20 @@
 //! Writes what is published to the file, off the arbiter: once a second what has changed.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::join;
 use informer_actors::list_watch::{KnownObjects, SavedNote};
-use informer_core::meta::{Object, SourceId};
+use informer_core::delta::WatchPart;
+use informer_core::list_watch_error::ListWatchError;
+use informer_core::meta::{Object, ResourceVersion, SourceId};
 use informer_core::snapshot::Snapshot;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::file::{About, Change, Entry, FileError, Head, SetAside};
 use super::{AskCluster, Disk, EVERY, Saved, SavedError, seconds};
@@ -21,17 +25,72 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 /// A server sends at once what it knows after the version of a watch.
 const SILENCE: Duration = Duration::from_secs(2);
+/// A watch at which nobody has looked for this long was not silent: nobody knows.
+const UNSEEN: Duration = Duration::from_millis(500);
+
+/// What the reader of a watch has seen of it. Call [`Self::note`] after each look at it.
+#[derive(Default)]
+pub(crate) struct Seen(RefCell<SeenOfWatch>);
+
+#[derive(Default)]
+struct SeenOfWatch {
+    is_open: bool,
+    /// Since when each look has found nothing, and the last look.
+    silent: Option<(Instant, Instant)>,
+    newest: Option<ResourceVersion>,
+}
+
+impl Seen {
+    pub(crate) fn note<S>(&self, look: &Poll<Option<Result<Vec<WatchPart<S>>, ListWatchError>>>) {
+        let (mut seen, now) = (self.0.borrow_mut(), Instant::now());
+        seen.silent = match look {
+            Poll::Ready(Some(Ok(parts))) => {
+                seen.is_open = true;
+                let brought = parts.iter().filter_map(WatchPart::reached).max().cloned();
+                seen.newest = seen.newest.take().max(brought);
+                None
+            }
+            Poll::Pending if seen.is_open => {
+                let former = seen.silent.filter(|(_, looked)| now.duration_since(*looked) < UNSEEN);
+                Some((former.map_or(now, |(since, _)| since), now))
+            }
+            _ => None,
+        };
+    }
+
+    /// Whether all that it has brought is published, and it has brought nothing more for a while.
+    fn is_over<S>(&self, published: &Snapshot<S>, source: &SourceId) -> bool {
+        let seen = self.0.borrow();
+        let is_silent = seen.silent.is_some_and(|(since, looked)| looked.duration_since(since) >= SILENCE);
+        // The list of the file is published before anything of the watch.
+        is_silent
+            && published
+                .version(source)
+                .is_some_and(|at| seen.newest.as_ref().is_none_or(|newest| at >= newest))
+    }
+}
+
+/// What has become of what is published.
+enum Written {
+    Whole,
+    /// It was written already.
+    Nothing,
+    /// Objects of a newer version than that up to which all are there came meanwhile: nothing was written.
+    Partly,
+}
 
 impl<S: Send + Sync + 'static> Saved<S> {
-    /// Writes what is published, again and again, until it is dropped. `heard` is when the watch brought something.
+    /// Writes what is published, again and again, until it is dropped. It lives as long as the watch.
     pub(crate) async fn keep(
         self: Arc<Self>,
         (known, source): (KnownObjects<S>, SourceId),
         ask: AskCluster,
-        heard: Rc<Cell<Option<Instant>>>,
+        seen: Rc<Seen>,
     ) {
         // A watch comes after a list.
         self.is_begun.store(true, Ordering::Release);
+        // Another cluster may answer at the same address.
+        self.state().cluster = None;
         let writing = async {
             loop {
                 let next = *self.state().next_write.get_or_insert_with(|| Instant::now() + EVERY);
@@ -42,17 +101,19 @@ impl<S: Send + Sync + 'static> Saved<S> {
                 }
             }
         };
-        join(self.catch_up(&known, &source, &heard), writing).await;
+        join(self.catch_up(&known, &source, &seen), writing).await;
     }
 
     /// Until then the objects are those of the file.
-    async fn catch_up(&self, known: &KnownObjects<S>, source: &SourceId, heard: &Cell<Option<Instant>>) {
+    async fn catch_up(&self, known: &KnownObjects<S>, source: &SourceId, seen: &Seen) {
         let Some(server) = self.state().server.clone() else { return };
         // After a rewind the objects are those of a list.
-        let is_there =
-            |now: Snapshot<S>| now.rewinds() > 0 || now.version(source).is_some_and(|at| *at >= server);
-        let is_silent = || heard.get().is_some_and(|heard| heard.elapsed() >= SILENCE);
-        while !known.snapshot().is_some_and(is_there) && !is_silent() {
+        let is_there = |now: &Snapshot<S>| {
+            now.rewinds() > 0
+                || now.version(source).is_some_and(|at| *at >= server)
+                || seen.is_over(now, source)
+        };
+        while !known.snapshot().is_some_and(|now| is_there(&now)) {
             sleep(LOOK).await;
         }
         self.state().server = None;
@@ -60,52 +121,70 @@ impl<S: Send + Sync + 'static> Saved<S> {
     }
 
     async fn write_published(self: &Arc<Self>, about: About, known: &KnownObjects<S>, source: &SourceId) {
-        let Some(snapshot) = known.snapshot() else { return self.written(Ok(false), known) };
-        let (saved, source, known) = (Arc::clone(self), source.clone(), known.clone());
+        let Some(snapshot) = known.snapshot() else { return self.written(Ok(Written::Nothing), known) };
+        let (saved, source, of_job) = (Arc::clone(self), source.clone(), known.clone());
         // What becomes of it is told there: the watch may end before.
         let job = move || {
-            let written = saved.write(about, snapshot, &source, seconds(known.wall_time()));
-            saved.written(written.map_err(SavedError::File), &known);
+            let written = saved.write(about, snapshot, &source, seconds(of_job.wall_time()));
+            saved.written(written.map_err(SavedError::File), &of_job);
             Ok(())
         };
-        if self.on_disk(job).await.is_err() {
-            self.state().next_write = None;
+        let mut written = pin!(self.on_disk(job));
+        let done = loop {
+            match timeout(LONGEST_WAIT, &mut written).await {
+                Ok(done) => break done,
+                Err(_) => self.note_problem(&SavedError::Slow, known),
+            }
+        };
+        if let Err(error) = done {
+            self.written(Err(SavedError::File(error)), known);
         }
     }
 
-    fn written(&self, written: Result<bool, SavedError>, known: &KnownObjects<S>) {
+    fn written(&self, written: Result<Written, SavedError>, known: &KnownObjects<S>) {
         let mut state = self.state();
+        let now = Instant::now();
         state.wait = if written.is_ok() { EVERY } else { LONGEST_WAIT.min(state.wait * 2) };
-        state.next_write = Some(Instant::now() + state.wait);
+        state.next_write = Some(now + state.wait);
+        if !matches!(written, Ok(Written::Partly)) {
+            state.partly_since = None;
+        }
+        let partly_since = *state.partly_since.get_or_insert(now);
         drop(state);
         match written {
-            Ok(true) => known.note_saved(SavedNote::Saved),
-            Ok(false) => {}
-            Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
+            Ok(Written::Whole) => known.note_saved(SavedNote::Saved),
+            Ok(Written::Partly) if now.duration_since(partly_since) >= LONGEST_WAIT => {
+                self.note_problem(&SavedError::Partly, known);
+            }
+            Ok(Written::Partly | Written::Nothing) => {}
+            Err(error) => self.note_problem(&error, known),
         }
     }
 
-    /// Returns false if there is nothing new.
+    fn note_problem(&self, problem: &SavedError, known: &KnownObjects<S>) {
+        known.note_saved(SavedNote::Problem(problem.to_string().into()));
+    }
+
     fn write(
         &self,
         about: About,
         snapshot: Snapshot<S>,
         source: &SourceId,
         saved_at: u64,
-    ) -> Result<bool, FileError> {
+    ) -> Result<Written, FileError> {
         let mut disk = self.disk();
         let open = disk.open(&self.path, about)?;
         let Disk { file, written, set_aside, settled } = &mut *disk;
         let version = snapshot.version(source).filter(|at| snapshot.newest_version(source) == Some(*at));
         // In the queue order `PerKey` objects may be newer than the version up to which all are there.
-        let Some(version) = version else { return Ok(false) };
+        let Some(version) = version else { return Ok(Written::Partly) };
         let (newest, has_former) = self.saves.newest();
         // When no object needs a former dictionary any more, all are written anew, by the newest one.
         let is_renewed = !has_former && *settled != Some(newest);
         let before = written.take().filter(|_| !is_renewed);
         if before.as_ref().is_some_and(|before| before.ptr_eq(&snapshot)) {
             *written = before;
-            return Ok(false);
+            return Ok(Written::Nothing);
         }
         if snapshot.versions().iter().nth(1).is_some() {
             return Err(FileError::OtherSources);
@@ -118,25 +197,23 @@ impl<S: Send + Sync + 'static> Saved<S> {
             newest,
             set_aside: (aside_before.as_ref() != Some(&aside)).then_some(&*aside),
         };
-        let done = match &before {
+        // After an error of the disk, and after a panic, a database refuses everything until it is opened anew.
+        *file = None;
+        match &before {
             Some(before) => open.write(&head, self.changes(before, &snapshot), None),
             None => {
                 let is_there =
                     |namespace: Option<&str>, name: &str| snapshot.named(None, namespace, name).is_some();
                 open.write(&head, snapshot.iter().map(|object| self.put(object)), Some(&is_there))
             }
-        };
-        if let Err(error) = done {
-            // After an error of the disk a database refuses everything until it is opened anew.
-            drop(open);
-            *file = None;
-            return Err(error);
+        }?;
+        match before {
+            // Queued to be freed, it would keep all that was replaced meanwhile.
+            Some(before) => before.free_here(),
+            None => *settled = (!has_former).then_some(newest),
         }
-        if before.is_none() {
-            *settled = (!has_former).then_some(newest);
-        }
-        (*written, *set_aside) = (Some(snapshot), Some(aside));
-        Ok(true)
+        (*file, *written, *set_aside) = (Some(open), Some(snapshot), Some(aside));
+        Ok(Written::Whole)
     }
 
     fn changes<'a>(

@@ -46,7 +46,12 @@ pub(super) fn accept(content: RequestedContent, form: Form) -> &'static str {
 }
 
 pub(super) fn is_document(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+    document(bytes).is_ok()
+}
+
+pub(super) fn document(bytes: &[u8]) -> Result<(), JsonError> {
+    let IgnoredAny = serde_json::from_slice(bytes).map_err(|error| JsonError::from(&error))?;
+    Ok(())
 }
 
 /// For a path, and for what was expected.

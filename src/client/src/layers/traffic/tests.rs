@@ -42,6 +42,30 @@ fn a_program_that_asks_for_ever_new_paths_costs_a_bounded_number_of_rows() {
 }
 
 #[test]
+fn what_ended_clients_have_counted_keeps_its_verb_code_and_retries_when_there_are_too_many_rows() {
+    let figures = |kinds: std::ops::Range<usize>, code: u16| {
+        let traffic = Traffic::new("a:443", Weak::new());
+        for number in kinds {
+            let asked = asked(&format!("/apis/a/v1/kind{number}"));
+            traffic.answered(&asked, 0, Some(code), Duration::ZERO);
+            traffic.sent_again(&asked, Some(code));
+        }
+        traffic.figures()
+    };
+    let mut all = figures(0..900, 404);
+    for (kinds, code) in [(900..1_100, 503), (1_100..1_200, 404), (1_200..1_300, 503)] {
+        all.add(figures(kinds, code));
+    }
+    let of = |code: u16| {
+        let rows = all.requests.iter().filter(|row| row.code == Some(code));
+        rows.fold((0, 0), |(count, retries), row| (count + row.count, retries + row.retries))
+    };
+    assert_eq!((of(404), of(503)), ((1_000, 1_000), (300, 300)));
+    let others = all.requests.iter().filter(|row| &*row.resource == "other").count();
+    assert!(others == 2 && all.requests.len() == MOST_ROWS + 2, "{others} of {}", all.requests.len());
+}
+
+#[test]
 fn a_size_at_a_bound_is_in_its_bucket() {
     let mut sizes = Sizes::default();
     [64, 65, 17_000_000].into_iter().for_each(|bytes| sizes.record(bytes));
