@@ -7,6 +7,7 @@ pub use informer_actors::list_watch::{
     Connect, Coverage, KnownObjects, ListStream, ListWatch, ObjectSample, SavedNote, SelectorInput,
     SourceSpec, WatchStream,
 };
+pub use informer_actors::runtime::{PassTo, Passed, PassedPart, PassedParts, passing};
 pub use informer_core::backoff::BackoffPolicy;
 pub use informer_core::delta::{ListPart, Undecodable, WatchPart};
 pub use informer_core::list_watch_error::{ErrorClass, ListWatchError, SharedCause, WithCauses};

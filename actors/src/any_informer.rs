@@ -13,6 +13,7 @@ use informer_core::reflector::SourceState;
 
 use crate::informer::{Informer, ReviveError, ShutdownReport, Synced, WaitError};
 use crate::observed::Observed;
+use crate::pipeline::ending::Ending;
 use crate::pipeline::messages::Body;
 use crate::pipeline::status::{InformerStatus, Stale};
 use crate::pipeline::subscription_state::SubscriptionStatus;
@@ -51,29 +52,20 @@ type IsEnough<'a> = Box<dyn FnMut(&InformerStatus) -> bool + Send + 'a>;
 
 /// The methods of an informer of any type.
 trait Erased: Send + Sync {
-    fn name(&self) -> &str;
-    fn status(&self) -> InformerStatus;
+    fn ending(&self) -> &Arc<Ending>;
     fn stale(&self) -> Option<Stale>;
     fn objects(&self) -> usize;
     fn observed(&self) -> Arc<dyn Observed>;
-    fn synced(&self) -> BoxFuture<'_, Result<Synced, WaitError>>;
     fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<Synced, WaitError>>;
     fn wait_until<'a>(&'a self, enough: IsEnough<'a>) -> BoxFuture<'a, Result<InformerStatus, WaitError>>;
-    fn failure(&self) -> BoxFuture<'static, Option<Arc<str>>>;
     fn begin(&self);
-    fn has_stopped(&self) -> bool;
     fn revive(&self, source: &SourceId) -> Result<(), ReviveError>;
-    fn subscriptions(&self) -> Vec<SubscriptionStatus>;
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport>;
 }
 
 impl<S: Body> Erased for Informer<S> {
-    fn name(&self) -> &str {
-        Self::name(self)
-    }
-
-    fn status(&self) -> InformerStatus {
-        Self::status(self)
+    fn ending(&self) -> &Arc<Ending> {
+        &self.0.ending
     }
 
     fn stale(&self) -> Option<Stale> {
@@ -88,10 +80,6 @@ impl<S: Body> Erased for Informer<S> {
         Arc::new(self.downgrade())
     }
 
-    fn synced(&self) -> BoxFuture<'_, Result<Synced, WaitError>> {
-        Self::synced(self).boxed()
-    }
-
     fn synced_within(&self, limit: Duration) -> BoxFuture<'_, Result<Synced, WaitError>> {
         Self::synced_within(self, limit).boxed()
     }
@@ -100,42 +88,12 @@ impl<S: Body> Erased for Informer<S> {
         Self::wait_until(self, enough).boxed()
     }
 
-    fn failure(&self) -> BoxFuture<'static, Option<Arc<str>>> {
-        let board = self.0.pipeline.shared.board.clone();
-        let ending = Arc::clone(&self.0.ending);
-        let failed = async move {
-            let look = || {
-                let seen = board.settled().count();
-                match board.failed() {
-                    Some(failure) => Looked::Decided(failure),
-                    None => Looked::NotYet(board.settled().since(seen)),
-                }
-            };
-            let end = async {
-                tokio::select! {
-                    () = ending.over.cancelled() => {}
-                    () = ending.abandoned() => {}
-                }
-            };
-            wait(end, Duration::MAX, look).await.ok()
-        };
-        failed.boxed()
-    }
-
     fn begin(&self) {
         Self::begin(self);
     }
 
-    fn has_stopped(&self) -> bool {
-        Self::has_stopped(self)
-    }
-
     fn revive(&self, source: &SourceId) -> Result<(), ReviveError> {
         Self::revive(self, source)
-    }
-
-    fn subscriptions(&self) -> Vec<SubscriptionStatus> {
-        Self::subscriptions(self)
     }
 
     fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport> {
@@ -146,12 +104,12 @@ impl<S: Body> Erased for Informer<S> {
 impl AnyInformer {
     /// Its name, as [`Informer::name`].
     pub fn name(&self) -> &str {
-        self.0.name()
+        self.0.ending().registration.name()
     }
 
     /// Its states, counters and errors.
     pub fn status(&self) -> InformerStatus {
-        self.0.status()
+        self.0.ending().board.read()
     }
 
     /// Whether what it serves is out of date, for how long, and why; `None` before its first list.
@@ -171,7 +129,7 @@ impl AnyInformer {
 
     /// The status of each subscription, as [`Informer::subscriptions`].
     pub fn subscriptions(&self) -> Vec<SubscriptionStatus> {
-        self.0.subscriptions()
+        self.0.ending().subscriptions()
     }
 
     /// Starts it if it was declared, as [`Informer::begin`].
@@ -181,7 +139,7 @@ impl AnyInformer {
 
     /// Whether it was stopped, or is being stopped, as [`Informer::has_stopped`].
     pub fn has_stopped(&self) -> bool {
-        self.0.has_stopped()
+        self.0.ending().stop_reading.is_cancelled()
     }
 
     /// Follows a given-up source again, as [`Informer::revive`]. Returns at once.
@@ -207,7 +165,7 @@ impl AnyInformer {
     /// # Errors
     /// As [`Informer::synced`].
     pub async fn synced(&self) -> Result<Synced, WaitError> {
-        self.0.synced().await
+        self.synced_within(Duration::MAX).await
     }
 
     /// As [`Self::synced`], for at most `limit`.
@@ -232,7 +190,24 @@ impl AnyInformer {
     /// Waits until supervision gives up a part of it, and returns the reason; `None` when it has stopped. The
     /// future does not keep the informer running.
     pub fn failure(&self) -> impl Future<Output = Option<Arc<str>>> + Send + use<> {
-        self.0.failure()
+        let ending = Arc::clone(self.0.ending());
+        async move {
+            let board = &ending.board;
+            let look = || {
+                let seen = board.settled().count();
+                match board.failed() {
+                    Some(failure) => Looked::Decided(failure),
+                    None => Looked::NotYet(board.settled().since(seen)),
+                }
+            };
+            let end = async {
+                tokio::select! {
+                    () = ending.over.cancelled() => {}
+                    () = ending.abandoned() => {}
+                }
+            };
+            wait(end, Duration::MAX, look).await.ok()
+        }
     }
 
     /// Stops the informer as [`Informer::shutdown`] does, within `limit`.

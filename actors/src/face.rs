@@ -19,6 +19,7 @@ pub mod informer {
 }
 
 pub mod source {
+    pub use crate::runtime::{PassTo, PassedParts, passing};
     pub use informer_core::list_watch_error::ListWatchError;
 }
 

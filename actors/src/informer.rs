@@ -5,7 +5,6 @@
 //! wait ends: with its result, at its deadline, or when the informer stops. No code of the caller runs under
 //! a lock.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -286,16 +285,11 @@ fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
 
 informer_core::clone_of!([S: Body] Informer<S>);
 
-impl<S: Body> fmt::Debug for Informer<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let status = self.status();
-        f.debug_struct("Informer")
-            .field("name", &status.name)
-            .field("state", &format_args!("{}", status.state()))
-            .field("objects", &status.objects)
-            .finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([S: Body] Informer<S>, self,
+    name = self.name(),
+    state = format_args!("{}", self.status().state()),
+    objects = self.snapshot().len()
+);
 
 // For a reader of a cache that may lack the index it needs.
 

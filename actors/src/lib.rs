@@ -72,6 +72,7 @@ pub mod inner {
     pub use crate::runtime::mailbox::{Asked, Closed, answer, ask, ask_with};
     pub use crate::runtime::registry::{Named, Registrant, Registration};
     pub use crate::runtime::signal::Signal;
+    pub use crate::runtime::spans::Spans;
     pub use crate::supervision::group::Group;
     pub use crate::supervision::owner::{Child, ChildEvent, Ended, Mailbox, Owner};
     pub use crate::supervision::parent::{ChildContext, Parent};

@@ -16,6 +16,7 @@ mod list_budget;
 pub(crate) mod locked;
 pub(crate) mod mailbox;
 mod on_arbiter;
+mod passing;
 mod paths;
 mod pool;
 pub(crate) mod progress;
@@ -23,7 +24,7 @@ pub(crate) mod registry;
 pub(crate) mod saved;
 pub(crate) mod signal;
 pub(crate) mod sizes;
-mod spans;
+pub(crate) mod spans;
 mod watchdog;
 
 use std::sync::Arc;
@@ -44,6 +45,9 @@ pub use labels::ActorTurns;
 pub(crate) use labels::{Label, Labelled};
 pub(crate) use list_budget::ListBudget;
 pub(crate) use on_arbiter::OnArbiter;
+pub use passing::{PassTo, Passed, PassedPart, PassedParts, passing};
+#[doc(hidden)]
+pub use passing::{PassesOn, ReceiverGone};
 pub(crate) use paths::Arrival;
 pub use paths::{Paths, TooManyKeys};
 pub use pool::{DecodePool, JobPanicked};

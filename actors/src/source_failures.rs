@@ -14,7 +14,6 @@ use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, Stream, StreamExt, stream};
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::SourceId;
-use informer_core::reflector::SourceState;
 use informer_core::words::{QUOTED, one_line};
 
 use crate::informer::Informer;
@@ -149,27 +148,15 @@ impl Seen {
             let Some(error) = status.last_error.clone().filter(|_| news > 0) else { continue };
             let before = self.waiting.iter().position(|waiting| waiting.source == status.source);
             let replaced = before.and_then(|at| self.waiting.remove(at));
-            let (attempts, next_try) = attempts(&status.state);
             self.waiting.push_back(SourceFailure {
                 informer: Arc::clone(&self.informer),
                 source: status.source.clone(),
                 error,
-                attempts,
-                next_try,
+                attempts: status.state.attempts(),
+                next_try: status.state.next_try(),
                 missed: news - 1 + replaced.map_or(0, |replaced| replaced.missed + 1),
             });
         }
-    }
-}
-
-/// Consecutive failed attempts, and the time of the next one.
-fn attempts(state: &SourceState) -> (u32, Option<Duration>) {
-    match state {
-        SourceState::Backoff { attempts, until, .. }
-        | SourceState::Denied { attempts, until, .. }
-        | SourceState::Gone { attempts, until, .. }
-        | SourceState::SelectorRejected { attempts, until, .. } => (*attempts, Some(*until)),
-        _ => (0, None),
     }
 }
 

@@ -52,7 +52,7 @@ impl Probed for Operator {
     }
 
     fn unready(&self) -> Vec<String> {
-        Self::unready(self)
+        Probed::unready(self.view())
     }
 
     fn details(&self) -> Vec<String> {

@@ -48,6 +48,8 @@ mod overlay;
 #[cfg(feature = "packed")]
 mod packed;
 mod pages;
+#[cfg(feature = "testing")]
+mod passing;
 mod paths;
 mod paths_as_indices;
 #[cfg(feature = "persist")]

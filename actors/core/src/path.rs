@@ -102,21 +102,9 @@ impl Mark {
         self
     }
 
-    /// At another hop.
-    pub fn hop(mut self, hop: Hop) -> Self {
-        self.hop = hop;
-        self
-    }
-
     /// With the source, subscription, informer or outcome.
     pub fn by(mut self, by: impl Into<Arc<str>>) -> Self {
         self.by = Some(by.into());
-        self
-    }
-
-    /// Of a change that happened before.
-    pub fn not_live(mut self) -> Self {
-        self.is_live = false;
         self
     }
 

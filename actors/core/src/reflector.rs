@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backoff::Backoff;
-use crate::delta::{ListPart, WatchPart};
+use crate::delta::WatchPart;
 use crate::list_watch_error::ListWatchError;
 use crate::meta::ResourceVersion;
 use crate::off_arbiter::Release;
@@ -211,16 +211,6 @@ impl<S> ListWatchMachine<S> {
         matches!(self.phase, Phase::AwaitingPermit | Phase::Listing(_) | Phase::InitialEvents(_))
     }
 
-    /// A piece of the list under way.
-    pub fn handle_list_part(&mut self, part: ListPart<S>, at: Moment) {
-        self.list_part(part, at);
-    }
-
-    /// The list's stream has ended. `Ok` before a `ListPart::End` is a failure, too.
-    pub fn handle_list_end(&mut self, result: Result<(), ListWatchError>, at: Moment) {
-        self.list_end(result, at);
-    }
-
     /// Parts of a watch, in the order of the stream. The first vector of every stream is empty: it says that
     /// the response head has arrived. Parts that come after the stream's `Close` are ignored.
     pub fn handle_watch_parts(&mut self, stream: StreamId, parts: Vec<WatchPart<S>>, at: Moment) {
@@ -246,11 +236,6 @@ impl<S> ListWatchMachine<S> {
             StreamRole::Renewal => self.renewal_failed(result, at),
             StreamRole::Closed => {}
         }
-    }
-
-    /// The answer to `AskVersion`: the version of the answering list. Ignored when no question is open.
-    pub fn handle_version(&mut self, answer: Result<ResourceVersion, ListWatchError>, at: Moment) {
-        self.version_answered(answer, at);
     }
 
     /// Whether the session should read that stream: false for a stream that is not open, and while the rewind

@@ -28,7 +28,7 @@ impl Schedule {
     /// The next due time after `now`; `None` if time ends before it.
     fn after(self, now: Duration) -> Option<Self> {
         let late = now.saturating_sub(self.due);
-        let into_period = whole_nanos(late.as_nanos() % self.period.as_nanos());
+        let into_period = Duration::from_nanos_u128(late.as_nanos() % self.period.as_nanos());
         let due = now.checked_add(self.period - into_period)?;
         Some(Self { due, ..self })
     }
@@ -77,13 +77,6 @@ impl ResyncClock {
         self.schedules.insert(id, schedule);
         self.by_time.insert((schedule.due, id));
     }
-}
-
-fn whole_nanos(nanos: u128) -> Duration {
-    const SECOND: u128 = 1_000_000_000;
-    let seconds = u64::try_from(nanos / SECOND).unwrap_or(u64::MAX);
-    let rest = u32::try_from(nanos % SECOND).unwrap_or_default();
-    Duration::new(seconds, rest)
 }
 
 #[cfg(test)]

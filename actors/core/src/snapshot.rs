@@ -270,26 +270,6 @@ impl<S> Snapshot<S> {
         }))
     }
 
-    /// The keys of the objects that an index of texts holds under a value, in order. No object is looked up.
-    ///
-    /// # Errors
-    /// [`UnknownIndex`] if there is no index of that name in this snapshot.
-    pub fn index_keys<'a>(
-        &'a self,
-        index: &str,
-        value: &str,
-    ) -> Result<impl Iterator<Item = &'a ObjectKey> + use<'a, S>, UnknownIndex> {
-        Ok(self.texts(index)?.members(value).into_iter().flat_map(|members| members.keys()))
-    }
-
-    /// How many objects an index of texts holds under a value. O(log n).
-    ///
-    /// # Errors
-    /// [`UnknownIndex`] if there is no index of that name in this snapshot.
-    pub fn index_len(&self, index: &str, value: &str) -> Result<usize, UnknownIndex> {
-        Ok(self.texts(index)?.members(value).map_or(0, |members| members.len()))
-    }
-
     /// The values under which an index of texts holds at least one object, in order.
     ///
     /// # Errors

@@ -31,9 +31,8 @@ pub use trigger::Trigger;
 
 pub use informer_actors::inner::Selected;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::queue::{Added, NotDrained};
+use any::Erased;
 use cells::Feeds;
 use informer_actors::informer::{AnyInformer, Body};
 use informer_actors::inner::Registration;
@@ -101,23 +100,23 @@ struct Handle<S: Body> {
 impl<S: Body> Controller<S> {
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.0.shared.name
+        self.0.name()
     }
 
     /// How it is doing. O(informers and keys that are being reconciled).
     pub fn status(&self) -> ControllerStatus {
-        self.0.shared.status(&self.0.feeds)
+        self.0.status()
     }
 
     /// The informers that it watches, the primary one first.
     pub fn informers(&self) -> Vec<AnyInformer> {
-        self.0.shared.watched.iter().map(|watched| watched.any_informer()).collect()
+        self.0.informers()
     }
 
     /// Requests a reconcile of this key, also if it rests until its object changes. Returns at once; refused
     /// after the stop.
     pub fn trigger(&self, key: ObjectKey) -> Added {
-        self.triggers().trigger(key)
+        self.0.trigger(key)
     }
 
     /// A handle that does only that, and does not keep the controller running.
@@ -133,13 +132,13 @@ impl<S: Body> Controller<S> {
     /// # Errors
     /// When the time is up, or the runtime has ended: what is left.
     pub async fn drain(&self, limit: Duration) -> Result<(), NotDrained> {
-        self.0.shared.drain(&self.0.feeds, limit).await
+        self.0.drain(limit).await
     }
 
     /// Takes nothing new, discards what waits, and signals what runs to end ([`Request::stopping`]); what
     /// still runs after the grace is dropped. Returns at once; [`Self::ended`] waits.
     pub fn shut_down(&self) {
-        self.0.shared.shut_down(&self.0.feeds);
+        self.0.shut_down();
     }
 
     /// Waits until nothing of it runs any more, which follows a drain or a shutdown: no worker, no reconcile,
@@ -150,18 +149,9 @@ impl<S: Body> Controller<S> {
         self.0.shared.end.ended().await;
     }
 
-    /// Cancelled when it no longer follows one of its informers.
-    pub(crate) fn lost(&self) -> CancellationToken {
-        self.0.shared.lost.clone()
-    }
-
-    pub(crate) fn stop_grace(&self) -> Duration {
-        self.0.shared.limits.stop_grace
-    }
-
     /// What says so after the last handle is dropped, too.
     pub fn end(&self) -> ControllerEnd {
-        self.0.shared.end.clone()
+        self.0.end()
     }
 }
 
@@ -213,7 +203,7 @@ struct Newcomer9DroppedAtOnce;
 
 impl<S: Body> Drop for Handle<S> {
     fn drop(&mut self) {
-        self.shared.shut_down(&self.feeds);
+        self.shut_down();
     }
 }
 

@@ -125,16 +125,17 @@ impl EventRecorder {
         &self.shared.inside.name
     }
 
-    /// What is measured.
+    /// What is measured: sent, repeated, dropped by reason, the newest failure.
     pub fn figures(&self) -> RecorderFigures {
         self.shared.inside.with(|recorder, _| recorder.figures())
     }
 
-    /// Waits until nothing waits to be sent, including events that are emitted during the wait. Repeats of a
-    /// series that are only counted are not sent by this.
+    /// Waits until nothing waits to be sent, including events that are emitted during the wait. Further
+    /// repeats of a series, which are only counted, are not sent by this.
     ///
     /// # Errors
-    /// When the time is up, or the recorder has ended before: how many are left.
+    /// When the time is up, or the recorder has ended before: how many events are left, and the newest
+    /// failure.
     pub async fn flush(&self, limit: Duration) -> Result<(), NotFlushed> {
         if within(limit, self.flushed()).await == Some(true) {
             return Ok(());

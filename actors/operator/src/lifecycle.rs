@@ -9,8 +9,8 @@
 //!  stop:   probes ◀─ caches ◀─────────────────── work ◀─ election (releases the lease) ◀─ events ◀─── the leader's work
 //! ```
 
-use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -47,7 +47,8 @@ mod status;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A running operator. Cheap to clone; when the last handle is dropped, every part is dropped at once:
-/// [`Self::drain`] ends them in order.
+/// [`Self::drain`] ends them in order. What it shows is described at [`OperatorView`], to which it derefs:
+/// `name`, `status`, `unready`, `unhealthy`, `runtime`.
 ///
 /// ```
 /// # #[cfg(feature = "testing")] {
@@ -124,23 +125,6 @@ impl Operator {
         OperatorBuilder::new(runtime)
     }
 
-    /// Its name.
-    pub fn name(&self) -> &str {
-        self.view.name()
-    }
-
-    /// How it and each of its parts is doing.
-    pub fn status(&self) -> OperatorStatus {
-        self.view.status()
-    }
-
-    /// What is missing until it can do its work, each with the reason; empty when it is ready. A replica that
-    /// waits for the lease is ready. So is a part whose data is out of date ([`Part::stale`]), unless it has
-    /// a limit ([`Part::unready_when_stale_for`]).
-    pub fn unready(&self) -> Vec<String> {
-        self.view.unready()
-    }
-
     /// Waits until nothing is missing.
     ///
     /// # Errors
@@ -202,18 +186,28 @@ impl Operator {
     }
 }
 
+impl Deref for Operator {
+    type Target = OperatorView;
+
+    fn deref(&self) -> &OperatorView {
+        &self.view
+    }
+}
+
 impl OperatorView {
-    /// As [`Operator::name`].
+    /// The name of the operator.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// As [`Operator::status`].
+    /// How it and each of its parts is doing.
     pub fn status(&self) -> OperatorStatus {
         self.0.status()
     }
 
-    /// As [`Operator::unready`].
+    /// What is missing until it can do its work, each with the reason; empty when it is ready. A replica that
+    /// waits for the lease is ready. So is a part whose data is out of date ([`Part::stale`]), unless it has
+    /// a limit ([`Part::unready_when_stale_for`]).
     pub fn unready(&self) -> Vec<String> {
         self.status().unready()
     }
@@ -289,14 +283,4 @@ impl Drop for LastHandle {
 
 informer_core::debug_as!(Operator, self, name = self.name());
 
-impl fmt::Debug for OperatorView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OperatorView").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for RegisteredOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RegisteredOperator").field(&self.0.name).finish()
-    }
-}
+informer_core::debug_as!(OperatorView, self, name = self.name());

@@ -28,7 +28,7 @@ use crate::pipeline::messages::{Attach, Body, Distribute, Epoch, Notify, Reattac
 use crate::pipeline::shared::PipelineShared;
 use crate::pipeline::subscription_state::{EndReason, SubscriptionState};
 use crate::runtime::faults::Site;
-use crate::runtime::mailbox::{ReplySlot, ask_any};
+use crate::runtime::mailbox::ReplySlot;
 use crate::supervision::owner::Child;
 
 mod delivery;
@@ -147,7 +147,7 @@ impl<S: Body> Listener<S> {
             resync: self.spec.state.times().resync,
         };
         // An error means that the Processor died before its answer: after its restart it sends a Reattach.
-        ctx.spawn(ask_any(&self.spec.processor, me).into_actor(self).map(|_, _, _| ()));
+        ctx.spawn(self.spec.processor.send(me).into_actor(self).map(|_, _, _| ()));
     }
 
     fn is_stale(&self, epoch: Epoch) -> bool {

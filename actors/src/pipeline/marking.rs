@@ -32,8 +32,11 @@ fn change<S>(change: &Change<S>) -> Passing<'_> {
 impl<S: Body> PipelineShared<S> {
     /// A source has brought these.
     pub(crate) fn mark_arrived(&self, source: &SourceId, parts: &[WatchPart<S>], arrival: &Arrival) {
-        let step = Passage::Arrived { source, read: arrival.read(), scanned: arrival.scanned() };
-        self.runtime.0.paths.pass(&self.name, step, parts.iter().filter_map(part));
+        let paths = &self.runtime.0.paths;
+        if paths.is_on() {
+            let (read, scanned) = arrival.times().unzip();
+            paths.pass(&self.name, Passage::Arrived { source, read, scanned }, parts.iter().filter_map(part));
+        }
     }
 
     pub(crate) fn mark_queued(&self, parts: &[WatchPart<S>]) {

@@ -26,13 +26,13 @@ use crate::pipeline::messages::Body;
 use crate::pipeline::waits::{NewObjects, News, Place, Waits};
 use crate::runtime::locked::Guarded;
 use crate::runtime::signal::{WakeOnce, WokenOnce, wake_once};
-use crate::supervision::group::{Epoch, EpochCell};
+use crate::supervision::group::{Epoch, Group};
 
 const AT_ONCE: usize = 250;
 
 pub(crate) struct Published<S> {
     newest: ArcSwap<Kept<S>>,
-    epoch: AtomicU64,
+    group: Group,
     waits: Guarded<Waits>,
     /// How many objects have been replaced.
     replaced: AtomicU64,
@@ -72,7 +72,7 @@ impl<S: Body> Published<S> {
         let newest = Snapshot::empty_with_indices(indices).releasing_to(release);
         let newest = ArcSwap::new(newest.into_kept());
         let (waits, given_back) = (Guarded::default(), Guarded::new(Vec::new()));
-        Self { newest, epoch: AtomicU64::new(0), waits, replaced: AtomicU64::new(0), given_back }
+        Self { newest, group: Group::default(), waits, replaced: AtomicU64::new(0), given_back }
     }
 }
 
@@ -180,7 +180,12 @@ impl<S> Published<S> {
     }
 
     pub(crate) fn epoch(&self) -> Epoch {
-        Epoch(self.epoch.load(Ordering::Acquire))
+        self.group.epoch()
+    }
+
+    /// The informer's actors that are restarted together.
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
     }
 }
 
@@ -239,16 +244,6 @@ impl<S: Body> Listing for Published<S> {
         let last = page.more.take();
         page.more = last.filter(|last| snapshot.objects_behind(Some(last)).next().is_some());
         page
-    }
-}
-
-impl<S: Body> EpochCell for Published<S> {
-    fn epoch(&self) -> Epoch {
-        Self::epoch(self)
-    }
-
-    fn begin_epoch_after(&self, current: Epoch) -> bool {
-        self.epoch.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 

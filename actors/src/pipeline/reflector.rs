@@ -11,6 +11,7 @@
 
 mod filtering;
 mod happened;
+mod passing_on;
 mod questions;
 mod session;
 
@@ -25,6 +26,7 @@ use crate::pipeline::delta_fifo::DeltaFifo;
 use crate::pipeline::messages::{Body, Epoch};
 use crate::pipeline::namespace_filter::NamespaceFilter;
 use crate::pipeline::shared::PipelineShared;
+use crate::runtime::PassesOn;
 use crate::runtime::faults::Site;
 use crate::supervision::owner::Child;
 
@@ -35,6 +37,7 @@ pub(crate) struct ReflectorSpec<S: Body> {
     pub(crate) connect: Connect<S>,
     pub(crate) config: ReflectorConfig,
     pub(crate) filter: Option<Arc<NamespaceFilter>>,
+    pub(crate) pass: Option<Arc<dyn PassesOn<S>>>,
     pub(crate) fifo: Addr<DeltaFifo<S>>,
 }
 
@@ -81,5 +84,5 @@ impl<S: Body> Reflector<S> {
 }
 
 informer_core::clone_of!([S: Body] ReflectorSpec<S> {
-    shared, source, cluster, connect, config, filter, fifo
+    shared, source, cluster, connect, config, filter, pass, fifo
 });

@@ -10,6 +10,7 @@ use informer_core::reflector::ReflectorConfig;
 
 use crate::list_watch::Connect;
 use crate::pipeline::namespace_filter::NamespaceFilter;
+use crate::runtime::PassesOn;
 
 /// One source of an informer.
 #[non_exhaustive]
@@ -28,6 +29,8 @@ pub struct SourceSpec<S> {
     pub(crate) member: Option<Member>,
     /// `None` keeps everything.
     pub(crate) filter: Option<Arc<NamespaceFilter>>,
+    /// If what it brings is passed on, and not kept.
+    pub(crate) pass: Option<Arc<dyn PassesOn<S>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +161,7 @@ impl<S> SourceSpec<S> {
     /// A source of this name, without a cluster. Its coverage is not known, so it is not checked against
     /// other sources.
     pub fn new(id: SourceId, connect: Connect<S>, config: ReflectorConfig) -> Self {
-        Self { id, connect, config, cluster: None, coverage: None, member: None, filter: None }
+        Self { id, connect, config, cluster: None, coverage: None, member: None, filter: None, pass: None }
     }
 
     /// The objects that it brings are of this cluster, and their keys say so ([`ObjectKey::in_cluster`]); an
@@ -169,6 +172,15 @@ impl<S> SourceSpec<S> {
     #[must_use]
     pub fn in_cluster(mut self, cluster: ClusterName) -> Self {
         self.cluster = Some(cluster);
+        self
+    }
+
+    /// What it brings goes to one receiver; the store keeps it without bodies. For a source that is the only one of its
+    /// informer.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn passing_on(mut self, pass: Arc<dyn PassesOn<S>>) -> Self {
+        self.pass = Some(pass);
         self
     }
 

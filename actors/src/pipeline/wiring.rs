@@ -36,7 +36,6 @@ use crate::pipeline::sources::Sources;
 use crate::pipeline::status::ResourceName;
 use crate::runtime::{ArbiterHandle, Runtime, Watched};
 use crate::supervision::children::Children;
-use crate::supervision::group::Group;
 use crate::supervision::owner::{Child, Mailbox};
 use crate::supervision::parent::Parent;
 
@@ -80,7 +79,7 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: 
         clock: runtime.0.clock.clone(),
         stop: stop.clone(),
     };
-    let group = Group::new(Arc::clone(&shared.published) as Arc<_>);
+    let group = shared.published.group().clone();
     let parent = Parent::start(&spec.name, Arc::new(owner), group, runtime, (spec.restarts, stop));
     watch(&shared, &parent.arbiter);
     let (fifo, indexer, processor) = (Mailbox::new(), Mailbox::new(), Mailbox::new());
@@ -128,6 +127,7 @@ impl<S: Body> Pipeline<S> {
             connect: source.connect,
             config: source.config,
             filter: source.filter,
+            pass: source.pass,
             fifo: self.fifo.clone(),
         };
         self.reflectors.add(source.id, &name, follow);

@@ -8,7 +8,6 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -318,12 +317,6 @@ impl<T: Send + 'static> Drop for Owned<T> {
 }
 
 informer_core::clone_of!([T: Send + 'static] PooledValue<T>);
-
-impl<T: Send + 'static> fmt::Debug for PooledValue<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PooledValue")
-    }
-}
 
 #[cfg(test)]
 mod tests;

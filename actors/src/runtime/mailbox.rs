@@ -6,14 +6,13 @@
 //! never be handled.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use actix::dev::{MessageResponse, OneshotSender, ToEnvelope};
-use actix::{Actor, Addr, Handler, Message, Recipient};
+use actix::{Actor, Addr, Handler, Message};
 use futures_util::poll;
 use tokio::sync::oneshot;
 
@@ -28,18 +27,6 @@ pub fn ask<A, M>(to: &Addr<A>, message: M) -> impl Future<Output = Result<M::Res
 where
     A: Actor + Handler<M>,
     A::Context: ToEnvelope<A, M>,
-    M: Message + Send + 'static,
-    M::Result: Send,
-{
-    let request = to.send(message);
-    async move { request.await.map_err(|_| Closed) }
-}
-
-pub(crate) fn ask_any<M>(
-    to: &Recipient<M>,
-    message: M,
-) -> impl Future<Output = Result<M::Result, Closed>> + use<M>
-where
     M: Message + Send + 'static,
     M::Result: Send,
 {
@@ -107,12 +94,6 @@ impl<T> ReplySlot<T> {
         if let Some(sender) = self.0.borrow_mut().take() {
             drop(sender.send(value));
         }
-    }
-}
-
-impl<T> fmt::Debug for ReplySlot<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ReplySlot")
     }
 }
 

@@ -5,7 +5,6 @@
 //! (elsewhere only if the arbiter has ended). After a job that panicked the value is gone, and the owner gets
 //! [`Closed`].
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -104,12 +103,6 @@ impl<T: Send + 'static> Drop for Owned<T> {
         if let Some(value) = self.take() {
             self.arbiter.spawn(move || async move { drop(value) });
         }
-    }
-}
-
-impl<T: Send + 'static> fmt::Debug for OnArbiter<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnArbiter")
     }
 }
 

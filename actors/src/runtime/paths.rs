@@ -211,14 +211,9 @@ impl Paths {
 /// `tracing` spans of changes; `spans.rs` has the rules.
 #[doc(hidden)]
 impl Paths {
-    /// A change with marks has added this key.
-    pub fn add_span(
-        &self,
-        queue: (&Arc<str>, &ObjectKey),
-        informer: &str,
-        change: (&ObjectKey, &ResourceVersion),
-    ) {
-        self.0.spans.add(queue, informer, change);
+    /// All of them.
+    pub fn spans(&self) -> &Spans {
+        &self.0.spans
     }
 
     /// The span of the change that has added this key.
@@ -228,36 +223,12 @@ impl Paths {
         }
         self.0.spans.take(controller, key)
     }
-
-    /// The key is tried again.
-    pub fn put_span_back(&self, controller: &Arc<str>, key: &ObjectKey, span: Arc<Span>) {
-        self.0.spans.put_back(controller, key, span);
-    }
-
-    /// A reconcile that this change has led to has written a state.
-    pub fn note_written_span(&self, key: &ObjectKey, version: &ResourceVersion, change: &Arc<Span>) {
-        self.0.spans.note_written(key, version, change);
-    }
-
-    /// Whether it has, and [`Self::forget_written_spans`] has to follow.
-    pub fn has_written_spans(&self, change: &Arc<Span>) -> bool {
-        self.0.spans.has_written(change)
-    }
-
-    /// What this change has led to is in the caches.
-    pub fn forget_written_spans(&self, change: &Arc<Span>) {
-        self.0.spans.forget_written(change);
-    }
 }
 
-/// Its source has not said when.
-const NEVER: u64 = u64::MAX;
-
-/// When the newest bytes of a watch were read and cut into events, as its source says. In nanoseconds.
+/// When the newest bytes of a watch were read and cut into events, as its source says.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    read: AtomicU64,
-    scanned: AtomicU64,
+    times: Guarded<Option<(Duration, Duration)>>,
     clock: Clock,
     paths: Paths,
     informer: Arc<str>,
@@ -272,15 +243,7 @@ impl Arrival {
         informer: Arc<str>,
         (sizes, saved): (Arc<Sizes>, Arc<SavedCell>),
     ) -> Self {
-        Self {
-            read: AtomicU64::new(NEVER),
-            scanned: AtomicU64::new(NEVER),
-            clock,
-            paths,
-            informer,
-            sizes,
-            saved,
-        }
+        Self { times: Guarded::default(), clock, paths, informer, sizes, saved }
     }
 
     pub(crate) fn note_saved(&self, note: SavedNote) {
@@ -313,24 +276,13 @@ impl Arrival {
         self.paths.is_on().then(|| self.clock.now())
     }
 
-    pub(crate) fn read(&self) -> Option<Duration> {
-        Self::said(&self.read)
-    }
-
-    pub(crate) fn scanned(&self) -> Option<Duration> {
-        Self::said(&self.scanned)
-    }
-
-    fn said(time: &AtomicU64) -> Option<Duration> {
-        let nanos = time.load(Ordering::Relaxed);
-        (nanos != NEVER).then(|| Duration::from_nanos(nanos))
+    /// When they were read, and when they were cut.
+    pub(crate) fn times(&self) -> Option<(Duration, Duration)> {
+        self.times.with(|times| *times)
     }
 
     /// `None` if nobody asked for paths when the bytes were read.
-    pub(crate) fn note(&self, times: Option<(Duration, Duration)>) {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(NEVER);
-        let (read, scanned) = times.map_or((NEVER, NEVER), |(read, scanned)| (nanos(read), nanos(scanned)));
-        self.read.store(read, Ordering::Relaxed);
-        self.scanned.store(scanned, Ordering::Relaxed);
+    pub(crate) fn note(&self, now: Option<(Duration, Duration)>) {
+        self.times.with(|times| *times = now);
     }
 }

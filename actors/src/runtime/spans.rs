@@ -20,8 +20,9 @@ const MOST: usize = 4_096;
 
 type State = (ObjectKey, ResourceVersion);
 
+/// The open spans of one runtime.
 #[derive(Debug, Default)]
-pub(super) struct Spans(Guarded<Known>);
+pub struct Spans(Guarded<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -33,8 +34,8 @@ struct Known {
 }
 
 impl Spans {
-    /// A change adds a key to the queue of a controller.
-    pub(super) fn add(
+    /// A change with marks adds a key to the queue of a controller.
+    pub fn add(
         &self,
         (controller, key): (&Arc<str>, &ObjectKey),
         informer: &str,
@@ -72,7 +73,7 @@ impl Spans {
     }
 
     /// The key is tried again. A newer change that has added it meanwhile stays.
-    pub(super) fn put_back(&self, controller: &Arc<str>, key: &ObjectKey, span: Arc<Span>) {
+    pub fn put_back(&self, controller: &Arc<str>, key: &ObjectKey, span: Arc<Span>) {
         let of = (Arc::clone(controller), key.clone());
         let unused = self.0.with(|known| {
             if known.added.len() >= MOST || known.added.contains_key(&of) {
@@ -84,7 +85,7 @@ impl Spans {
     }
 
     /// A reconcile that this change has led to has written a state.
-    pub(super) fn note_written(&self, key: &ObjectKey, version: &ResourceVersion, change: &Arc<Span>) {
+    pub fn note_written(&self, key: &ObjectKey, version: &ResourceVersion, change: &Arc<Span>) {
         let before = self.0.with(|known| {
             if known.written.len() >= MOST {
                 return None;
@@ -94,13 +95,13 @@ impl Spans {
         drop(before);
     }
 
-    /// Whether anything is known that this change has led to.
-    pub(super) fn has_written(&self, change: &Arc<Span>) -> bool {
+    /// Whether anything is known that this change has led to: then [`Self::forget_written`] has to follow.
+    pub fn has_written(&self, change: &Arc<Span>) -> bool {
         self.0.with(|known| known.written.values().any(|of| Arc::ptr_eq(of, change)))
     }
 
     /// What this change has led to is in the caches.
-    pub(super) fn forget_written(&self, change: &Arc<Span>) {
+    pub fn forget_written(&self, change: &Arc<Span>) {
         let gone: Vec<_> =
             self.0.with(|known| known.written.extract_if(.., |_, of| Arc::ptr_eq(of, change)).collect());
         drop(gone);

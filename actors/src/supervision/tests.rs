@@ -5,7 +5,7 @@
 
 mod ending;
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use informer_core::restart::{OnFailure, RestartPolicy, Role};
 use tokio_util::sync::CancellationToken;
 
 use super::children::{Children, NotRevived};
-use super::group::{Epoch, EpochCell, Group};
+use super::group::{Epoch, Group};
 use super::owner::{Child, ChildEvent, Ended, Mailbox, Owner};
 use super::parent::Parent;
 use crate::runtime::Runtime;
@@ -120,22 +120,9 @@ impl Owner for Notes {
     }
 }
 
-#[derive(Default)]
-struct Counter(AtomicU64);
-
-impl EpochCell for Counter {
-    fn epoch(&self) -> Epoch {
-        Epoch(self.0.load(Ordering::Acquire))
-    }
-
-    fn begin_epoch_after(&self, current: Epoch) -> bool {
-        self.0.compare_exchange(current.0, current.0 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-}
-
 /// A parent on this runtime, and the notes of its owner.
 fn parent(runtime: &Runtime) -> (Arc<Parent>, Notes) {
-    let (owner, group) = (Notes::default(), Group::new(Arc::new(Counter::default())));
+    let (owner, group) = (Notes::default(), Group::default());
     let policy = (RestartPolicy::default(), CancellationToken::new());
     (Parent::start("a program", Arc::new(owner.clone()), group, runtime, policy), owner)
 }

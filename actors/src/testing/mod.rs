@@ -13,7 +13,6 @@
 mod server;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use actix::{Actor, Context, Handler};
@@ -186,10 +185,6 @@ impl<S: Body> Handler<Notify<S>> for Recorder<S> {
 
 informer_core::clone_of!([S: Body] RecorderHandle<S>);
 
-impl<S: Body> fmt::Debug for Recorder<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Recorder")
-    }
-}
+informer_core::debug_as!([S: Body] Recorder<S>, self, events = self.handle.len());
 
 informer_core::debug_as!([S: Body] RecorderHandle<S>, self, events = self.len());

@@ -23,10 +23,10 @@ mod poison;
 
 use poison::Latency;
 
-use self::live::Changes;
 use crate::list_watch::{Connect, KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::Body;
 use crate::runtime::locked::Guarded;
+use crate::runtime::signal::Signal;
 
 /// One request, as it was asked.
 pub type RequestLine = String;
@@ -36,7 +36,9 @@ pub struct Server<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
     state: Guarded<State<S>>,
-    changes: Changes,
+    /// It wakes streams in the order in which they began to wait. The receivers of a `watch` channel would be woken in
+    /// random order, and a simulation in which two sources follow one server would not repeat.
+    changes: Signal,
     source: SourceId,
 }
 
@@ -102,7 +104,7 @@ impl<S: Body> Server<S> {
             frozen: false,
             latency: Latency::default(),
         };
-        Self(Arc::new(Shared { state: Guarded::new(state), changes: Changes::default(), source }))
+        Self(Arc::new(Shared { state: Guarded::new(state), changes: Signal::default(), source }))
     }
 
     /// A function that connects to it, for an informer's spec.
@@ -254,11 +256,11 @@ impl<S: Body> Server<S> {
     }
 
     fn wake_streams(&self) {
-        self.0.changes.notify();
+        self.0.changes.raise();
     }
 
     async fn until_released(&self) {
-        self.0.changes.wait_while(|| self.0.state.with(|state| state.hold_lists)).await;
+        self.0.changes.until(|| (!self.0.state.with(|state| state.hold_lists)).then_some(())).await;
     }
 }
 

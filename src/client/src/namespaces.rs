@@ -63,7 +63,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// As [`Self::informer`]; and [`Error::Unsupported`] when it describes several namespaces, which are
     /// several sources.
     pub fn source(self, runtime: &Runtime) -> Result<SourceSpec<R::Body>, Error> {
-        #[cfg(feature = "persist")]
         self.check_alone()?;
         runtime.observe(self.backend().traffic());
         self.spec(runtime.decode_pool())
@@ -175,8 +174,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
 
     #[doc(hidden)]
     pub fn sources(self, runtime: &Runtime) -> Result<Sources<R::Body>, Error> {
-        #[cfg(feature = "persist")]
-        self.check_saved()?;
+        self.check_one_source()?;
         runtime.observe(self.backend().traffic());
         let cluster = self.cluster_name().cloned();
         let each = self.each(runtime);

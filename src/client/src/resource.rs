@@ -280,8 +280,7 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 
     pub(crate) fn spec(mut self, pool: DecodePool) -> Result<SourceSpec<R::Body>, Error> {
-        #[cfg(feature = "persist")]
-        self.check_saved()?;
+        self.check_one_source()?;
         if let Some(named) = self.named.take() {
             return self.spec_by_name(named, pool);
         }
@@ -293,10 +292,11 @@ impl<K, R: Representation> ResourceSource<K, R> {
             // Watched initial events would not come from the file.
             settings.watch_list = false;
         }
-        let backend = Arc::clone(&self.backend);
+        let (backend, pass) = (Arc::clone(&self.backend), self.representation.passes());
         let make = self.list_watches(pool, move || backend.transport())?;
         let connect: Connect<R::Body> = Arc::new(move || Box::new(make()));
         let spec = SourceSpec::new(id, connect, settings).covering(coverage);
+        let spec = pass.into_iter().fold(spec, SourceSpec::passing_on);
         Ok(cluster.into_iter().fold(spec, SourceSpec::in_cluster))
     }
 

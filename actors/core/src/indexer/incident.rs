@@ -247,18 +247,8 @@ pub struct DataCounters {
 
 impl DataCounters {
     /// How often something was reported for this reason.
-    pub const fn count_of(&self, reason: Reason) -> u64 {
-        match reason {
-            Reason::DeletedUnknown => self.deleted_unknown,
-            Reason::Duplicate => self.duplicates,
-            Reason::Unchanged => self.unchanged,
-            Reason::StaleVersion => self.stale_parts,
-            Reason::OlderListed => self.older_listed,
-            Reason::OlderReplace => self.older_replaces,
-            Reason::ForeignSource => self.foreign_sources,
-            Reason::Undecodable => self.undecodable,
-            Reason::IndexFailed => self.index_failures,
-        }
+    pub fn count_of(&self, reason: Reason) -> u64 {
+        *self.clone().counter(reason)
     }
 
     /// Every reason with its count, including those that never happened.
@@ -268,7 +258,11 @@ impl DataCounters {
 
     /// Counts an incident; [`Incident::Omitted`] counts as many as it stands for.
     pub fn count(&mut self, incident: &Incident) {
-        let counter = match incident.reason() {
+        *self.counter(incident.reason()) += incident.count() as u64;
+    }
+
+    const fn counter(&mut self, reason: Reason) -> &mut u64 {
+        match reason {
             Reason::DeletedUnknown => &mut self.deleted_unknown,
             Reason::Duplicate => &mut self.duplicates,
             Reason::Unchanged => &mut self.unchanged,
@@ -278,7 +272,6 @@ impl DataCounters {
             Reason::ForeignSource => &mut self.foreign_sources,
             Reason::Undecodable => &mut self.undecodable,
             Reason::IndexFailed => &mut self.index_failures,
-        };
-        *counter += incident.count() as u64;
+        }
     }
 }

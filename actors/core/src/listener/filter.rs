@@ -7,7 +7,6 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -79,11 +78,7 @@ impl<S: 'static> ChangeFilter<S> {
 
 crate::clone_of!([S] ChangeFilter<S>);
 
-impl<S> fmt::Debug for ChangeFilter<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ChangeFilter")
-    }
-}
+crate::debug_as!([S] ChangeFilter<S>, self);
 
 /// Everything that one subscriber asked for. Several filters all have to pass.
 ///

@@ -51,7 +51,8 @@ impl<S> ListWatchMachine<S> {
         }
     }
 
-    pub(super) fn list_part(&mut self, part: ListPart<S>, at: Moment) {
+    /// A piece of the list under way.
+    pub fn handle_list_part(&mut self, part: ListPart<S>, at: Moment) {
         let Phase::Listing(listing) = &mut self.phase else { return };
         self.last_frame_at = Some(at.now);
         if matches!(listing.page, Page::Whole { .. }) {
@@ -82,7 +83,8 @@ impl<S> ListWatchMachine<S> {
         self.state = SourceState::Listing { received: listing.received };
     }
 
-    pub(super) fn list_end(&mut self, result: Result<(), ListWatchError>, at: Moment) {
+    /// The list's stream has ended. `Ok` before a `ListPart::End` is a failure, too.
+    pub fn handle_list_end(&mut self, result: Result<(), ListWatchError>, at: Moment) {
         let Phase::Listing(mut listing) = mem::replace(&mut self.phase, Phase::Idle) else { return };
         if let Err(error) = result {
             return self.list_failed(&listing, error, at);

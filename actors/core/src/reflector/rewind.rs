@@ -32,7 +32,8 @@ impl<S> ListWatchMachine<S> {
         }));
     }
 
-    pub(super) fn version_answered(&mut self, answer: Result<ResourceVersion, ListWatchError>, at: Moment) {
+    /// The answer to `AskVersion`: the version of the answering list. Ignored when no question is open.
+    pub fn handle_version(&mut self, answer: Result<ResourceVersion, ListWatchError>, at: Moment) {
         let Phase::Watching(watching) = &mut self.phase else { return };
         if watching.question_until.take().is_none() {
             return;

@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use informer_core::meta::ObjectKey;
 use tokio_util::sync::CancellationToken;
 
-use super::{Controller, ControllerEnd, ControllerStatus};
+use super::{Controller, ControllerEnd, ControllerStatus, Handle, Trigger};
 use crate::queue::{Added, NotDrained};
 use informer_actors::informer::{AnyInformer, Body};
 
@@ -17,7 +17,8 @@ use informer_actors::informer::{AnyInformer, Body};
 #[must_use = "a controller stops when its last handle is dropped, and `let _ = ..` drops it at once: keep it, as in `let controller = ..`"]
 pub struct AnyController(Arc<dyn Erased>);
 
-trait Erased: Send + Sync {
+/// A controller of any type.
+pub(super) trait Erased: Send + Sync {
     fn name(&self) -> &str;
     fn status(&self) -> ControllerStatus;
     fn informers(&self) -> Vec<AnyInformer>;
@@ -25,45 +26,46 @@ trait Erased: Send + Sync {
     fn drain(&self, limit: Duration) -> BoxFuture<'_, Result<(), NotDrained>>;
     fn shut_down(&self);
     fn end(&self) -> ControllerEnd;
+    /// Cancelled when it no longer follows one of its informers.
     fn lost(&self) -> CancellationToken;
     fn stop_grace(&self) -> Duration;
 }
 
-impl<S: Body> Erased for Controller<S> {
+impl<S: Body> Erased for Handle<S> {
     fn name(&self) -> &str {
-        Self::name(self)
+        &self.shared.name
     }
 
     fn status(&self) -> ControllerStatus {
-        Self::status(self)
+        self.shared.status(&self.feeds)
     }
 
     fn informers(&self) -> Vec<AnyInformer> {
-        Self::informers(self)
+        self.shared.watched.iter().map(|watched| watched.any_informer()).collect()
     }
 
     fn trigger(&self, key: ObjectKey) -> Added {
-        Self::trigger(self, key)
+        Trigger::new(&self.shared).trigger(key)
     }
 
     fn drain(&self, limit: Duration) -> BoxFuture<'_, Result<(), NotDrained>> {
-        Self::drain(self, limit).boxed()
+        self.shared.drain(&self.feeds, limit).boxed()
     }
 
     fn shut_down(&self) {
-        Self::shut_down(self);
+        self.shared.shut_down(&self.feeds);
     }
 
     fn end(&self) -> ControllerEnd {
-        Self::end(self)
+        self.shared.end.clone()
     }
 
     fn lost(&self) -> CancellationToken {
-        Self::lost(self)
+        self.shared.lost.clone()
     }
 
     fn stop_grace(&self) -> Duration {
-        Self::stop_grace(self)
+        self.shared.limits.stop_grace
     }
 }
 
@@ -123,7 +125,7 @@ impl AnyController {
 
 impl<S: Body> From<Controller<S>> for AnyController {
     fn from(controller: Controller<S>) -> Self {
-        Self(Arc::new(controller))
+        Self(controller.0)
     }
 }
 

@@ -1,27 +1,10 @@
-//! Cells beside the book of a controller: the writes of a request, which outlives its reconcile, and the
-//! subscriptions. A lock is held for one call of the machine, or while a list is moved; no user code runs
+//! The subscriptions of a controller, beside its book. A lock is held while a list is moved; no user code runs
 //! under it.
-
-use crate::controller::machine::{Awaited, Writes};
-use informer_core::meta::ObjectKey;
 
 use super::watched::Follows;
 use informer_actors::informer::Body;
 use informer_actors::inner::Guarded;
 use informer_actors::subscription::Subscription;
-
-#[derive(Default)]
-pub(super) struct WritesCell(Guarded<Writes>);
-
-impl WritesCell {
-    pub(super) fn write(&self, informer: usize, key: &ObjectKey, awaited: Awaited) {
-        self.0.with(|writes| writes.handle_write(informer, key, awaited));
-    }
-
-    pub(super) fn take(&self) -> Writes {
-        self.0.with(std::mem::take)
-    }
-}
 
 pub(super) struct Feeds(Guarded<Vec<Box<dyn Follows>>>);
 

@@ -126,7 +126,7 @@ impl<S: Body> Shared<S> {
             let mark = Mark::new(Hop::KeyAdded, Arc::clone(&self.name), key.clone());
             let mark = mark.by(Arc::clone(informer)).version(Some(object.version().clone()));
             paths.note(mark.other(object.key().clone()));
-            paths.add_span((&self.name, key), informer, (object.key(), object.version()));
+            paths.spans().add((&self.name, key), informer, (object.key(), object.version()));
         }
     }
 }

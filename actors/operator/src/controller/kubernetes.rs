@@ -6,15 +6,14 @@
 //!    awaited.
 
 use crate::controller::{ControllerBuilder, Outcome, ReadyController, ReconcileError, Request};
+use crate::reconcile::kubernetes::WriteRecord;
 use informer_actors::informer::{Body, Informer, Lister};
 use informer_actors::subscription::SubscribeOptions;
-use informer_core::meta::{Meta, Object, ObjectKey};
+use informer_core::meta::{Object, ObjectKey};
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
 
 use informer_client::api::Deleted;
-use informer_client::inner::bodies_of;
-use informer_client::object::meta_of;
 use informer_client::overlay::remains;
 use informer_client::representation::{Controlled, ControllerRef, DecodeError, LazyBody, OfKind};
 
@@ -182,30 +181,10 @@ pub trait OwnWrites {
 
 impl<S: Body> OwnWrites for Request<S> {
     fn written<K: Resource + 'static>(&self, answer: &K) -> usize {
-        let Some(meta) = meta_here(self, answer) else { return 0 };
-        wait_in_each(self, (answer, &meta), false)
+        WriteRecord::written(answer).map_or(0, |write| self.noted(write))
     }
 
     fn removed<K: Resource + 'static>(&self, object: &K) -> usize {
-        let Some(meta) = meta_here(self, object) else { return 0 };
-        wait_in_each(self, (object, &meta), true)
+        WriteRecord::removed(object).map_or(0, |write| self.noted(write))
     }
-}
-
-fn wait_in_each<S: Body, K: Resource + 'static>(
-    request: &Request<S>,
-    (body, meta): (&K, &Meta),
-    is_removed: bool,
-) -> usize {
-    let labels = body.meta().labels.clone().unwrap_or_default();
-    bodies_of::<K>().iter().map(|form| request.wait_for_write(*form, meta, Some(&labels), is_removed)).sum()
-}
-
-/// In the cluster of the request.
-fn meta_here<S: Body, K: Resource>(request: &Request<S>, body: &K) -> Option<Meta> {
-    let mut meta = meta_of(body).ok()?;
-    if let Some(cluster) = request.key().cluster_name() {
-        meta.key = meta.key.in_cluster(cluster);
-    }
-    Some(meta)
 }

@@ -8,18 +8,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use crate::controller::machine::{Awaited, Causes, Ended, Outcome};
+use crate::controller::machine::{Awaited, Causes, Ended, Outcome, Writes};
 use actix::dev::RecipientRequest;
 use actix::{Message, Recipient};
 use informer_core::meta::{Meta, Object, ObjectKey};
 use informer_core::path::{Hop, Mark};
 use tokio_util::sync::CancellationToken;
 
-use super::cells::WritesCell;
 use super::end::Task;
 use super::watched::{Watched, number_in};
 use informer_actors::informer::{Body, Informer};
-use informer_actors::inner::Selected;
+use informer_actors::inner::{Guarded, Selected};
 use informer_actors::runtime::{Paths, Runtime};
 
 pub(super) type Answer = Result<Outcome, ReconcileError>;
@@ -111,7 +110,8 @@ pub struct Request<S: Body> {
     pub(super) id: u64,
     pub(super) serial: u64,
     pub(super) stopping: CancellationToken,
-    pub(super) writes: Arc<WritesCell>,
+    /// It may outlive its reconcile.
+    pub(super) writes: Arc<Guarded<Writes>>,
     pub(super) watched: Arc<[Box<dyn Watched>]>,
     pub(super) paths: Paths,
     /// The span of the change that has led to it.
@@ -257,14 +257,14 @@ impl<S: Body> Request<S> {
     /// this controller that has bodies of this type and follows the object has seen it. Returns the number of
     /// these informers. The front door's `written` needs no type.
     pub fn written_as<T: 'static>(&self, meta: &Meta) -> usize {
-        self.wait_for(TypeId::of::<T>(), &meta.key, None, &Awaited::written(meta))
+        self.wait_for_write(TypeId::of::<T>(), meta, None, false)
     }
 
     /// Reports that an object was removed, with what is known of it: as [`Self::written_as`], until the
     /// informers do not show this uid any more. A deletion does not remove an object that has finalizers:
     /// report a write.
     pub fn removed_as<T: 'static>(&self, meta: &Meta) -> usize {
-        self.wait_for(TypeId::of::<T>(), &meta.key, None, &Awaited::removed(meta))
+        self.wait_for_write(TypeId::of::<T>(), meta, None, true)
     }
 
     /// As [`Self::written_as`], for one informer, if several have bodies of one type, such as dynamic
@@ -288,25 +288,15 @@ impl<S: Body> Request<S> {
         is_removed: bool,
     ) -> usize {
         let awaited = if is_removed { Awaited::removed(meta) } else { Awaited::written(meta) };
-        self.wait_for(body, &meta.key, labels, &awaited)
-    }
-
-    fn wait_for(
-        &self,
-        body: TypeId,
-        key: &ObjectKey,
-        labels: Option<&BTreeMap<String, String>>,
-        awaited: &Awaited,
-    ) -> usize {
-        let mut found = 0;
+        let (key, mut found) = (&meta.key, 0);
         for (number, watched) in self.watched.iter().enumerate() {
             let is_left_out = || labels.is_some_and(|labels| watched.leaves_out(key, labels));
             if watched.body() == body && watched.follows(key) && !is_left_out() {
-                self.writes.write(number, key, awaited.clone());
+                self.writes.with(|writes| writes.handle_write(number, key, awaited.clone()));
                 found += 1;
             }
         }
-        self.mark_written(key, awaited);
+        self.mark_written(key, &awaited);
         found
     }
 
@@ -315,7 +305,7 @@ impl<S: Body> Request<S> {
             let mark = Mark::new(Hop::Written, Arc::clone(&self.controller), key.clone());
             self.paths.note(mark.version(Some(awaited.version.clone())).other(self.key.clone()));
             if let Some(change) = &self.change {
-                self.paths.note_written_span(key, &awaited.version, change);
+                self.paths.spans().note_written(key, &awaited.version, change);
             }
         }
     }
@@ -324,7 +314,7 @@ impl<S: Body> Request<S> {
         let number = number_in(informer, &self.watched);
         let Some(number) = number.filter(|number| self.watched[*number].follows(key)) else { return false };
         self.mark_written(key, &awaited);
-        self.writes.write(number, key, awaited);
+        self.writes.with(|writes| writes.handle_write(number, key, awaited));
         true
     }
 }

@@ -8,6 +8,7 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
+use super::any::Erased;
 use super::end::Task;
 use super::request::{Answer, Request};
 use super::shared::Shared;
@@ -67,7 +68,7 @@ fn with_us<S: Body>(shared: &Shared<S>, make: impl FnOnce() -> LocalBoxFuture<'s
 
 // Being listed keeps no controller running.
 
-pub(crate) struct RegisteredController(Weak<dyn Reported>);
+pub(crate) struct RegisteredController(Weak<dyn Erased>);
 
 impl RegisteredController {
     /// `None` when its last handle was dropped.
@@ -86,7 +87,7 @@ pub(super) fn list<S: Body>(handle: &Arc<Handle<S>>) {
 impl Registrant for RegisteredController {
     fn stop(&self) {
         if let Some(controller) = self.0.upgrade() {
-            controller.stop();
+            controller.shut_down();
         }
     }
 
@@ -98,20 +99,5 @@ impl Registrant for RegisteredController {
         let over = CancellationToken::new();
         over.cancel();
         over
-    }
-}
-
-trait Reported: Send + Sync {
-    fn status(&self) -> ControllerStatus;
-    fn stop(&self);
-}
-
-impl<S: Body> Reported for Handle<S> {
-    fn status(&self) -> ControllerStatus {
-        self.shared.status(&self.feeds)
-    }
-
-    fn stop(&self) {
-        self.shared.shut_down(&self.feeds);
     }
 }

@@ -1,7 +1,6 @@
 //! Keys from triggers, streams and the period of the controller. Nothing waits for room: a key that waits
 //! already takes none. A stream that panics or ends is counted; the controller goes on.
 
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,11 +44,7 @@ impl Trigger {
     }
 }
 
-impl fmt::Debug for Trigger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Trigger")
-    }
-}
+informer_core::debug_as!(Trigger, self);
 
 pub(super) async fn follow<S: Body>(
     (shared, _task): (Arc<Shared<S>>, Task),

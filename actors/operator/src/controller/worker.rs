@@ -22,13 +22,12 @@ use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::cells::WritesCell;
 use super::end::Task;
 use super::request::{Answer, Request};
 use super::shared::{Shared, settle, unseen};
 use crate::queue::WorkItem;
 use informer_actors::informer::Body;
-use informer_actors::inner::{Followed, drop_payload, sleep};
+use informer_actors::inner::{Followed, Guarded, drop_payload, sleep};
 use informer_core::words::panic_text;
 use telling::Then;
 
@@ -124,7 +123,7 @@ struct Run<S: Body> {
     item: Option<WorkItem<ObjectKey, Kept<S>>>,
     key: ObjectKey,
     begun: Begun<S>,
-    writes: Arc<WritesCell>,
+    writes: Arc<Guarded<Writes>>,
     stopping: CancellationToken,
     span: tracing::Span,
     /// The span of the change that has led to it.
@@ -161,7 +160,7 @@ impl<S: Body> Run<S> {
         let change = shared.runtime.paths().take_span(&shared.name, &key);
         let caused_by = change.as_ref().and_then(|change| change.id());
         let span = tracing::info_span!(target: "actix_informer::controller", parent: caused_by, "reconcile", controller, id, %key, cause = %causes);
-        let (writes, stopping) = (Arc::<WritesCell>::default(), shared.stop.child_token());
+        let (writes, stopping) = (Arc::<Guarded<Writes>>::default(), shared.stop.child_token());
         let (attempt, began) = (item.failures(), shared.runtime.now());
         let request = Request {
             controller: Arc::clone(&shared.name),
@@ -319,7 +318,7 @@ impl<S: Body> Run<S> {
         }
         self.shared.counters.active.fetch_sub(1, Ordering::Relaxed);
         self.shared.mark_work(Hop::Reconciled, &self.key, Some(ended.name()));
-        let writes = self.writes.take();
+        let writes = self.writes.with(std::mem::take);
         self.shared.answered(&self.key, &writes);
         let unseen = if writes.is_empty() { Writes::default() } else { unseen(&self.shared, writes) };
         if unseen.is_empty() {
@@ -364,12 +363,12 @@ impl<S: Body> Run<S> {
         let Some(change) = self.change.take() else { return };
         let paths = self.shared.runtime.paths().clone();
         if is_retried {
-            paths.put_span_back(&self.shared.name, &self.key, Arc::clone(&change));
+            paths.spans().put_back(&self.shared.name, &self.key, Arc::clone(&change));
         }
-        if paths.has_written_spans(&change) {
+        if paths.spans().has_written(&change) {
             self.shared.runtime.spawn_local(move || async move {
                 sleep(WRITTEN_COMES).await;
-                paths.forget_written_spans(&change);
+                paths.spans().forget_written(&change);
             });
         }
     }

@@ -1,14 +1,15 @@
 //! Events about objects: what `kubectl describe` shows below an object.
 //!
 //! An actor sends them: events never delay a reconcile, and never fail it. [`Recorder::event`] waits for
-//! nothing; what cannot be taken is dropped and counted ([`Recorder::figures`]). Repeats are counted in one
-//! event of the server. From the tenth on, events of an object that differ only in their notes share one. An
-//! object has 25 requests at once, and one more each five minutes. What the server refuses is logged once in
-//! ten minutes, and counted by its reason.
+//! nothing; what cannot be taken is dropped and counted ([`figures`](events::EventRecorder::figures)).
+//! Repeats are counted in one event of the server. From the tenth on, events of an object that differ only in
+//! their notes share one. An object has 25 requests at once, and one more each five minutes. What the server
+//! refuses is logged once in ten minutes, and counted by its reason.
 //!
 //! The program needs the verbs `create` and `patch` of `events` in the group `events.k8s.io` (with
 //! [`RecorderBuilder::core_v1`]: in the core group).
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use crate::events;
@@ -41,7 +42,8 @@ pub enum RecorderError {
 }
 
 /// Sends the events of one controller; the module's documentation describes it. Cloning is cheap. What waits
-/// when the last clone is dropped is still sent, as long as the runtime runs.
+/// when the last clone is dropped is still sent, as long as the runtime runs. What else it can do is described
+/// at [`EventRecorder`](events::EventRecorder), to which it derefs: `figures`, `flush`, `shutdown`.
 ///
 /// ```
 /// use actix_informer::events::{EventText, EventType, Recorder};
@@ -138,30 +140,13 @@ impl Recorder {
     pub fn controller(&self) -> &str {
         self.inner.name()
     }
+}
 
-    /// What is measured: sent, repeated, dropped by reason, the newest failure.
-    pub fn figures(&self) -> RecorderFigures {
-        self.inner.figures()
-    }
+impl Deref for Recorder {
+    type Target = events::EventRecorder;
 
-    /// Waits until nothing waits to be sent, including events that are emitted during the wait. Further
-    /// repeats of a series, which are only counted, are not sent by this.
-    ///
-    /// # Errors
-    /// When the time is up, or the runtime has ended before: how many events are left, and the newest
-    /// failure.
-    pub async fn flush(&self, limit: Duration) -> Result<(), NotFlushed> {
-        self.inner.flush(limit).await
-    }
-
-    /// Refuses events from here on, and waits until everything was sent, also the repeats of each series. A
-    /// wait after a failure of the server is cut short. What is left at the limit is still tried, as long as
-    /// the runtime runs.
-    ///
-    /// # Errors
-    /// As [`Self::flush`].
-    pub async fn shutdown(&self, limit: Duration) -> Result<(), NotFlushed> {
-        self.inner.shutdown(limit).await
+    fn deref(&self) -> &Self::Target {
+        &self.inner
     }
 }
 

@@ -93,40 +93,6 @@ pub trait Part: Send + Sync + 'static {
     fn end(&self) {}
 }
 
-impl<P: Part + ?Sized> Part for Arc<P> {
-    fn name(&self) -> Arc<str> {
-        (**self).name()
-    }
-
-    fn run(&self, context: PartContext) -> BoxFuture<'static, Result<(), PartError>> {
-        (**self).run(context)
-    }
-
-    fn missing(&self) -> Option<String> {
-        (**self).missing()
-    }
-
-    fn unhealthy(&self) -> Option<String> {
-        (**self).unhealthy()
-    }
-
-    fn stale(&self) -> Option<Stale> {
-        (**self).stale()
-    }
-
-    fn stale_limit(&self) -> Option<Duration> {
-        (**self).stale_limit()
-    }
-
-    fn holds(&self) -> bool {
-        (**self).holds()
-    }
-
-    fn end(&self) {
-        (**self).end();
-    }
-}
-
 /// A part with a limit, by [`Part::unready_when_stale_for`].
 pub struct StaleLimit<P> {
     part: P,
@@ -167,11 +133,7 @@ impl<P: Part> Part for StaleLimit<P> {
     }
 }
 
-impl<P> fmt::Debug for StaleLimit<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StaleLimit").field("limit", &self.limit).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([P] StaleLimit<P>, self, limit = self.limit);
 
 /// Why a part has failed: any error, as a text with its causes. `?` makes it from errors; it is no error
 /// itself.

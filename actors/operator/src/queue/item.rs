@@ -4,7 +4,6 @@
 //! of keys panics during that, the drop tries again. A key offered to a worker that has gone waits again
 //! without a counted failure.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,11 +137,7 @@ impl<K: QueueKey, P: QueueNote> Drop for WorkItem<K, P> {
     }
 }
 
-impl<K: QueueKey, P: QueueNote> fmt::Debug for WorkItem<K, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkItem").field("queue", &self.home.inside.name).finish_non_exhaustive()
-    }
-}
+informer_core::debug_as!([K: QueueKey, P: QueueNote] WorkItem<K, P>, self, queue = self.home.inside.name);
 
 impl<K: QueueKey, P: QueueNote> Offer<K, P> {
     pub(super) fn new(taken: Taken<K, P>, home: Arc<Shared<K, P>>) -> Self {

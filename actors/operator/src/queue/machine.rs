@@ -25,7 +25,6 @@ pub use limiter::{
 pub use lines::{LaneOrder, MOST_PASSED_OVER, MOST_TURNS};
 pub use slots::{Merge, Priority};
 
-use figures::Cells;
 use informer_core::meta::ObjectKey;
 use lines::Lines;
 use shutdown::Phase;
@@ -105,7 +104,8 @@ pub struct QueueMachine<K, P: Merge = ()> {
     processing: BTreeSet<(u64, u32)>,
     /// Offered, and neither accepted nor taken back.
     offered: usize,
-    cells: Cells,
+    /// Only the sums.
+    cells: QueueFigures,
     phase: Phase,
 }
 
@@ -135,7 +135,7 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
             tally: P::Tally::default(),
             processing: BTreeSet::new(),
             offered: 0,
-            cells: Cells::default(),
+            cells: QueueFigures::default(),
             phase: Phase::Open,
         }
     }

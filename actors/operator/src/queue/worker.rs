@@ -3,8 +3,6 @@
 //! A key that is taken when the actor has stopped waits again, and no failure is counted. After the guard is
 //! dropped and the actor has answered, the tasks keep neither the queue nor the actor.
 
-use std::fmt;
-
 use actix::Recipient;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -15,11 +13,7 @@ use informer_actors::inner::ArbiterHandle;
 #[must_use = "no key is handed to the actor once this is dropped"]
 pub struct Handing(#[expect(dead_code, reason = "its drop ends the handing")] DropGuard);
 
-impl fmt::Debug for Handing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Handing")
-    }
-}
+informer_core::debug_as!(Handing, self);
 
 pub(super) fn start<K: QueueKey, P: QueueNote>(
     queue: &WorkQueue<K, P>,

@@ -8,7 +8,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,11 +76,7 @@ impl<S: Body> Selection<S> {
     }
 }
 
-impl<S: Body> fmt::Debug for Selection<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Selection")
-    }
-}
+informer_core::debug_as!([S: Body] Selection<S>, self);
 
 /// A source of namespaces, shown as a source without objects.
 struct Selected<S: Body, M: Body> {

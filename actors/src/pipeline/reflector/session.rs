@@ -22,12 +22,13 @@ use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ResourceVersion};
 use informer_core::off_arbiter::OffArbiter;
-use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
+use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, SourceState, StreamId};
 use informer_core::repair::RepairSchedule;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::filtering::Filtering;
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
+use super::passing_on::PassingOn;
 use super::{ReflectorSpec, questions};
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
@@ -153,6 +154,9 @@ impl<S: Body> Session<S> {
 
     /// An error means that the DeltaFifo has died, which ends this epoch.
     async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), Closed> {
+        if let Some(passing_on) = PassingOn::of(&self.spec) {
+            passing_on.begins(&effect).await?;
+        }
         match effect {
             Effect::AcquireListPermit => self.acquire_permit(),
             Effect::List { request, everything } => {
@@ -193,6 +197,10 @@ impl<S: Body> Session<S> {
                 self.fetch = None;
                 while !self.repairs.observe_replace(&replacement, SLICE, now) {
                     tokio::task::yield_now().await;
+                }
+                // Nobody misses it if the receiver is gone: the next part that it should get is refused.
+                if let Some(passing_on) = PassingOn::of(&self.spec) {
+                    let _gone = passing_on.list_ends(&replacement).await;
                 }
                 let why_empty = questions::why_empty(&self.spec, &self.source, &replacement);
                 self.why_empty = why_empty.or_else(|| self.why_empty.take());
@@ -289,7 +297,12 @@ impl<S: Body> Session<S> {
                     Some(_) => &mut repairs.repaired,
                     None => &mut repairs.not_repaired,
                 });
-                if let Some(good) = good {
+                if let Some(mut good) = good {
+                    if let Some(passing_on) = PassingOn::of(&self.spec) {
+                        // Without a receiver it stays what it is.
+                        let Ok(kept) = passing_on.pass_on_one(good).await else { return Ok(()) };
+                        good = kept;
+                    }
                     let (epoch, source) = (self.epoch, self.spec.source.clone());
                     let parts = vec![WatchPart::Fetched(good)];
                     return ask(&self.spec.fifo, Delta { epoch, source, parts }).await;
@@ -300,7 +313,7 @@ impl<S: Body> Session<S> {
                 return news;
             }
             Happened::Explained => {}
-            happened => self.feed_machine(happened, now),
+            happened => self.feed_machine(happened, now).await,
         }
         Ok(())
     }
@@ -316,12 +329,19 @@ impl<S: Body> Session<S> {
         }
     }
 
-    fn feed_machine(&mut self, happened: Happened<S>, now: Moment) {
+    async fn feed_machine(&mut self, happened: Happened<S>, mut now: Moment) {
         happened.count(&mut self.came);
         if let Happened::Watched(_, Some(Ok(parts))) = &happened {
             self.spec.shared.mark_arrived(&self.spec.source, parts, &self.arrival);
         }
-        match self.checked(happened) {
+        let mut happened = self.checked(happened);
+        if let Some(passing_on) = PassingOn::of(&self.spec) {
+            let is_list = matches!(self.machine.state(), SourceState::Listing { .. });
+            happened = passing_on.pass_on(happened, is_list).await;
+            // A wait for the receiver is no silence of the server.
+            now = self.moment();
+        }
+        match happened {
             Happened::Timeout => self.machine.handle_timeout(now),
             Happened::Permitted(permit) => {
                 self.permit = Some(permit);

@@ -4,14 +4,11 @@
 //! nothing for as long as nothing happens. Invariants:
 //! 1. No event is sent twice. If events were dropped before they were sent, the watch ends as expired.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use futures_util::{StreamExt, stream};
 use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::Object;
 use informer_core::request::{AskedVersion, WatchRequest};
-use tokio::sync::Notify;
 
 use super::{Server, State, version};
 use crate::list_watch::WatchStream;
@@ -82,7 +79,7 @@ impl<S: Body> Live<S> {
                     Next::Parts(parts) => return Some((Ok(parts), (live, false))),
                     Next::End(Some(error)) => return Some((Err(error), (live, true))),
                     Next::End(None) => return None,
-                    Next::Wait => live.server.0.changes.after(seen).await,
+                    Next::Wait => live.server.0.changes.since(seen).await,
                 }
             }
         })
@@ -117,52 +114,4 @@ enum Next<S> {
 
 fn revision_of(asked: &AskedVersion) -> u64 {
     asked.version().and_then(|version| version.to_string().parse().ok()).unwrap_or(0)
-}
-
-// How streams of the scripted server are woken when something has happened.
-//
-// Streams are woken in the order in which they began to wait. The receivers of a `watch` channel would be woken in
-// random order, and a simulation in which two sources follow one server would not repeat.
-
-/// Counts the changes of the server's state.
-#[derive(Debug, Default)]
-pub(super) struct Changes {
-    count: AtomicU64,
-    moved: Notify,
-}
-
-impl Changes {
-    /// Something has happened: wakes every stream that waits.
-    pub(super) fn notify(&self) {
-        self.count.fetch_add(1, Ordering::AcqRel);
-        self.moved.notify_waiters();
-    }
-
-    /// How often something has happened. A stream reads this before it looks at the state.
-    pub(super) fn count(&self) -> u64 {
-        self.count.load(Ordering::Acquire)
-    }
-
-    /// Waits until something has happened after the count was `seen`.
-    pub(super) async fn after(&self, seen: u64) {
-        loop {
-            // Every notification from here on wakes it, so none is missed between the look and the wait.
-            let moved = self.moved.notified();
-            if self.count() != seen {
-                return;
-            }
-            moved.await;
-        }
-    }
-
-    /// Waits while `holds` is true; it is checked again whenever something has happened.
-    pub(super) async fn wait_while(&self, holds: impl Fn() -> bool) {
-        loop {
-            let seen = self.count();
-            if !holds() {
-                return;
-            }
-            self.after(seen).await;
-        }
-    }
 }

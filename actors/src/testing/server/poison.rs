@@ -39,7 +39,7 @@ impl<S: Body> Server<S> {
     }
 
     pub(super) async fn until_gets_released(&self) {
-        self.0.changes.wait_while(|| self.0.state.with(|state| state.hold_gets)).await;
+        self.0.changes.until(|| (!self.0.state.with(|state| state.hold_gets)).then_some(())).await;
     }
 }
 

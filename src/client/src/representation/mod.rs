@@ -18,6 +18,7 @@ use std::str::Utf8Error;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use informer_actors::runtime::PassesOn;
 use kube_core::TypeMeta;
 use tokio::sync::OwnedMutexGuard;
 
@@ -38,6 +39,7 @@ pub(crate) use packed::SavedTo;
 #[cfg(feature = "persist")]
 #[doc(hidden)]
 pub use packed::{Dictionaries, SavedBody};
+pub use passing::Passing;
 pub use prune::Prune;
 pub use reading::{OfKind, ReadFields, ReadMetadata, bodies_of};
 pub use typed::{Dynamic, MetadataOnly, Projection, Typed};
@@ -49,6 +51,7 @@ mod encoded;
 mod lazy;
 #[cfg(feature = "packed")]
 mod packed;
+mod passing;
 mod prune;
 mod reading;
 mod typed;
@@ -129,6 +132,12 @@ pub trait Representation: Send + Sync + 'static {
     #[cfg(feature = "persist")]
     #[doc(hidden)]
     fn saves(&self) -> Option<Arc<dyn Saves<Self::Body>>> {
+        None
+    }
+
+    /// Where objects are passed on, if they are not kept.
+    #[doc(hidden)]
+    fn passes(&self) -> Option<Arc<dyn PassesOn<Self::Body>>> {
         None
     }
 

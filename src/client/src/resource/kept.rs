@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 #[cfg(feature = "persist")]
 use informer_actors::runtime::DecodePool;
+use informer_actors::runtime::PassTo;
 use kube_core::discovery::ApiResource;
 use kube_core::{DynamicObject, Resource};
 use serde::de::DeserializeOwned;
 
 use super::ResourceSource;
 use super::named::Named;
-#[cfg(feature = "persist")]
 use crate::Error;
 #[cfg(feature = "packed")]
 use crate::representation::Packed;
 #[cfg(feature = "persist")]
 use crate::representation::SavedTo;
-use crate::representation::{Dynamic, Lazy, Projection, Representation};
+use crate::representation::{Dynamic, Lazy, Passing, Projection, Representation};
 #[cfg(feature = "persist")]
 use crate::saved::Saved;
 
@@ -98,12 +98,78 @@ impl ResourceSource<DynamicObject, Dynamic> {
     }
 }
 
+impl<K, R: Representation> ResourceSource<K, R> {
+    /// Passes each object on to one receiver, and keeps only its key, uid and version: for programs that store objects
+    /// elsewhere, such as a database, a search index or a queue.
+    ///
+    /// The receiver gets what came at once as one part, in the order of the server, before the informer has it. While it
+    /// does not read, nothing more is read from the server: two parts wait. Everything comes at least once; after the
+    /// restart of an actor, or a list that failed, some states come again. After a gap it gets what has changed, and what
+    /// is gone. If it is dropped, the informer's status says so, and the source tries again as after any failure.
+    ///
+    /// The informer is one as ever: its lister has the keys, and its subscribers are told the changes, without bodies. It
+    /// is of one source: several namespaces or clusters, and a resource that is known by its name alone, are refused.
+    ///
+    /// ```no_run
+    /// use actix_informer::prelude::*;
+    /// use actix_informer::source::{PassedPart, passing};
+    /// use futures_util::StreamExt;
+    /// use k8s_openapi::api::core::v1::Pod;
+    ///
+    /// # async fn demo(client: Client, runtime: Runtime) -> Result<(), Box<dyn std::error::Error>> {
+    /// let (to, mut parts) = passing();
+    /// let pods = client.resource::<Pod>().pass_to(to).informer(&runtime)?.start()?;
+    /// while let Some(part) = parts.next().await {
+    ///     for change in part {
+    ///         match change {
+    ///             PassedPart::Applied(pod) => println!("{} is {:?}", pod.key(), pod.body().body().map(|pod| &pod.status)),
+    ///             PassedPart::Deleted(pod) => println!("{} is gone", pod.key()),
+    ///             PassedPart::Listed(version) => println!("all of version {version} has come"),
+    ///             other => println!("{other:?}"),
+    ///         }
+    ///     }
+    /// }
+    /// # drop(pods); Ok(()) }
+    /// ```
+    pub fn pass_to(self, to: PassTo<R::Body>) -> ResourceSource<K, Passing<R>> {
+        let of = Arc::clone(&self.representation);
+        self.keep_as(Passing::new(of, to))
+    }
+
+    /// Of the representations that are of one source alone, the word for it.
+    fn of_one_source(&self) -> Option<&'static str> {
+        #[cfg(feature = "persist")]
+        if self.representation.saves().is_some() {
+            return Some("persist");
+        }
+        self.representation.passes().map(|_| "pass_to")
+    }
+
+    /// Its file or its receiver would not have the objects of the other sources.
+    pub(crate) fn check_alone(&self) -> Result<(), Error> {
+        match self.of_one_source() {
+            Some(word) => Err(Error::Unsupported(format!("`{word}` of one source among others"))),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_one_source(&self) -> Result<(), Error> {
+        let is_one = !self.is_of_several() && self.cluster.is_none() && self.named.is_none();
+        match self.of_one_source().filter(|_| !is_one) {
+            Some(word) => Err(Error::Unsupported(format!(
+                "`{word}` of several namespaces or clusters, or of a resource known by its name alone"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
 #[cfg(feature = "persist")]
 impl<K, R: Representation> ResourceSource<K, R> {
     /// Its file, which all its restarts share.
     pub(super) fn saved(&self, pool: &DecodePool) -> Result<Option<Arc<Saved<R::Body>>>, Error> {
         let Some(saves) = self.representation.saves() else { return Ok(None) };
-        self.check_saved()?;
+        self.check_one_source()?;
         let is_secret = self.scope.resource.group.is_empty()
             && [&*self.scope.resource.kind, &self.scope.resource.plural]
                 .iter()
@@ -115,23 +181,6 @@ impl<K, R: Representation> ResourceSource<K, R> {
         }
         let of = (&self.scope, &self.prune, self.wire());
         Ok(Some(Saved::new(saves, of, &self.settings.absent_name, pool.clone())))
-    }
-
-    /// Its file would not have the objects of the other sources.
-    pub(crate) fn check_alone(&self) -> Result<(), Error> {
-        match self.representation.saves() {
-            Some(_) => Err(Error::Unsupported("`persist` of one source among others".to_owned())),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn check_saved(&self) -> Result<(), Error> {
-        let is_one = !self.is_of_several() && self.cluster.is_none() && self.named.is_none();
-        if is_one || self.representation.saves().is_none() {
-            return Ok(());
-        }
-        let several = "`persist` of several namespaces or clusters, or of a resource known by its name alone";
-        Err(Error::Unsupported(several.to_owned()))
     }
 }
 

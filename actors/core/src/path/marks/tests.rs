@@ -187,7 +187,7 @@ proptest! {
                     let is_of = |mark: &Mark| mark.place == name(informer) && mark.by == Some(name(by));
                     drop(marks.handled(at, &name(informer), &name(by)));
                     let handled = unhandled.extract_if(.., |mark| is_of(mark));
-                    naive.extend(handled.map(|mark| (true, mark.hop(Hop::Handled).at(at))));
+                    naive.extend(handled.map(|mark| (true, Mark { hop: Hop::Handled, at, ..mark })));
                 }
                 Said::Noted { controller, of } => {
                     let mark = mark(Hop::KeyTaken, controller, (of, 1), at);

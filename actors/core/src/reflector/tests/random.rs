@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use super::script::{error, frame, object};
-use crate::delta::Cause;
+use crate::delta::{Cause, ListPart};
 use crate::request::{AskedVersion, WatchRequest};
 
 const ERRORS: [&str; 16] = [

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::*;
-use crate::delta::{Replacement, Undecodable, listed_bytes};
+use crate::delta::{ListPart, Replacement, Undecodable, listed_bytes};
 use crate::meta::{Meta, Object, ObjectKey, SourceId, Uid};
 
 /// The machine of the tests: lists and watches, no watch-lists.

@@ -39,16 +39,6 @@ pub struct QueueFigures {
     pub longest_running: Duration,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cells {
-    pub(super) adds: u64,
-    pub(super) retries: u64,
-    pub(super) refused: u64,
-    pub(super) discarded: u64,
-    pub(super) waited: Timing,
-    pub(super) worked: Timing,
-}
-
 impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
     /// The key that has been processed for the longest time, and for how long.
     pub fn longest_running(&self, now: Duration) -> Option<(K, Duration)> {
@@ -59,7 +49,6 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
 
     /// The figures at this time. O(keys that are being processed).
     pub fn figures(&self, now: Duration) -> QueueFigures {
-        let Cells { adds, retries, refused, discarded, waited, worked } = self.cells;
         let running = |since: u64| now.saturating_sub(Duration::from_nanos(since));
         let all = self.processing.iter().map(|(since, _)| running(*since));
         QueueFigures {
@@ -67,14 +56,9 @@ impl<K: Ord + Clone, P: Merge> QueueMachine<K, P> {
             delayed: self.delays.len(),
             retrying: self.retrying.len(),
             processing: self.processing.len(),
-            adds,
-            retries,
-            refused,
-            discarded,
-            waited,
-            worked,
             unfinished: all.fold(Duration::ZERO, Duration::saturating_add),
             longest_running: self.processing.first().map(|(since, _)| running(*since)).unwrap_or_default(),
+            ..self.cells
         }
     }
 }

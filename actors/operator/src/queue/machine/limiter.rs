@@ -278,15 +278,9 @@ impl Bucket {
     }
 
     fn wait(&self, now: Duration) -> Duration {
-        duration(self.full_at.saturating_sub(self.slack).saturating_sub(now.as_nanos()))
+        let nanos = self.full_at.saturating_sub(self.slack).saturating_sub(now.as_nanos());
+        Duration::from_nanos_u128(nanos.min(Duration::MAX.as_nanos()))
     }
-}
-
-/// Saturates.
-fn duration(nanos: u128) -> Duration {
-    const SECOND: u128 = 1_000_000_000;
-    let below = u32::try_from(nanos % SECOND).unwrap_or(0);
-    u64::try_from(nanos / SECOND).map_or(Duration::MAX, |seconds| Duration::new(seconds, below))
 }
 
 impl<K> RateLimiter<K> for Bucket {

@@ -116,16 +116,21 @@ impl<K: Send + Sync> Subject<K> for Object<K> {
     }
 }
 
-impl<S: Body> WriteLog for Request<S> {
-    /// The key waits until its controller's informers show the write.
-    fn record(&self, write: WriteRecord) {
-        let mut meta = write.meta;
+impl<S: Body> Request<S> {
+    /// The key waits until its controller's informers show the write, which was in the cluster of the request.
+    /// Returns how many informers are awaited.
+    pub(crate) fn noted(&self, write: WriteRecord) -> usize {
+        let WriteRecord { bodies, mut meta, labels, is_removed } = write;
         if let Some(cluster) = self.key().cluster_name() {
             meta.key = meta.key.in_cluster(cluster);
         }
-        for body in write.bodies {
-            self.wait_for_write(body, &meta, Some(&write.labels), write.is_removed);
-        }
+        bodies.iter().map(|body| self.wait_for_write(*body, &meta, Some(&labels), is_removed)).sum()
+    }
+}
+
+impl<S: Body> WriteLog for Request<S> {
+    fn record(&self, write: WriteRecord) {
+        self.noted(write);
     }
 
     fn may_be_behind(&self) -> bool {

@@ -88,7 +88,7 @@ impl ChildPass<'_> {
         mut child: K,
         policy: &ChildPolicy,
     ) -> Result<Applied<K>, ChildError> {
-        let owned = self.owner.own(&mut child, policy.is_kept());
+        let owned = self.owner.own(&mut child, policy.is_kept);
         let key = key_of(&child)?;
         let one = (kind_name::<K>(), key.clone());
         let may_be_made = self.want(one);
@@ -120,7 +120,7 @@ impl ChildPass<'_> {
             self.owner.may_control(shown.controller(), || wish.called.clone())?;
             let is_own = shown.controller().is_some();
             if children.memory.is_applied(&wish.place, &wish.body, &shown)
-                || (is_own && policy.is_created_only())
+                || (is_own && policy.is_created_only)
             {
                 return Ok(shown.unchanged(child));
             }
@@ -128,7 +128,7 @@ impl ChildPass<'_> {
             let is_proved = is_own && (is_applied || self.has_applied(&shown));
             present = if is_proved { Present::Own(shown.state(known)) } else { Present::Unknown };
         } else if !wish.is_cached {
-            present = known.filter(|_| !policy.is_created_only()).map_or(Present::Unknown, Present::Own);
+            present = known.filter(|_| !policy.is_created_only).map_or(Present::Unknown, Present::Own);
         } else if known.is_some() {
             self.check_ending(&wish.called)?;
             self.check_owner(false).await?;
@@ -160,7 +160,7 @@ impl ChildPass<'_> {
                 Present::Own(state) => Some(state),
                 Present::Read(object) => {
                     let state = self.claim(wish, object.meta()).await?;
-                    if wish.policy.is_created_only() {
+                    if wish.policy.is_created_only {
                         return self.left_alone(wish, *object).map(Applied::Unchanged);
                     }
                     Some(state)
@@ -189,7 +189,7 @@ impl ChildPass<'_> {
         (state, error): (Option<State>, Error),
         conflicts: &mut Conflicts,
     ) -> Result<Present<K>, ChildError> {
-        let is_recreated = wish.policy.is_recreated() && is_immutable(&error);
+        let is_recreated = wish.policy.is_recreated && is_immutable(&error);
         if !is_recreated && !is_lost_race(&error) {
             return Err(wish.failed(error));
         }
@@ -240,13 +240,13 @@ impl ChildPass<'_> {
         let known = self.children.memory.state(&wish.place).filter(|_| is_owners);
         let is_applied = known.is_some_and(|known| meta.uid.as_deref() == Some(&*known.uid));
         // A created-only child is not changed, whoever made it for this owner.
-        let is_left_alone = is_owners && wish.policy.is_created_only();
+        let is_left_alone = is_owners && wish.policy.is_created_only;
         let takes = is_applied || is_left_alone || wish.policy.takes(meta.labels.as_ref());
         self.check_keeper(&wish.called, meta).await?;
         let is_taken = match child.claim(&owner, if takes { Adoption::Any } else { Adoption::OwnOnly }) {
             Claim::Own => true,
             // Without a reference it stays when the owner goes.
-            Claim::AskForOwner if wish.policy.is_kept() => true,
+            Claim::AskForOwner if wish.policy.is_kept => true,
             Claim::AskForOwner => {
                 self.check_owner(true).await?;
                 true

@@ -36,9 +36,9 @@ pub enum Adopt {
 #[must_use = "it does nothing until a child is applied with it"]
 pub struct ChildPolicy {
     adopt: Adopt,
-    is_kept: bool,
-    is_created_only: bool,
-    is_recreated: bool,
+    pub(super) is_kept: bool,
+    pub(super) is_created_only: bool,
+    pub(super) is_recreated: bool,
 }
 
 impl ChildPolicy {
@@ -74,18 +74,6 @@ impl ChildPolicy {
     pub fn recreate(mut self) -> Self {
         self.is_recreated = true;
         self
-    }
-
-    pub(super) fn is_kept(&self) -> bool {
-        self.is_kept
-    }
-
-    pub(super) fn is_created_only(&self) -> bool {
-        self.is_created_only
-    }
-
-    pub(super) fn is_recreated(&self) -> bool {
-        self.is_recreated
     }
 
     /// Whether it may be taken although we have not made it.

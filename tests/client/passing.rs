@@ -1,0 +1,306 @@
+//! Objects that are passed on and not kept, against the in-memory API server, on simulated time.
+//!
+//! Answers "does a receiver that stores objects elsewhere get everything, whatever fails, and how much waits for it?"
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use actix_informer::client::{Client, Error};
+use actix_informer::object::Uid;
+use actix_informer::prelude::*;
+use actix_informer::representation::{DecodeError, Encoded, Prune, Representation, Typed};
+use actix_informer::source::{PassTo, Passed, PassedPart, PassedParts, passing};
+use futures_util::{FutureExt, StreamExt};
+use informer_actors::testing::{Faults, Site, kill_every};
+use informer_apiserver::ApiServer;
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::{Value, json};
+
+use crate::scripted::{LONG, reached};
+
+type Part = PassedPart<Passed<ConfigMap>>;
+
+fn map(name: &str, value: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"}, "data": {"k": value},
+    })
+}
+
+fn source(client: &Client) -> actix_informer::client::ResourceSource<ConfigMap, Typed<ConfigMap>> {
+    client.resource::<ConfigMap>().namespace("default")
+}
+
+/// An informer of the config maps of a server of this process, and what it passes on.
+fn simulated(
+    maps: &[&str],
+    scenario: impl AsyncFnOnce(&ApiServer, Informer<Passed<ConfigMap>>, PassedParts<ConfigMap>),
+) {
+    Runtime::simulated(7).run(|runtime| async move {
+        let server = served(&runtime, 1).await;
+        maps.iter().for_each(|name| drop(server.create(map(name, "1")).unwrap()));
+        let client = Client::in_process(&runtime, server.service());
+        let (to, parts) = passing();
+        let informer = source(&client).pass_to(to).informer(&runtime).unwrap().start().unwrap();
+        scenario(&server, informer, parts).await;
+    });
+}
+
+async fn served(runtime: &Runtime, seed: u64) -> ApiServer {
+    ApiServer::builder().seed(seed).in_process(runtime.wall_time()).start().await.unwrap()
+}
+
+/// `name=value` of what is there, `-name` of what is gone, `=` of a whole list.
+fn text(part: &Part) -> String {
+    let value = |map: &Object<Passed<ConfigMap>>| {
+        map.body().body().map_or("?", |map| &map.data.as_ref().expect("data")["k"]).to_owned()
+    };
+    match part {
+        PassedPart::Applied(map) => format!("{}={}", map.key().name(), value(map)),
+        PassedPart::Deleted(map) => format!("-{}={}", map.key().name(), value(map)),
+        PassedPart::Listed(_) => "=".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What comes until so many are there.
+async fn passed(parts: &mut PassedParts<ConfigMap>, count: usize) -> Vec<String> {
+    let mut texts = Vec::new();
+    while texts.len() < count {
+        let more =
+            tokio::time::timeout(LONG, parts.next()).await.expect("something comes").expect("it goes on");
+        texts.extend(more.iter().map(text));
+    }
+    texts
+}
+
+#[test]
+fn what_comes_is_passed_on_in_order_and_the_store_keeps_no_body() {
+    simulated(&["a", "b"], async |server, maps, mut parts| {
+        assert_eq!(passed(&mut parts, 3).await, ["a=1", "b=1", "="]);
+        maps.synced_within(LONG).await.unwrap();
+        server.update(map("a", "2")).unwrap();
+        server.create(map("c", "1")).unwrap();
+        server.delete("configmaps", "default", "b").unwrap();
+        assert_eq!(passed(&mut parts, 3).await, ["a=2", "c=1", "-b=1"]);
+        let reached_all = server.revision().to_string().parse().unwrap();
+        maps.lister().wait_for(&reached_all, LONG).await.unwrap();
+        let snapshot = maps.snapshot();
+        let kept: Vec<_> =
+            snapshot.iter().map(|map| (map.key().name(), map.body().body().is_some())).collect();
+        assert_eq!(kept, [("a", false), ("c", false)]);
+    });
+}
+
+#[test]
+fn after_a_gap_what_changed_and_what_is_gone_is_passed_on_and_a_new_life_after_the_end_of_the_old_one() {
+    simulated(&["changed", "gone", "reborn", "same"], async |server, maps, mut parts| {
+        passed(&mut parts, 5).await;
+        maps.synced_within(LONG).await.unwrap();
+        let former = maps.snapshot();
+        server.faults().deny("watch", "configmaps");
+        server.faults().reset_watches();
+        server.update(map("changed", "2")).unwrap();
+        server.create(map("created", "1")).unwrap();
+        ["gone", "reborn"]
+            .iter()
+            .for_each(|name| drop(server.delete("configmaps", "default", name).unwrap()));
+        server.create(map("reborn", "2")).unwrap();
+        server.faults().compact();
+        server.faults().allow("watch", "configmaps");
+        let texts = passed(&mut parts, 6).await;
+        assert_eq!(texts, ["changed=2", "created=1", "-reborn=?", "reborn=2", "-gone=?", "="]);
+        reached(&maps, |status| status.objects == 4 && status.relists() == 1).await;
+        let uid = |snapshot: &Snapshot<Passed<ConfigMap>>| {
+            snapshot.get(&ObjectKey::namespaced("default", "reborn")).unwrap().object_uid().cloned()
+        };
+        assert_ne!(uid(&former), uid(&maps.snapshot()));
+    });
+}
+
+/// Counts the bodies that are alive.
+struct Counted(Arc<AtomicUsize>);
+
+struct Alive(Arc<AtomicUsize>);
+
+impl Representation for Counted {
+    type Body = Alive;
+
+    fn keep(&self, _: &Encoded<'_>, _: &Prune) -> Result<Alive, DecodeError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(Alive(Arc::clone(&self.0)))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn while_its_receiver_does_not_read_a_list_waits_with_few_bodies_and_does_not_time_out() {
+    const MAPS: usize = 5_000;
+    Runtime::simulated(7).run(|runtime| async move {
+        let server = served(&runtime, 1).await;
+        for number in 0..MAPS {
+            server.create(map(&format!("map-{number:05}"), "1")).unwrap();
+        }
+        let client = Client::in_process(&runtime, server.service());
+        let (alive, (to, mut parts)) = (Arc::new(AtomicUsize::new(0)), passing());
+        let counted = source(&client).keep_as_named("counted", Counted(Arc::clone(&alive)));
+        let maps = counted.pass_to(to).informer(&runtime).unwrap().start().unwrap();
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        let waiting = alive.load(Ordering::Relaxed);
+        assert!((1..=1_000).contains(&waiting), "{waiting} bodies wait");
+        let status = maps.status();
+        assert!(status.to_string().contains("the receiver of what is passed on has not taken"), "{status}");
+        assert!(!status.synced && status.last_error().is_none(), "{status}");
+        let mut applied = 0;
+        loop {
+            let part = parts.next().await.expect("it goes on");
+            applied += part.iter().filter(|part| matches!(part, PassedPart::Applied(_))).count();
+            if matches!(part.last(), Some(PassedPart::Listed(_))) {
+                break;
+            }
+        }
+        maps.synced_within(LONG).await.unwrap();
+        assert_eq!((applied, maps.snapshot().len(), alive.load(Ordering::Relaxed)), (MAPS, MAPS, 0));
+        let status = maps.status();
+        assert_eq!((status.lists.count, status.totals.counters.failures), (1, 0), "it was listed once");
+        assert!(!status.to_string().contains("receiver"), "{status}");
+    });
+}
+
+#[test]
+fn without_its_receiver_the_source_fails_and_says_why() {
+    simulated(&["a"], async |server, maps, mut parts| {
+        passed(&mut parts, 2).await;
+        maps.synced_within(LONG).await.unwrap();
+        drop(parts);
+        server.update(map("a", "2")).unwrap();
+        let status = reached(&maps, |status| status.last_error().is_some()).await;
+        let why = status.last_error().expect("an error").to_string();
+        assert!(why.contains("the receiver of what is passed on was dropped"), "{why}");
+        let status = reached(&maps, |status| status.totals.counters.failures > 2).await;
+        assert_eq!(status.objects, 1, "what was there is still there");
+    });
+}
+
+#[test]
+fn several_sources_in_one_informer_are_refused() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let server = served(&runtime, 1).await;
+        let client = Client::in_process(&runtime, server.service());
+        let of = |source: actix_informer::client::ResourceSource<ConfigMap>| {
+            let (to, _): (PassTo<ConfigMap>, _) = passing();
+            source.pass_to(to)
+        };
+        let maps = || client.resource::<ConfigMap>();
+        let refused = [
+            of(maps().namespaces(["a", "b"])).informer(&runtime).err(),
+            of(maps().namespaces_with_labels("a=b")).informer(&runtime).err(),
+            of(maps().cluster("east".parse().unwrap())).informer(&runtime).err(),
+            of(maps()).source(&runtime).err(),
+        ];
+        for why in refused {
+            assert!(
+                matches!(&why, Some(Error::Unsupported(what)) if what.starts_with("`pass_to` of")),
+                "{why:?}"
+            );
+        }
+    });
+}
+
+/// What a receiver that follows the rules has: the version of each uid.
+#[derive(Default)]
+struct Sink {
+    maps: BTreeMap<String, (Option<Uid>, String)>,
+    parts: usize,
+}
+
+impl Sink {
+    fn take(&mut self, part: &Part) {
+        self.parts += 1;
+        match part {
+            PassedPart::Applied(map) => {
+                let value = map.body().body().expect("it has one").data.as_ref().expect("data")["k"].clone();
+                self.maps.insert(map.key().name().to_owned(), (map.object_uid().cloned(), value));
+            }
+            PassedPart::Deleted(last) => {
+                let is_it = |(uid, _): &mut (Option<Uid>, String)| uid.as_ref() == last.object_uid();
+                if self.maps.get_mut(last.key().name()).is_some_and(is_it) {
+                    self.maps.remove(last.key().name());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Writes for an hour while watches break, versions are forgotten, actors die at this site, and the receiver is slow: then
+/// the receiver has what the server has.
+fn follows_the_server(seed: u64, faults: Faults) {
+    Runtime::simulation(seed).faults(faults).build().run(|runtime| async move {
+        let server = served(&runtime, seed).await;
+        let client = Client::in_process(&runtime, server.service());
+        let (to, mut parts) = passing();
+        let maps = source(&client).pass_to(to).informer(&runtime).unwrap().start().unwrap();
+        let (mut dice, mut sink) = (fastrand::Rng::with_seed(seed), Sink::default());
+        for _ in 0..300 {
+            let name = format!("map-{}", dice.u64(0..12));
+            let value = dice.u64(0..1_000_000).to_string();
+            match dice.u64(0..10) {
+                0..3 => drop(server.create(map(&name, &value))),
+                3..7 => drop(server.update(map(&name, &value))),
+                7 | 8 => drop(server.delete("configmaps", "default", &name)),
+                _ => match dice.u64(0..4) {
+                    0 => server.faults().compact(),
+                    1 => server.faults().reset_watches(),
+                    2 => server.faults().gone_next(1),
+                    _ => server.faults().fail_next(1, 500),
+                },
+            }
+            tokio::time::sleep(Duration::from_millis(dice.u64(0..4_000))).await;
+            for _ in 0..dice.u64(0..3) {
+                if let Some(more) = parts.next().now_or_never().flatten() {
+                    more.iter().for_each(|part| sink.take(part));
+                }
+            }
+        }
+        server.faults().reset_watches();
+        server.create(map("last", "1")).unwrap();
+        while !sink.maps.contains_key("last") {
+            let more = tokio::time::timeout(LONG, parts.next()).await.expect("it comes").expect("it goes on");
+            more.iter().for_each(|part| sink.take(part));
+        }
+        let listed =
+            client.api::<ConfigMap>().namespaced("default").list(&ListParams::default()).await.unwrap();
+        let of_server = listed.items.iter().map(|map| {
+            let (name, uid) =
+                (map.metadata.name.clone().unwrap(), map.metadata.uid.as_deref().and_then(Uid::new));
+            (name, (uid, map.data.as_ref().unwrap()["k"].clone()))
+        });
+        assert_eq!(sink.maps, of_server.collect(), "seed {seed}, {} parts", sink.parts);
+        drop(maps);
+    });
+}
+
+#[test]
+fn a_receiver_has_what_the_server_has_whatever_breaks_and_dies() {
+    for seed in 0..10 {
+        follows_the_server(seed, Faults::new(|_| ()));
+        for site in [
+            Site::ReflectorReceived,
+            Site::DeltaFifoPush,
+            Site::DeltaFifoPop,
+            Site::IndexerApply,
+            Site::IndexerReplace,
+            Site::IndexerPublished,
+        ] {
+            follows_the_server(seed, kill_every(site, 11, 5));
+        }
+    }
+}
