@@ -19,7 +19,7 @@ pub use informer_core::until::{LastSeen, Verdict};
 #[cfg(feature = "client")]
 pub use self::kubernetes::AddTo;
 #[cfg(feature = "client")]
-pub use informer_client::select::{LabelValue, by_label, by_owner};
+pub use informer_client::select::{by_label, by_owner};
 
 #[cfg(feature = "client")]
 mod kubernetes {

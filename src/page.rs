@@ -14,6 +14,7 @@
 use std::fmt;
 
 use informer_actors::inner::{ListedObject, WeakRuntime, objects_of};
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use self::differences::Difference;
@@ -204,13 +205,5 @@ impl Query {
 }
 
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, behind @ ..] = rest {
-        let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
-        let decoded = behind.get(..2).filter(|_| *byte == b'%').and_then(hex);
-        bytes.push(decoded.unwrap_or(if *byte == b'+' { b' ' } else { *byte }));
-        rest = if decoded.is_some() { &behind[2..] } else { behind };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use actix_informer::client::{Client, Config, TransportError};
-use actix_informer::representation::Typed;
+use actix_informer::representation::{Typed, WireKind};
 use actix_informer::unstable::{
     Body, Frame, KubeListWatch, RequestKind, Splitter, Transport, list_watches_over,
 };
@@ -85,7 +85,7 @@ pub fn decode_list(data: &[u8]) {
         }
     }
     assert!(ended, "a list ends with its end or an error");
-    let (mut splitter, mut items) = (Splitter::list(LIMIT), Vec::new());
+    let (mut splitter, mut items) = (Splitter::list(WireKind::Json, LIMIT), Vec::new());
     splitter.push(&body, &mut items).expect("the list was accepted");
     assert_eq!(found, items.len());
     for item in &items {

@@ -3,6 +3,7 @@
 //! Answers "does the splitter find the same frames in any chunks?" The first byte of the input chooses the size of the
 //! chunks and the limit.
 
+use actix_informer::representation::WireKind;
 use actix_informer::unstable::{Frame, ListHead, SplitError, Splitter};
 use bytes::Bytes;
 use serde_json::Value;
@@ -27,7 +28,7 @@ fn chunks(bytes: &Bytes, size: usize) -> impl Iterator<Item = Bytes> {
 /// The frames are the texts between newlines, in any chunks; of a line above the limit, its first bytes.
 pub fn frames_watch(data: &[u8]) {
     let Some((Arrival { chunk, limit }, bytes)) = arrival(data) else { return };
-    let (mut splitter, mut found) = (Splitter::watch(limit), Vec::new());
+    let (mut splitter, mut found) = (Splitter::watch(WireKind::Json, limit), Vec::new());
     chunks(&bytes, chunk).for_each(|chunk| splitter.push(&chunk, &mut found).expect("any bytes are lines"));
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let unfinished = lines.pop().unwrap_or_default();
@@ -49,7 +50,7 @@ pub fn frames_watch(data: &[u8]) {
 type Split = Result<(ListHead, Vec<Frame>), SplitError>;
 
 fn split(bytes: &Bytes, chunk: usize, limit: usize) -> Split {
-    let (mut splitter, mut items) = (Splitter::list(limit), Vec::new());
+    let (mut splitter, mut items) = (Splitter::list(WireKind::Json, limit), Vec::new());
     for chunk in chunks(bytes, chunk) {
         splitter.push(&chunk, &mut items)?;
     }

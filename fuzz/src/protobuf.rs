@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_informer::client::{Client, Config};
 use actix_informer::object::Object;
 use actix_informer::representation::{Lazy, LazyBody};
-use actix_informer::unstable::{Frame, KubeListWatch, Splitter, Transport, list_watches_over};
+use actix_informer::unstable::{Frame, KubeListWatch, Splitter, Transport, list_watches_over, protobuf};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use informer_actors::list_watch::{KnownObjects, ListWatch};
@@ -80,7 +80,9 @@ pub fn protobuf_list(data: &[u8]) {
     }
     assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "the pieces decide");
     let Some(Some((found, texts))) = answers.pop() else { return };
-    let (mut splitter, mut items) = (Splitter::list_by_length(LIMIT), Vec::new());
+    // An envelope that says "v1" and "Pod".
+    let pods = protobuf(b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod").expect("a known kind").wire();
+    let (mut splitter, mut items) = (Splitter::list(pods, LIMIT), Vec::new());
     splitter.push(&body, &mut items).expect("the list was accepted");
     assert_eq!(found, items.len());
     let is_whole = texts.len() == found && !items.iter().any(|item| matches!(item, Frame::Oversize { .. }));

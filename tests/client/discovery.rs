@@ -309,7 +309,7 @@ async fn dyn_18_names_that_do_not_exist_cannot_make_a_client_ask_without_bound()
     assert_eq!(client.discovery().status().misses, 8);
     assert_eq!(client.discovery().status().misses_held_back, 92);
     let Err(DiscoveryError::Unknown(unknown)) = client.resource_named("widgets").await else { panic!() };
-    assert_eq!(unknown.asks_again_in(), Some(Duration::from_secs(2)), "it is not silent about that");
+    assert_eq!(unknown.asks_again_in, Some(Duration::from_secs(2)), "it is not silent about that");
     assert_eq!(full_name(&client, "deployments").await, "deployments.v1.apps", "known names are answered");
     server.serve(&[DEPLOYMENTS, WIDGETS]);
     advance(Duration::from_secs(2)).await;

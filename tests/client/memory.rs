@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use actix_informer::representation::{Encoded, Prune, Representation, Typed};
+use actix_informer::representation::{Encoded, Prune, Representation, Typed, WireKind};
 use actix_informer::unstable::{Frame, Splitter};
 use bytes::Bytes;
 use k8s_openapi::api::core::v1::Pod;
@@ -46,7 +46,7 @@ fn ref_45_an_endless_line_holds_no_more_than_the_limit_and_leaves_nothing_alloca
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let piece = Bytes::from(vec![b'x'; 32 << 10]);
     let region = Region::new(ALLOCATOR);
-    let (mut lines, mut found) = (Splitter::watch(LIMIT), Vec::new());
+    let (mut lines, mut found) = (Splitter::watch(WireKind::Json, LIMIT), Vec::new());
     for _ in 0..1024 {
         lines.push(&piece, &mut found).unwrap();
         let held = held(&region.change());

@@ -15,7 +15,7 @@ use actix_informer::source::{PassTo, Passed, PassedPart, PassedParts, passing};
 use futures_util::{FutureExt, StreamExt};
 use informer_actors::testing::{Faults, Site, kill_every};
 use informer_apiserver::ApiServer;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::{Value, json};
 
 use crate::scripted::{LONG, reached};
@@ -143,7 +143,7 @@ impl Drop for Alive {
 #[test]
 fn while_its_receiver_does_not_read_a_list_waits_with_few_bodies_and_does_not_time_out() {
     const MAPS: usize = 5_000;
-    Runtime::simulated(7).run(|runtime| async move {
+    Runtime::simulation(7).lists_at_once(1).build().run(|runtime| async move {
         let server = served(&runtime, 1).await;
         for number in 0..MAPS {
             server.create(map(&format!("map-{number:05}"), "1")).unwrap();
@@ -158,6 +158,8 @@ fn while_its_receiver_does_not_read_a_list_waits_with_few_bodies_and_does_not_ti
         let status = maps.status();
         assert!(status.to_string().contains("the receiver of what is passed on has not taken"), "{status}");
         assert!(!status.synced && status.last_error().is_none(), "{status}");
+        let others = client.resource::<Secret>().informer(&runtime).unwrap().start().unwrap();
+        others.synced_within(LONG).await.expect("it delays no other list");
         let mut applied = 0;
         loop {
             let part = parts.next().await.expect("it goes on");

@@ -33,14 +33,13 @@ pub use informer_actors::inner::Selected;
 
 use crate::queue::{Added, NotDrained};
 use any::Erased;
-use cells::Feeds;
 use informer_actors::informer::{AnyInformer, Body};
 use informer_actors::inner::Registration;
 use shared::Shared;
+use watched::Feeds;
 
 mod any;
 mod builder;
-mod cells;
 mod end;
 mod feed;
 mod following;

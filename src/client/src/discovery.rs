@@ -178,21 +178,15 @@ impl Discovery {
     /// # Errors
     /// As [`Client::resource_named`].
     pub async fn resource_named(&self, name: &str) -> Result<NamedResource, DiscoveryError> {
-        let found = self.found(name, |server| mapper::resolve_one(server, name)).await??;
+        let found = self.found(name, |server| mapper::resolve_one(server, name), false).await??;
         Ok(self.named(name, found))
     }
 
     /// As [`Self::resource_named`], but asks the server first, because the known resource is gone. After too
     /// many unknown names, what is known is used.
     pub(crate) async fn resource_named_anew(&self, name: &str) -> Result<NamedResource, DiscoveryError> {
-        let question = self.question(self.client.known.question(), true);
-        let (known, asks_again_in) = match self.obtain(question).await? {
-            Obtained::Known(known) => (known, None),
-            Obtained::HeldBack(wait, known) => (known, Some(wait)),
-        };
-        let found = mapper::resolve_one(&known.resources, name)
-            .ok_or_else(|| mapper::unknown(&known.resources, name, asks_again_in))?;
-        found.map(|found| self.named(name, found))
+        let found = self.found(name, |server| mapper::resolve_one(server, name), true).await??;
+        Ok(self.named(name, found))
     }
 
     /// The resources of this name, see [`Client::resources_named`].
@@ -202,7 +196,7 @@ impl Discovery {
     pub async fn resources_named(&self, names: &str) -> Result<Vec<NamedResource>, DiscoveryError> {
         let mut all: Vec<NamedResource> = Vec::new();
         for name in names.split(',') {
-            for found in self.found(name, |server| mapper::resolve_all(server, name)).await? {
+            for found in self.found(name, |server| mapper::resolve_all(server, name), false).await? {
                 if !all.iter().any(|known| known.api_resource() == &found.resource.api) {
                     all.push(self.named(name, found));
                 }
@@ -238,16 +232,20 @@ impl Discovery {
         Question { order, newer, ttl: self.ttl.unwrap_or(usual) }
     }
 
-    /// If `look` finds nothing, the server is asked once more.
+    /// If `look` finds nothing, the server is asked once more. `anew`: the server is asked before the first
+    /// look.
     async fn found<T>(
         &self,
         name: &str,
         look: impl Fn(&ServerResources) -> Option<T>,
+        anew: bool,
     ) -> Result<T, DiscoveryError> {
         let order = self.client.known.question();
-        let known = self.obtain(self.question(order, false)).await?.known();
-        if let Some(found) = look(&known.resources) {
-            return Ok(found);
+        if !anew {
+            let known = self.obtain(self.question(order, false)).await?.known();
+            if let Some(found) = look(&known.resources) {
+                return Ok(found);
+            }
         }
         let (known, asks_again_in) = match self.obtain(self.question(order, true)).await? {
             Obtained::Known(known) => (known, None),

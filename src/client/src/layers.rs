@@ -103,8 +103,7 @@ impl Layers {
 
     pub(crate) fn guarded(self: Rc<Self>, settings: Arc<LayerSettings>, guards: Guards) -> Self {
         let (identities, transport) = (self.0.identities.clone(), Rc::clone(&self.0.transport));
-        let (transport, _base) = (guards.before(transport), Some(self));
-        Self(Rc::new(Inner { settings, identities, guards, transport, _base }))
+        Self(Rc::new(Inner { settings, identities, guards, transport, _base: Some(self) }))
     }
 }
 
@@ -172,7 +171,11 @@ impl Inner {
         let attempt = async |request: Request<Bytes>| {
             let deadlines = Deadlines::new(kind, is_slow(&request), ends, &self.settings.answer);
             let counted = Sending::new(traffic, asked, request.body().len());
-            let sending = pin!(self.transport.send(request, kind));
+            let sending = pin!(async {
+                // Without this a refused request could take a connection, which would then be closed.
+                SendCheck::ask_of(&request)?;
+                self.transport.send(request, kind).await
+            });
             let answer = deadline::send(&*self.transport, kind, deadlines, sending).await;
             counted.ended(&answer);
             answer
@@ -204,16 +207,9 @@ pub trait SendGuard: Send + Sync {
 #[derive(Clone, Default)]
 pub(crate) struct Guards(Vec<Arc<dyn SendGuard>>);
 
-/// Passes on only what may begin.
-struct Asking(Rc<dyn Transport>);
-
 impl Guards {
     pub(crate) fn and(&self, guard: Arc<dyn SendGuard>) -> Self {
         Self(std::iter::once(guard).chain(self.0.iter().cloned()).collect())
-    }
-
-    fn before(&self, transport: Rc<dyn Transport>) -> Rc<dyn Transport> {
-        if self.0.is_empty() { transport } else { Rc::new(Asking(transport)) }
     }
 
     /// Binds the request to the current terms; fails when a lease is not held. A check that it already
@@ -235,29 +231,6 @@ impl Guards {
 
 fn refused(guard: &dyn SendGuard) -> TransportError {
     TransportError::NotLeading { lease: Arc::clone(guard.lease()) }
-}
-
-impl Transport for Asking {
-    fn send(
-        &self,
-        request: Request<Bytes>,
-        kind: RequestKind,
-    ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>> {
-        let below = Rc::clone(&self.0);
-        Box::pin(async move {
-            // Without this a refused request could take a connection, which would then be closed.
-            SendCheck::ask_of(&request)?;
-            below.send(request, kind).await
-        })
-    }
-
-    fn timed_out(&self, kind: RequestKind) {
-        self.0.timed_out(kind);
-    }
-
-    fn distrust(&self) {
-        self.0.distrust();
-    }
 }
 
 #[cfg(test)]

@@ -285,8 +285,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
             return self.spec_by_name(named, pool);
         }
         let (id, cluster, coverage) = (self.source.clone(), self.cluster.clone(), self.scope.coverage());
-        #[cfg_attr(not(feature = "persist"), expect(unused_mut, reason = "what is saved changes it"))]
         let mut settings = self.settings.clone();
+        // Its lists need no memory, and last as long as their receiver wants.
+        settings.list_permit &= self.representation.passes().is_none();
         #[cfg(feature = "persist")]
         if self.representation.saves().is_some() {
             // Watched initial events would not come from the file.

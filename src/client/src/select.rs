@@ -4,9 +4,7 @@
 //! [`Fields::index`] or `by_path` made is used: its values have their own type, so no other index of the same
 //! name is taken for it.
 
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::representation::ReadMetadata;
 use crate::selector::LabelSelector;
@@ -17,29 +15,6 @@ use informer_core::snapshot::Snapshot;
 pub use fields::{FieldSelector, FieldText, Fields};
 
 mod fields;
-
-/// The value of a label in an index by [`by_label`]. It is looked up by a `&str`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LabelValue(String);
-
-impl LabelValue {
-    /// Its text; may be empty.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for LabelValue {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for LabelValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// An index by the value of one label, named `label:` and its key. [`Select::labelled`] uses it where it
 /// fits.
@@ -59,10 +34,10 @@ impl fmt::Display for LabelValue {
 /// println!("{} pods of the cart", by_app.count(&pods.snapshot(), "cart")?);
 /// # Ok(()) }
 /// ```
-pub fn by_label<S: ReadMetadata>(key: &str) -> Index<S, LabelValue> {
+pub fn by_label<S: ReadMetadata>(key: &str) -> Index<S, FieldText> {
     let label = key.to_owned();
     Index::new(format!("label:{key}"), move |object: &Object<S>| {
-        object.body().label(&label).map(|value| LabelValue(value.into_owned()))
+        object.body().label(&label).map(|value| FieldText::new(value.into_owned()))
     })
 }
 

@@ -58,14 +58,11 @@ impl Switched {
         answer.extensions_mut().insert(Self(Arc::new(Mutex::new(Some(connection)))));
     }
 
-    fn take<T>(answer: &mut Response<T>) -> Option<Connection> {
+    pub(crate) fn take<T>(answer: &mut Response<T>) -> Option<Connection> {
         let Self(connection) = answer.extensions_mut().remove()?;
         connection.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
-
-/// An answer, and its connection if it is 101.
-pub type Upgraded = (Response<Body>, Option<Connection>);
 
 /// Sends requests to one API server. Used by one thread only; the sources of a thread share it.
 pub trait Transport {
@@ -77,17 +74,6 @@ pub trait Transport {
         request: Request<Bytes>,
         kind: RequestKind,
     ) -> LocalBoxFuture<'static, Result<Response<Body>, TransportError>>;
-
-    /// Sends a request for another protocol, and resolves with the head of the answer. The connection is
-    /// there if the answer is 101; otherwise the answer says why not.
-    fn upgrade(&self, request: Request<Bytes>) -> LocalBoxFuture<'static, Result<Upgraded, TransportError>> {
-        let sending = self.send(request, RequestKind::Upgrade);
-        Box::pin(async move {
-            let mut answer = sending.await?;
-            let connection = Switched::take(&mut answer);
-            Ok((answer, connection))
-        })
-    }
 
     /// The head of an answer did not come in time, and its request was dropped: its connection may be dead,
     /// and so may others be.

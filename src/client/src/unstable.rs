@@ -12,7 +12,7 @@ use kube_core::response::Status;
 pub use crate::list_watch::KubeListWatch;
 pub use crate::request::RequestKind;
 pub use crate::streams::{Channels, Event, Frames, LogLines, MAX_FRAME};
-pub use crate::transport::{Body, Connection, Duplex, Transport, Upgraded};
+pub use crate::transport::{Body, Connection, Duplex, Transport};
 pub use crate::wire::{Frame, ListHead, SplitError, Splitter};
 
 use crate::error::status;

@@ -122,24 +122,6 @@ impl WireKind {
         }
     }
 
-    /// Keeps at most `limit` bytes of one item.
-    pub(crate) fn list(self, limit: usize) -> Splitter {
-        match self {
-            Self::Json => Splitter::list(limit),
-            #[cfg(feature = "protobuf")]
-            Self::Protobuf(_) => Splitter::list_by_length(limit),
-        }
-    }
-
-    /// Keeps at most `limit` bytes of one event.
-    pub(crate) fn watch(self, limit: usize) -> Splitter {
-        match self {
-            Self::Json => Splitter::watch(limit),
-            #[cfg(feature = "protobuf")]
-            Self::Protobuf(_) => Splitter::watch_by_length(limit),
-        }
-    }
-
     /// If the bytes are cut off: what stands before the cut.
     pub(crate) fn identify(self, object: &[u8]) -> MetaScan<'_> {
         match self {
@@ -233,7 +215,7 @@ impl WireKind {
     pub(crate) fn error_text(self, object: &[u8]) -> Cow<'_, str> {
         #[cfg(feature = "protobuf")]
         if let Self::Protobuf(kind) = self
-            && let Ok(text) = protobuf::text(kind, object, &FieldTree::default())
+            && let Ok(text) = kind.text(object, &FieldTree::default())
         {
             return Cow::Owned(text);
         }
@@ -285,7 +267,7 @@ impl WireKind {
             Self::Json => json::shown(object, kind),
             #[cfg(feature = "protobuf")]
             Self::Protobuf(of) => {
-                let text = protobuf::text(of, object, &FieldTree::default()).ok()?;
+                let text = of.text(object, &FieldTree::default()).ok()?;
                 json::shown(text.as_bytes(), kind)
             }
         }
@@ -302,33 +284,11 @@ impl WireKind {
     }
 }
 
-#[cfg(feature = "protobuf")]
-impl ProtobufKind {
-    /// Decodes an object without these fields.
-    pub(crate) fn decode<T: DeserializeOwned>(
-        self,
-        object: &[u8],
-        fields: &FieldTree,
-    ) -> Result<T, ProtobufError> {
-        protobuf::decode(self, object, fields)
-    }
-
-    /// Its JSON without these fields, as Go writes it.
-    pub(crate) fn text(self, object: &[u8], fields: &FieldTree) -> Result<String, ProtobufError> {
-        protobuf::text(self, object, fields)
-    }
-
-    /// The object without these fields, in an envelope that says of which kind it is.
-    pub(crate) fn kept(self, object: &[u8], fields: &FieldTree) -> Result<Box<[u8]>, ProtobufError> {
-        protobuf::kept(self, object, fields)
-    }
-}
-
 /// The JSON of a refusal's body, if it is a `Status` in protobuf.
 #[cfg(feature = "protobuf")]
 pub(crate) fn status_as_json(headers: &HeaderMap, body: &[u8]) -> Option<String> {
     let kind = protobuf::kind_of(body)?;
     let content_type = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     WireKind::Protobuf(kind).is_of(content_type).then_some(())?;
-    protobuf::text(kind, body, &FieldTree::default()).ok()
+    kind.text(body, &FieldTree::default()).ok()
 }

@@ -32,7 +32,7 @@ use super::body::{collect, length_of};
 use super::config::limits::HEAD_DEADLINE;
 use super::error::{Error, Refused, StreamError, TransportError, status};
 use super::request::{RequestKind, SentCredentials, audit_id};
-use super::transport::{Body, Connection, Transport};
+use super::transport::{Body, Connection, Switched, Transport};
 
 /// Of an answer to a single request, in bytes.
 const ANSWER_LIMIT: usize = 64 << 20;
@@ -271,7 +271,8 @@ async fn switch(
     request: Request<Bytes>,
 ) -> Result<(HeaderMap, Connection), Error> {
     let (method, uri) = (request.method().clone(), request.uri().clone());
-    let (answer, connection) = transport.upgrade(request).await?;
+    let mut answer = transport.send(request, RequestKind::Upgrade).await?;
+    let connection = Switched::take(&mut answer);
     let (head, body) = answer.into_parts();
     if let Some(connection) = connection {
         return Ok((head.headers, connection));

@@ -1,6 +1,7 @@
 //! The configuration of informerd, as one typed value read from TOML. Each key's default is defined once, in
 //! `config/rules.rs`; a test checks that `config/informerd.toml` shows it.
 
+use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -53,6 +54,7 @@ pub struct OutputConfig {
 
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "informerd", derive(clap::ValueEnum))]
 #[non_exhaustive]
 pub enum Format {
     /// Lines for people.
@@ -63,6 +65,7 @@ pub enum Format {
 
 /// When text is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "informerd", derive(clap::ValueEnum))]
 #[non_exhaustive]
 pub enum Colour {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -71,6 +74,19 @@ pub enum Colour {
     Always,
     /// Never.
     Never,
+}
+
+impl Colour {
+    /// Whether what is written to this stream is coloured.
+    pub fn is_on(self, stream: &impl IsTerminal) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => {
+                stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        }
+    }
 }
 
 /// The HTTP probes.

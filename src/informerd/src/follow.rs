@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use actix_informer::subscription::Cause;
 use actix_informer::subscription::{EndReason, Notify, Subscriber};
-use futures_util::future::BoxFuture;
 
 use super::Error;
 use super::config::InformerConfig;
@@ -31,39 +30,12 @@ pub(super) struct Printer {
     pub(super) output: Output,
 }
 
-/// For the tests of the probes.
-pub(super) trait WatchedKindHandle: Send + Sync {
-    /// With its group if another watched kind has the same name; the configured word until the server knows
-    /// the kind.
-    fn name(&self) -> &str;
-
-    fn status(&self) -> KindStatus;
-
-    fn subscription_end(&self) -> Option<EndReason>;
-
-    /// Without those of the initial list.
-    fn delivered_count(&self) -> u64;
-
-    fn wait_until(
-        &self,
-        enough: Box<dyn FnMut(&InformerStatus) -> bool + Send>,
-    ) -> BoxFuture<'static, Result<InformerStatus, WaitError>>;
-
-    /// Returns when the output has every line, or at the limit.
-    fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport>;
-
-    /// Waits while the output has no room.
-    fn print_cached<'a>(&'a self, printer: &'a Printer) -> BoxFuture<'a, ()>;
-
-    fn report(&self) -> InformerReport;
-}
-
 pub(super) fn follow(
     (client, runtime): (&Client, &Runtime),
     (informers, at): (&[InformerConfig], usize),
     kind: &str,
     printer: &Printer,
-) -> Result<Arc<dyn WatchedKindHandle>, Error> {
+) -> Result<Arc<RunningKind>, Error> {
     let config = &informers[at];
     let late = Arc::new(LateKind::default());
     let source = match config.kind.resource() {
@@ -79,7 +51,6 @@ pub(super) fn follow(
     };
     let failed = |source| Error::Informer { kind: kind.to_owned(), source };
     let informer = builder.queue_order(config.queue_order).start().map_err(failed)?;
-    let counts = Arc::new(Counts::default());
     let mut options = SubscribeOptions::new().name("informerd");
     if let Policy::Every { bytes, when_full } = config.policy {
         options = options.every(bytes, when_full);
@@ -87,26 +58,10 @@ pub(super) fn follow(
     if let Some(period) = config.resync {
         options = options.resync_every(period);
     }
-    let name = kind.to_owned();
-    let printing = (printer.clone(), Arc::clone(&counts), Arc::<str>::from(kind), Arc::clone(&late));
-    let subscription = informer
-        .subscribe_with(
-            options,
-            Subscriber::each(move |notify| {
-                let (printer, counts, kind, late) = printing.clone();
-                async move {
-                    let event = printer.style.event((late.name(&kind), late.values()), &notify);
-                    printer.output.line(event).await;
-                    counts.add(&notify);
-                }
-            }),
-        )
-        .expect("an informer that has just started has not stopped");
-    let was_failing = OnceLock::new();
-    Ok(Arc::new(RunningKind { name, late, informer, subscription, counts, was_failing }))
+    Ok(Arc::new(RunningKind::new((kind, late), informer, options, printer)))
 }
 
-struct RunningKind {
+pub(super) struct RunningKind {
     /// As the configuration says, or the server at the start.
     name: String,
     late: Arc<LateKind>,
@@ -118,19 +73,44 @@ struct RunningKind {
 }
 
 impl RunningKind {
+    pub(super) fn new(
+        (name, late): (&str, Arc<LateKind>),
+        informer: Informer<KeptBody>,
+        options: SubscribeOptions<KeptBody>,
+        printer: &Printer,
+    ) -> Self {
+        let counts = Arc::new(Counts::default());
+        let printing = (printer.clone(), Arc::clone(&counts), Arc::<str>::from(name), Arc::clone(&late));
+        let subscription = informer
+            .subscribe_with(
+                options,
+                Subscriber::each(move |notify| {
+                    let (printer, counts, kind, late) = printing.clone();
+                    async move {
+                        let event = printer.style.event((late.name(&kind), late.values()), &notify);
+                        printer.output.line(event).await;
+                        counts.add(&notify);
+                    }
+                }),
+            )
+            .expect("an informer that has just started has not stopped");
+        let was_failing = OnceLock::new();
+        Self { name: name.to_owned(), late, informer, subscription, counts, was_failing }
+    }
+
     /// The newest of its sources.
     fn version(&self) -> Option<String> {
         let snapshot = self.informer.snapshot();
         snapshot.versions().iter().map(|(_, version)| version).max().map(ToString::to_string)
     }
-}
 
-impl WatchedKindHandle for RunningKind {
-    fn name(&self) -> &str {
+    /// With its group if another watched kind has the same name; the configured word until the server knows
+    /// the kind.
+    pub(super) fn name(&self) -> &str {
         self.late.name(&self.name)
     }
 
-    fn status(&self) -> KindStatus {
+    pub(super) fn status(&self) -> KindStatus {
         KindStatus {
             informer: self.informer.status(),
             subscription: self.subscription.status(),
@@ -139,23 +119,24 @@ impl WatchedKindHandle for RunningKind {
         }
     }
 
-    fn subscription_end(&self) -> Option<EndReason> {
+    pub(super) fn subscription_end(&self) -> Option<EndReason> {
         self.subscription.ended()
     }
 
-    fn delivered_count(&self) -> u64 {
+    /// Without those of the initial list.
+    pub(super) fn delivered_count(&self) -> u64 {
         self.counts.causes.iter().skip(1).map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    fn wait_until(
+    pub(super) async fn wait_until(
         &self,
-        enough: Box<dyn FnMut(&InformerStatus) -> bool + Send>,
-    ) -> BoxFuture<'static, Result<InformerStatus, WaitError>> {
-        let informer = self.informer.clone();
-        Box::pin(async move { informer.wait_until(enough).await })
+        enough: impl FnMut(&InformerStatus) -> bool,
+    ) -> Result<InformerStatus, WaitError> {
+        self.informer.wait_until(enough).await
     }
 
-    fn shutdown(&self, limit: Duration) -> BoxFuture<'_, ShutdownReport> {
+    /// Returns when the output has every line, or at the limit.
+    pub(super) async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         let status = self.informer.status();
         let failed = status.failed.as_ref().map(ToString::to_string);
         let failing = status.sources.iter().find(|one| one.failing_since.is_some());
@@ -164,18 +145,17 @@ impl WatchedKindHandle for RunningKind {
         if let Some(why) = failed.or_else(|| failing.map(why)) {
             let _ = self.was_failing.set(why);
         }
-        Box::pin(self.informer.shutdown(limit))
+        self.informer.shutdown(limit).await
     }
 
-    fn print_cached<'a>(&'a self, printer: &'a Printer) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            for object in self.informer.snapshot().iter() {
-                printer.output.line(printer.style.object(self.name(), object)).await;
-            }
-        })
+    /// Waits while the output has no room.
+    pub(super) async fn print_cached(&self, printer: &Printer) {
+        for object in self.informer.snapshot().iter() {
+            printer.output.line(printer.style.object(self.name(), object)).await;
+        }
     }
 
-    fn report(&self) -> InformerReport {
+    pub(super) fn report(&self) -> InformerReport {
         let status = self.informer.status();
         let snapshot = self.informer.snapshot();
         let subscription = self.subscription.status();

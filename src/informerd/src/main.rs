@@ -4,13 +4,13 @@
 //! drain in time, or had not synced at its time limit; 2 if arguments, configuration or kubeconfig were
 //! refused, or no cluster is configured; 3 if it has drained, but a kind was not followed at the end.
 
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use informerd::config::{Colour, Format};
 use informerd::{Config, Ending, Environment, Error, Report, Service, Target, printable, stop_signal};
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
@@ -47,32 +47,19 @@ struct Arguments {
     context: Option<String>,
     /// The format: text for people, or one JSON document per line
     #[arg(long, value_enum)]
-    output: Option<Output>,
+    output: Option<Format>,
     /// Stop after this time, such as 10s or 5m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     limit: Option<Duration>,
     /// When the text output and the logs are coloured
     #[arg(long, value_enum)]
-    colour: Option<When>,
+    colour: Option<Colour>,
     /// The port of /healthz, /readyz and /metrics; 0 takes a free one
     #[arg(long, value_name = "PORT")]
     probe_port: Option<u16>,
     /// Print every cached object before the summary
     #[arg(long)]
     list_at_end: bool,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Output {
-    Text,
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum When {
-    Auto,
-    Always,
-    Never,
 }
 
 fn main() -> ExitCode {
@@ -141,19 +128,8 @@ fn configuration(arguments: &Arguments) -> Result<Config, Error> {
     };
     config.run.limit = arguments.limit.or(config.run.limit);
     config.output.list_at_end = arguments.list_at_end;
-    if let Some(output) = arguments.output {
-        config.output.format = match output {
-            Output::Text => Format::Text,
-            Output::Json => Format::Json,
-        };
-    }
-    if let Some(when) = arguments.colour {
-        config.output.colour = match when {
-            When::Auto => Colour::Auto,
-            When::Always => Colour::Always,
-            When::Never => Colour::Never,
-        };
-    }
+    config.output.format = arguments.output.unwrap_or(config.output.format);
+    config.output.colour = arguments.colour.unwrap_or(config.output.colour);
     if let Some(port) = arguments.probe_port {
         config.probes.listen.as_mut().ok_or(Error::ProbesAreOff)?.set_port(port);
     }
@@ -168,15 +144,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Failures of lists and watches are also on stdout, as changes of state.
-fn log_to_stderr(colour: Option<When>) {
-    let coloured = match colour.unwrap_or(When::Auto) {
-        When::Always => true,
-        When::Never => false,
-        When::Auto => {
-            std::io::stderr().is_terminal()
-                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        }
-    };
+fn log_to_stderr(colour: Option<Colour>) {
+    let coloured = colour.unwrap_or(Colour::Auto).is_on(&std::io::stderr());
     let (filter, mistake) = log_filter(std::env::var("RUST_LOG").ok().as_deref());
     let lines = tracing_subscriber::fmt::layer().with_ansi(coloured);
     let lines = lines.with_writer(move || Escaping { coloured, out: std::io::stderr() });

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::Error;
-use super::follow::WatchedKindHandle;
+use super::follow::RunningKind;
 use super::lines::state_name;
 use actix_informer::probes::{Probed, ProbesError, detail, given_up, stalled, stuck_threads};
 use actix_informer::runtime::Runtime;
 
 pub(super) struct ProbeState {
-    pub(super) kinds: Vec<Arc<dyn WatchedKindHandle>>,
+    pub(super) kinds: Vec<Arc<RunningKind>>,
     pub(super) runtime: Runtime,
     pub(super) draining: AtomicBool,
     /// A kind that is stale for longer makes the service unready; `None`: never.
@@ -48,7 +48,7 @@ impl Probed for ProbeState {
     }
 
     fn details(&self) -> Vec<String> {
-        let of = |kind: &Arc<dyn WatchedKindHandle>| {
+        let of = |kind: &Arc<RunningKind>| {
             let status = kind.status();
             detail(kind.name(), &status.informer, status.now)
         };

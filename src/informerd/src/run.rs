@@ -14,9 +14,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::Error;
-use super::config::{Colour, Config, DemoConfig, Format, InformerConfig};
+use super::config::{Config, DemoConfig, Format, InformerConfig};
 use super::discovered::discover;
-use super::follow::{Printer, WatchedKindHandle, follow};
+use super::follow::{Printer, RunningKind, follow};
 use super::lines::{Style, Text};
 use super::output::{Ended, Output};
 use super::probes::ProbeState;
@@ -131,13 +131,7 @@ impl Service {
     }
 
     fn printer(&self, kinds: &[String]) -> Result<Printer, Error> {
-        use std::io::IsTerminal as _;
-        let no_color_is_unset = || std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let coloured = match self.config.output.colour {
-            Colour::Always => true,
-            Colour::Never => false,
-            Colour::Auto => std::io::stdout().is_terminal() && no_color_is_unset(),
-        };
+        let coloured = self.config.output.colour.is_on(&std::io::stdout());
         let style = match self.config.output.format {
             Format::Json => Style::Json,
             Format::Text => {
@@ -247,7 +241,7 @@ impl Running {
 }
 
 /// Returns whether every notification was printed: not if a subscription had ended before.
-async fn drain(kinds: &[Arc<dyn WatchedKindHandle>], limit: Duration) -> bool {
+async fn drain(kinds: &[Arc<RunningKind>], limit: Duration) -> bool {
     let all_subscribed = kinds.iter().all(|kind| kind.subscription_end().is_none());
     let reports = join_all(kinds.iter().map(|kind| kind.shutdown(limit))).await;
     all_subscribed && reports.iter().all(actix_informer::informer::ShutdownReport::is_clean)

@@ -3,6 +3,7 @@
 //! Answers: how do the fuzz targets reach the readers of bodies and request lines, which are private? Only the feature
 //! `fuzzing` makes this public; nothing else uses it.
 //! 1. Each function depends only on its bytes: no server, no clock.
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::cluster::builtin;
@@ -10,7 +11,7 @@ use crate::cluster::call::{Call, PatchKind};
 use crate::cluster::options::{ListOptions, WatchOptions};
 use crate::cluster::status::ApiError;
 use crate::cluster::store::{Cluster, Settings};
-use crate::http::route::{Route, percent_decoded};
+use crate::http::route::Route;
 use crate::protobuf::{Expected, answer, decode, decode_answer};
 
 /// A protobuf body, read as this kind where it does not name its own.
@@ -63,7 +64,9 @@ pub struct Line {
 pub fn request_line(path: &str, query: &str) -> Option<Line> {
     let pods = builtin::kinds().find(|kind| kind.kind == "Pod").expect("the table has pods");
     let query = actix_web::web::Query::<Vec<(String, String)>>::from_query(query).ok()?.into_inner();
-    let Route::Resource(target) = Route::parse(&percent_decoded(path)) else { return None };
+    let Route::Resource(target) = Route::parse(&percent_decode_str(path).decode_utf8_lossy()) else {
+        return None;
+    };
     let verb = target.verb("GET", &query);
     let options =
         (ListOptions::parse(&query, &pods).is_ok(), WatchOptions::parse(&query, &pods, true).is_ok());

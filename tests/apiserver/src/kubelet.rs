@@ -15,6 +15,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use crate::agent::{Agent, LogOptions};
 use crate::clock::Clock;
 use crate::cluster::encoding::Encoding;
+use crate::cluster::options::value;
 use crate::cluster::status::ApiError;
 use crate::http::{pod_streams, respond};
 use crate::serve::{StartError, bind, listen};
@@ -122,7 +123,7 @@ async fn handle(request: HttpRequest, payload: web::Payload, agent: web::Data<Ag
             pod_streams::run(&agent, request.headers(), payload, words, is_terminal)
         }
         ["portForward", _, pod] => {
-            let ports = pod_streams::ports_of(&query, "port").to_owned();
+            let ports = value(&query, "port").to_owned();
             pod_streams::ports(&agent, request.headers(), payload, pod, &ports)
         }
         _ => Err(ApiError::no_such_path()),

@@ -13,7 +13,6 @@ use informer_core::meta::{Object, ObjectKey};
 use informer_core::off_arbiter::Freeing;
 use tokio_util::sync::CancellationToken;
 
-use super::cells::Feeds;
 use super::end::ControllerEnd;
 use super::feed::{mapped, primary};
 use super::request::{Answer, Asked, Reconcile, Request};
@@ -21,6 +20,7 @@ use super::shared::{Fence, Limits, Shared};
 use super::start::{Starter, anywhere, list, locally};
 use super::status::Counters;
 use super::trigger::{follow, repeat};
+use super::watched::Feeds;
 use super::watched::{Follows, Watched, number_in};
 use super::{Controller, Handle};
 use crate::queue::{MOST_WORKERS, WorkQueue};

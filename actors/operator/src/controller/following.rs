@@ -14,9 +14,9 @@ use informer_core::restart::{Exit, OnFailure, RestartHistory, RestartPolicy, Res
 use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::cells::SubscriptionCell;
 use super::shared::Shared;
 use super::watched::Follows;
+use super::watched::SubscriptionCell;
 use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::{Feed, Followed, sleep};
 use informer_actors::subscription::{EndReason, SubscribeError, SubscribeOptions, Subscription};

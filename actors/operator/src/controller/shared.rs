@@ -23,9 +23,9 @@ use informer_core::path::{Hop, Mark};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
-use super::cells::Feeds;
 use super::end::ControllerEnd;
 use super::status::{ControllerState, ControllerStatus, Counters};
+use super::watched::Feeds;
 use super::watched::Watched;
 use crate::queue::{Added, NotDrained, WorkQueue};
 use informer_actors::informer::{Body, Informer, InformerSync};

@@ -1,4 +1,4 @@
-//! The informers that a controller watches, without their body types.
+//! The informers that a controller watches, without their body types, and its subscriptions to them.
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -9,7 +9,8 @@ use futures_util::future::BoxFuture;
 use informer_core::meta::{Meta, Object, ObjectKey, SourceId};
 
 use informer_actors::informer::{AnyInformer, Body, Informer};
-use informer_actors::inner::{Followed, Selected};
+use informer_actors::inner::{Followed, Guarded, Selected};
+use informer_actors::subscription::Subscription;
 
 pub(super) trait Watched: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
@@ -90,6 +91,47 @@ impl<T: Body> Watched for Informer<T> {
 
 pub(super) trait Follows: Send + Sync {
     fn ended(&self) -> Option<String>;
+}
+
+// A lock is held while a list is moved; no user code runs under it.
+
+pub(super) struct Feeds(Guarded<Vec<Box<dyn Follows>>>);
+
+impl Feeds {
+    pub(super) fn new(feeds: Vec<Box<dyn Follows>>) -> Self {
+        Self(Guarded::new(feeds))
+    }
+
+    pub(super) fn end(&self) {
+        let feeds = self.0.with(std::mem::take);
+        drop(feeds);
+    }
+
+    pub(super) fn ended(&self) -> Vec<String> {
+        self.0.with(|feeds| feeds.iter().filter_map(|feed| feed.ended()).collect())
+    }
+}
+
+pub(super) struct SubscriptionCell<T: Body>(Guarded<Option<Subscription<T>>>);
+
+impl<T: Body> SubscriptionCell<T> {
+    pub(super) const fn new() -> Self {
+        Self(Guarded::new(None))
+    }
+
+    pub(super) fn set(&self, subscription: Subscription<T>) {
+        let former = self.0.with(|former| former.replace(subscription));
+        drop(former);
+    }
+
+    pub(super) fn clear(&self) {
+        let subscription = self.0.with(Option::take);
+        drop(subscription);
+    }
+
+    pub(super) fn read<R>(&self, read: impl FnOnce(&Subscription<T>) -> R) -> Option<R> {
+        self.0.with(|subscription| subscription.as_ref().map(read))
+    }
 }
 
 pub(super) fn number_in<T: Body>(informer: &Informer<T>, watched: &[Box<dyn Watched>]) -> Option<usize> {

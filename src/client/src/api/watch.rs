@@ -112,7 +112,7 @@ where
             resume: WatchResume::new(version, params.send_initial_events),
             connection: Connection::Ended,
             wire: WireKind::Json,
-            splitter: WireKind::Json.watch(EVENT_LIMIT),
+            splitter: Splitter::watch(WireKind::Json, EVENT_LIMIT),
             arrived: VecDeque::new(),
             repeated: 0,
         };
@@ -300,7 +300,7 @@ impl<K: Resource + DeserializeOwned> Stream for Watch<K> {
                 }
                 Connection::Opening(opening) => match ready!(opening.poll_unpin(context)) {
                     Ok((body, wire)) => {
-                        (this.wire, this.splitter) = (wire, wire.watch(EVENT_LIMIT));
+                        (this.wire, this.splitter) = (wire, Splitter::watch(wire, EVENT_LIMIT));
                         this.connection = Connection::Open { body, since: Instant::now() };
                     }
                     Err(error) => return Poll::Ready(Some(Err(this.failed(error)))),

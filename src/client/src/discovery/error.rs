@@ -29,7 +29,7 @@ pub enum DiscoveryError {
     #[error("the discovery of the server's resources panicked: {0}")]
     Panicked(String),
     /// The server has no resource of this name.
-    #[error("the server has no resource named {}{}{}", quoted(.0.name()), hint(.0), missing(.0))]
+    #[error("the server has no resource named {}{}{}", quoted(&.0.name), hint(.0), missing(.0))]
     Unknown(Box<UnknownName>),
     /// The name is a category: [`resources_named`](super::super::Client::resources_named) returns its
     /// resources.
@@ -52,34 +52,17 @@ pub enum DiscoveryError {
 
 /// What is known about a name that was not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnknownName {
-    pub(super) name: String,
-    pub(super) alike: Vec<String>,
-    pub(super) failed: Vec<FailedGroupVersion>,
-    pub(super) asks_again_in: Option<Duration>,
-}
-
-impl UnknownName {
     /// The name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
+    pub name: String,
     /// The names that were perhaps meant, the most alike first; at most three.
-    pub fn alike(&self) -> &[String] {
-        &self.alike
-    }
-
+    pub alike: Vec<String>,
     /// The versions of groups that could not be discovered: one of them may have the name.
-    pub fn failed(&self) -> &[FailedGroupVersion] {
-        &self.failed
-    }
-
+    pub failed: Vec<FailedGroupVersion>,
     /// Set if the server was not asked again, because too many names were not found shortly before: the time
     /// until it is asked again.
-    pub fn asks_again_in(&self) -> Option<Duration> {
-        self.asks_again_in
-    }
+    pub asks_again_in: Option<Duration>,
 }
 
 impl DiscoveryError {

@@ -1,5 +1,6 @@
 //! A resource that was found by its name, and what can be done with it.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use kube_core::DynamicObject;
@@ -35,6 +36,8 @@ use crate::resource::ResourceSource;
 /// informer.synced_within(Duration::from_secs(30)).await?;
 /// # Ok(()) }
 /// ```
+///
+/// Its names and verbs are those of the [`DiscoveredResource`].
 #[derive(Clone)]
 pub struct NamedResource {
     client: Client,
@@ -66,26 +69,6 @@ impl NamedResource {
         &self.capabilities().scope
     }
 
-    /// Whether its objects are in namespaces.
-    pub fn is_namespaced(&self) -> bool {
-        self.found.resource.is_namespaced()
-    }
-
-    /// The verbs, such as `list`.
-    pub fn verbs(&self) -> &[String] {
-        self.found.resource.verbs()
-    }
-
-    /// `pods`, or `deployments.apps`.
-    pub fn name(&self) -> String {
-        self.found.resource.name()
-    }
-
-    /// `pods.v1`, or `deployments.v1.apps`.
-    pub fn full_name(&self) -> String {
-        self.found.resource.full_name()
-    }
-
     /// The resources of lower priority with the same short name, such as `foos.example.com`. To mean one of
     /// them, write its group. Empty unless the name was ambiguous; an ambiguous name is also logged.
     pub fn also_named(&self) -> &[String] {
@@ -114,10 +97,18 @@ impl NamedResource {
     }
 
     pub(super) fn check_watchable(&self) -> Result<(), DiscoveryError> {
-        if self.found.resource.can_be_watched() {
+        if self.can_be_watched() {
             return Ok(());
         }
         Err(DiscoveryError::NotWatchable { resource: self.name(), verbs: self.verbs().to_vec() })
+    }
+}
+
+impl Deref for NamedResource {
+    type Target = DiscoveredResource;
+
+    fn deref(&self) -> &DiscoveredResource {
+        &self.found.resource
     }
 }
 

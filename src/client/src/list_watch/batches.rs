@@ -19,7 +19,7 @@ type Batch<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
 
 impl<R: Representation> Reader<R> {
     pub(super) fn batches(self, wire: WireKind, body: Body) -> impl Stream<Item = Batch<R::Body>> {
-        let (width, splitter) = (self.place.width(), wire.watch(self.frame_limit));
+        let (width, splitter) = (self.place.width(), Splitter::watch(wire, self.frame_limit));
         let known = self.known.clone();
         let of_clock = self.known.clone();
         arrivals(body, splitter, Box::new(move || of_clock.now()))

@@ -161,7 +161,7 @@ mod tests {
         let body = stream::iter([Ok(Bytes::from(list))]).boxed_local();
         let before = thread_cpu_micros();
         let (mut reader, mut found) =
-            (ChunkReader::new(body, WireKind::Json.list(1 << 20), Box::new(|| None)), 0);
+            (ChunkReader::new(body, Splitter::list(WireKind::Json, 1 << 20), Box::new(|| None)), 0);
         while let Some(items) = reader.full().await.unwrap() {
             found += items.len();
         }
@@ -184,7 +184,7 @@ mod tests {
             [Ok([line(CHUNK_BYTES), line(1), line(1)].concat().into()), Err(TransportError::Truncated)];
         let mut reader = ChunkReader::new(
             stream::iter(pieces).boxed_local(),
-            WireKind::Json.watch(1 << 20),
+            Splitter::watch(WireKind::Json, 1 << 20),
             Box::new(|| None),
         );
         assert_eq!(reader.arrived().await.unwrap().map(|chunk| chunk.len()), Some(1));

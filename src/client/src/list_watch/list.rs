@@ -48,7 +48,8 @@ impl<R: Representation> Reader<R> {
         wire: WireKind,
         body: Body,
     ) -> impl Stream<Item = Result<ListPart<R::Body>, ListWatchError>> {
-        let (width, chunks) = (self.place.width(), chunks(body, wire.list(self.frame_limit)));
+        let chunks = chunks(body, Splitter::list(wire, self.frame_limit));
+        let width = self.place.width();
         let expected = self.decoder.representation.expected();
         let list_kind = expected.map(|expected| format!("{}List", expected.kind));
         let reader = Arc::new(self);

@@ -159,8 +159,9 @@ impl<S> Field<S> {
     }
 }
 
-/// The value of a field in an index by [`Fields::index`] or by a path. It is looked up by a `&str`. For a
-/// field that a function reads, it is empty if the field is not set.
+/// The value of a field in an index by [`Fields::index`] or by a path, or of a label in one by
+/// [`by_label`](super::by_label). It is looked up by a `&str`. For a field that a function reads, it is empty
+/// if the field is not set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldText(String);
 
@@ -178,6 +179,12 @@ impl FieldText {
 impl Borrow<str> for FieldText {
     fn borrow(&self) -> &str {
         &self.0
+    }
+}
+
+impl fmt::Display for FieldText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

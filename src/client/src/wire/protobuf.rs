@@ -178,19 +178,50 @@ fn read<'de, T>(
         .map_err(ProtobufError::brief)
 }
 
-/// Decodes an object without the cut fields.
-pub(crate) fn decode<T: DeserializeOwned>(
-    kind: ProtobufKind,
-    object: &[u8],
-    fields: &FieldTree,
-) -> Result<T, ProtobufError> {
-    let mut opened = open(kind, object)?;
-    let mut rest = Vec::new();
-    if !fields.is_empty() {
-        cut::cut((opened.message, opened.raw), fields, 0, &mut rest)?;
-        opened.raw = &rest;
+impl ProtobufKind {
+    /// Decodes an object without these fields.
+    pub(crate) fn decode<T: DeserializeOwned>(
+        self,
+        object: &[u8],
+        fields: &FieldTree,
+    ) -> Result<T, ProtobufError> {
+        let mut rest = Vec::new();
+        read(self.open_without(object, fields, &mut rest)?, |object| T::deserialize(object))
     }
-    read(opened, |object| T::deserialize(object))
+
+    /// Its JSON without these fields, as Go writes it.
+    pub(crate) fn text(self, object: &[u8], fields: &FieldTree) -> Result<String, ProtobufError> {
+        let mut rest = Vec::new();
+        let opened = self.open_without(object, fields, &mut rest)?;
+        let mut text = Vec::with_capacity(opened.raw.len() * 2);
+        read(opened, |object| json::Writer(&mut text).deserialize(object))?;
+        // The writer of JSON writes UTF-8.
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The object without these fields, in an envelope that says of which kind it is. What is in its fields is not
+    /// looked at.
+    pub(crate) fn kept(self, object: &[u8], fields: &FieldTree) -> Result<Box<[u8]>, ProtobufError> {
+        let Opened { api_version, kind, message, raw } = open(self, object)?;
+        let mut out = Vec::with_capacity(object.len() + ENVELOPE_BYTES);
+        enveloped((api_version, kind), &mut out, |out| cut::cut((message, raw), fields, 0, out))?;
+        Ok(out.into())
+    }
+
+    /// `rest` holds the bytes from which fields were cut.
+    fn open_without<'a>(
+        self,
+        object: &'a [u8],
+        fields: &FieldTree,
+        rest: &'a mut Vec<u8>,
+    ) -> Result<Opened<'a>, ProtobufError> {
+        let mut opened = open(self, object)?;
+        if !fields.is_empty() {
+            cut::cut((opened.message, opened.raw), fields, 0, rest)?;
+            opened.raw = rest;
+        }
+        Ok(opened)
+    }
 }
 
 /// Decodes the metadata alone.
@@ -199,32 +230,6 @@ pub(crate) fn decode_metadata<'de, T: Deserialize<'de>>(object: &'de [u8]) -> Re
     let raw = metadata(object).unwrap_or_default();
     T::deserialize(Object { context: &context, message: TABLE.object_meta, raw, types: None })
         .map_err(ProtobufError::brief)
-}
-
-/// Its JSON, as Go writes it, without the cut fields.
-pub(crate) fn text(kind: ProtobufKind, object: &[u8], fields: &FieldTree) -> Result<String, ProtobufError> {
-    let mut opened = open(kind, object)?;
-    let mut rest = Vec::new();
-    if !fields.is_empty() {
-        cut::cut((opened.message, opened.raw), fields, 0, &mut rest)?;
-        opened.raw = &rest;
-    }
-    let mut text = Vec::with_capacity(opened.raw.len() * 2);
-    read(opened, |object| json::Writer(&mut text).deserialize(object))?;
-    // The writer of JSON writes UTF-8.
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// The object in its envelope, without the cut fields. What is in its fields is not looked at.
-pub(crate) fn kept(
-    kind: ProtobufKind,
-    object: &[u8],
-    fields: &FieldTree,
-) -> Result<Box<[u8]>, ProtobufError> {
-    let Opened { api_version, kind, message, raw } = open(kind, object)?;
-    let mut out = Vec::with_capacity(object.len() + ENVELOPE_BYTES);
-    enveloped((api_version, kind), &mut out, |out| cut::cut((message, raw), fields, 0, out))?;
-    Ok(out.into())
 }
 
 /// Most envelopes have fewer.

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 
+use super::WireKind;
 use super::frame::{Frame, ListHead, SplitError};
 use super::json::BracketSplitter;
 #[cfg(feature = "protobuf")]
@@ -12,10 +13,11 @@ use super::protobuf::LengthSplitter;
 ///
 /// ```
 /// # #[cfg(feature = "unstable")] {
+/// use actix_informer::representation::WireKind;
 /// use actix_informer::unstable::{Frame, Splitter};
 /// use bytes::Bytes;
 ///
-/// let (mut watch, mut lines) = (Splitter::watch(1024), Vec::new());
+/// let (mut watch, mut lines) = (Splitter::watch(WireKind::Json, 1024), Vec::new());
 /// watch.push(&Bytes::from_static(b"one\ntw"), &mut lines)?;
 /// watch.push(&Bytes::from_static(b"o\nhalf"), &mut lines)?;
 /// assert_eq!(lines, [Frame::Whole(Bytes::from_static(b"one")), Frame::Whole(Bytes::from_static(b"two"))]);
@@ -34,26 +36,22 @@ enum By {
 }
 
 impl Splitter {
-    /// For a list in JSON. Keeps at most `limit` bytes of one item.
-    pub fn list(limit: usize) -> Self {
-        Self(By::Brackets(BracketSplitter::list(limit)))
+    /// For a list. Keeps at most `limit` bytes of one item.
+    pub fn list(wire: WireKind, limit: usize) -> Self {
+        Self(match wire {
+            WireKind::Json => By::Brackets(BracketSplitter::list(limit)),
+            #[cfg(feature = "protobuf")]
+            WireKind::Protobuf(_) => By::Length(LengthSplitter::list(limit)),
+        })
     }
 
-    /// For a watch in JSON. Keeps at most `limit` bytes of one event.
-    pub fn watch(limit: usize) -> Self {
-        Self(By::Brackets(BracketSplitter::watch(limit)))
-    }
-
-    /// For a list in protobuf. Keeps at most `limit` bytes of one item.
-    #[cfg(feature = "protobuf")]
-    pub fn list_by_length(limit: usize) -> Self {
-        Self(By::Length(LengthSplitter::list(limit)))
-    }
-
-    /// For a watch in protobuf. Keeps at most `limit` bytes of one event.
-    #[cfg(feature = "protobuf")]
-    pub fn watch_by_length(limit: usize) -> Self {
-        Self(By::Length(LengthSplitter::watch(limit)))
+    /// For a watch. Keeps at most `limit` bytes of one event.
+    pub fn watch(wire: WireKind, limit: usize) -> Self {
+        Self(match wire {
+            WireKind::Json => By::Brackets(BracketSplitter::watch(limit)),
+            #[cfg(feature = "protobuf")]
+            WireKind::Protobuf(_) => By::Length(LengthSplitter::watch(limit)),
+        })
     }
 
     /// Appends the frames that this chunk completes.

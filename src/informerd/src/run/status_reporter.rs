@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::config::{Format, OutputConfig};
-use crate::follow::{Printer, WatchedKindHandle};
+use crate::follow::{Printer, RunningKind};
 use crate::lines::{hints, state_name};
 use actix_informer::status::InformerStatus;
 
@@ -17,7 +17,7 @@ use actix_informer::status::InformerStatus;
 const JSON_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) fn start(
-    kinds: &[Arc<dyn WatchedKindHandle>],
+    kinds: &[Arc<RunningKind>],
     printer: &Printer,
     config: &OutputConfig,
 ) -> Vec<JoinHandle<()>> {
@@ -49,7 +49,7 @@ impl ReportedState {
     }
 }
 
-async fn report(kind: Arc<dyn WatchedKindHandle>, printer: Printer, interval: Duration) {
+async fn report(kind: Arc<RunningKind>, printer: Printer, interval: Duration) {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut reported, mut delivered) = (None::<ReportedState>, kind.delivered_count());
@@ -58,7 +58,7 @@ async fn report(kind: Arc<dyn WatchedKindHandle>, printer: Printer, interval: Du
         let has_changed = move |status: &InformerStatus| before.as_ref() != Some(&ReportedState::of(status));
         tokio::select! {
             biased;
-            status = kind.wait_until(Box::new(has_changed)) => {
+            status = kind.wait_until(has_changed) => {
                 let current = kind.status();
                 reported = Some(ReportedState::of(&current.informer));
                 printer.output.line(printer.style.state(kind.name(), &current)).await;

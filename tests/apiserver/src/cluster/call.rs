@@ -82,13 +82,8 @@ impl Validation {
             "Ignore" => Ok(Self::Ignore),
             "Strict" => Ok(Self::Strict),
             other => {
-                let cause = Cause {
-                    reason: "FieldValueNotSupported",
-                    message: format!(
-                        "Unsupported value: {other:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
-                    ),
-                    field: "fieldValidation".into(),
-                };
+                let (value, known) = (format!("{other:?}"), ["", "Ignore", "Strict", "Warn"]);
+                let cause = Cause::unsupported("fieldValidation", value, &known);
                 Err(ApiError::invalid(Named { group: "meta.k8s.io", kind: options, name: "" }, &[cause]))
             }
         }

@@ -1,4 +1,4 @@
-//! The `metadata` of an object as JSON, and its type.
+//! The `metadata` of an object as JSON, its type, and the conditions of its status.
 //!
 //! Answers: how is a member of them read and written? Nothing is checked here.
 use serde_json::{Map, Value, json};
@@ -56,4 +56,10 @@ pub(crate) fn bookmark_metadata(revision: u64, initial_end: bool) -> Value {
         metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
     metadata
+}
+
+/// Whether the status has this condition, and it is true.
+pub(crate) fn condition_holds(value: &Value, name: &str) -> bool {
+    let conditions = value.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|one| one["type"] == name && one["status"] == "True")
 }

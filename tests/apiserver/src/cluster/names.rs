@@ -88,9 +88,10 @@ pub(crate) fn label_value_faults(value: &str) -> Vec<String> {
     long.into_iter().chain(odd).collect()
 }
 
-const OLD_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
-alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation \
-is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+/// The fault of a label that has to begin with a letter.
+pub(crate) const OLD_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start \
+with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 /// All that is not sound in a label that has to begin with a letter.
 pub(crate) fn old_label_faults(text: &str) -> Vec<String> {

@@ -33,8 +33,7 @@ pub(crate) fn check_dry_run(query: &Query, options: &'static str) -> Result<(), 
     if asked.iter().all(|value| *value == "All") {
         return Ok(());
     }
-    let message = format!("Unsupported value: {asked:?}: supported values: \"All\"");
-    let cause = Cause { reason: "FieldValueNotSupported", message, field: "dryRun".into() };
+    let cause = Cause::unsupported("dryRun", format!("{asked:?}"), &["All"]);
     Err(ApiError::invalid(Named { group: "meta.k8s.io", kind: options, name: "" }, &[cause]))
 }
 
@@ -137,9 +136,8 @@ fn list_causes(query: &Query, matching: &str, continued: bool) -> Vec<Cause> {
         causes.push(Cause::forbidden(field, why));
     }
     if !matches!(matching, "" | "Exact" | "NotOlderThan") {
-        let message =
-            format!("Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\", \"\"");
-        causes.push(Cause { reason: "FieldValueNotSupported", message, field: field.into() });
+        let known = ["Exact", "NotOlderThan", ""];
+        causes.push(Cause::unsupported(field, format!("{matching:?}"), &known));
     }
     if matching == "Exact" && version == "0" {
         let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
@@ -191,8 +189,7 @@ fn watch_causes(query: &Query, initial_events: bool, watch_list: bool) -> Vec<Ca
         causes.push(Cause::forbidden(field, why));
     }
     if matching != "NotOlderThan" {
-        let message = format!("Unsupported value: {matching:?}: supported values: \"NotOlderThan\"");
-        causes.push(Cause { reason: "FieldValueNotSupported", message, field: field.into() });
+        causes.push(Cause::unsupported(field, format!("{matching:?}"), &["NotOlderThan"]));
     }
     if !value(query, "continue").is_empty() {
         let why = "resourceVersionMatch is forbidden when continue is provided";

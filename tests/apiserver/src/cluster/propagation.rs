@@ -48,10 +48,8 @@ impl Propagation {
             ("Background", _) | ("", _) => Ok(Some(Self::Background)),
             ("Foreground", _) => Ok(Some(Self::Foreground)),
             _ => {
-                let offered = "\"Foreground\", \"Background\", \"Orphan\", \"nil\"";
-                let message = format!("Unsupported value: {policy:?}: supported values: {offered}");
-                let field = "propagationPolicy".to_owned();
-                Err(refused(Cause { reason: "FieldValueNotSupported", message, field }))
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                Err(refused(Cause::unsupported("propagationPolicy", format!("{policy:?}"), &known)))
             }
         }
     }

@@ -6,6 +6,8 @@
 //! 3. An unknown path is the one refusal that is plain text (`is_plain`).
 //!
 //! Next: `http/respond.rs` puts it on the wire.
+use std::fmt::Display;
+
 use serde_json::{Map, Value, json};
 
 use super::ResourceId;
@@ -177,6 +179,13 @@ impl Cause {
 
     pub(crate) fn forbidden(field: &str, why: &str) -> Self {
         Self { reason: "FieldValueForbidden", message: format!("Forbidden: {why}"), field: field.into() }
+    }
+
+    /// `value` is shown as it is written.
+    pub(crate) fn unsupported(field: &str, value: impl Display, known: &[&str]) -> Self {
+        let known: Vec<String> = known.iter().map(|known| format!("{known:?}")).collect();
+        let message = format!("Unsupported value: {value}: supported values: {}", known.join(", "));
+        Self { reason: "FieldValueNotSupported", message, field: field.into() }
     }
 
     fn to_value(&self) -> Value {

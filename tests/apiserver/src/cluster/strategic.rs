@@ -11,7 +11,7 @@ mod lists;
 
 use serde_json::{Map, Value};
 
-use super::apply::go;
+use super::apply::{go, go_type};
 use super::schema::{Schema, Shape, Slot, TypeId};
 use super::status::ApiError;
 

@@ -10,6 +10,7 @@
 //!
 //! Next: `watcher.rs` is one watcher; `http/watch_body.rs` turns what is drained here into a stream.
 use std::collections::VecDeque;
+use std::ops::RangeBounds as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -101,8 +102,9 @@ impl Cluster {
             woken: false,
             end: None,
         };
+        let range = watch.scope.range(None);
         for event in table.history.after(after) {
-            if covers(&watch.scope, &event.key)
+            if range.contains(&event.key)
                 && let Some(event_type) = watch.sees(event)
             {
                 watch.queue.push_back(Delivery::Event(Arc::clone(event), event_type));
@@ -238,15 +240,5 @@ impl Cluster {
         let (resource, scope) = (watch.kind.storage.clone(), watch.scope.clone());
         self.table_mut(&resource).unregister(&scope, id);
         self.woken.push(id);
-    }
-}
-
-fn covers(scope: &Scope, key: &str) -> bool {
-    match scope {
-        Scope::All => true,
-        Scope::Namespace(namespace) => {
-            key.strip_prefix(namespace.as_str()).is_some_and(|rest| rest.starts_with('/'))
-        }
-        Scope::Key(own) => own == key,
     }
 }

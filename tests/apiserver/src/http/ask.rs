@@ -6,9 +6,10 @@ use std::sync::Arc;
 use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
+use percent_encoding::percent_decode_str;
 
 use super::connections::Connection;
-use super::route::{Route, Target, percent_decoded};
+use super::route::{Route, Target};
 use crate::access::user::User;
 use crate::cluster::kind::Kind;
 use crate::requests::Request;
@@ -49,7 +50,7 @@ pub(crate) struct Heard {
 
 impl Heard {
     pub(crate) fn of(request: &HttpRequest) -> Self {
-        let path = percent_decoded(request.path());
+        let path = percent_decode_str(request.path()).decode_utf8_lossy().into_owned();
         let query = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
         let query = query.map(web::Query::into_inner).unwrap_or_default();
         let route = Route::parse(&path);

@@ -11,6 +11,7 @@ use super::ask::Ask;
 use super::{respond, write};
 use crate::cluster::call::{Call, PatchKind};
 use crate::cluster::encoding::read_yaml;
+use crate::cluster::go_json;
 use crate::cluster::options::{self, check_dry_run, value};
 use crate::cluster::status::{ApiError, Cause};
 
@@ -76,17 +77,14 @@ fn config(ask: &Ask) -> Result<Value, ApiError> {
         Err(_) => read_yaml(&ask.body)
             .map_err(|error| refuse(&format!("error converting YAML to JSON: yaml: {error}")))?,
     };
-    let what = match config {
-        Value::Null => return Ok(json!({})),
-        Value::Object(_) => return Ok(config),
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-    };
-    Err(refuse(&format!(
-        "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
-    )))
+    match config {
+        Value::Null => Ok(json!({})),
+        Value::Object(_) => Ok(config),
+        other => Err(refuse(&format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_json::type_of(&other)
+        ))),
+    }
 }
 
 /// The language that the Content-Type names; checks the options for it.

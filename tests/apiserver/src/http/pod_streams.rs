@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::channels::{self, Session, WAITING};
 use crate::agent::{Agent, Io, LogOptions};
-use crate::cluster::options::{Query, flag, value};
+use crate::cluster::options::{Query, flag};
 use crate::cluster::status::ApiError;
 
 /// The channel of a command's status.
@@ -138,11 +138,6 @@ pub(crate) fn ports(
 pub(crate) fn command(query: &Query) -> (Vec<String>, bool) {
     let words = query.iter().filter(|(name, _)| name == "command").map(|(_, word)| word.clone());
     (words.collect(), flag(query, "tty"))
-}
-
-/// The ports that a query names, under this name.
-pub(crate) fn ports_of<'a>(query: &'a Query, name: &str) -> &'a str {
-    value(query, name)
 }
 
 fn status_of(code: i32) -> Value {

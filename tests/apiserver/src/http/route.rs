@@ -113,19 +113,6 @@ impl Target {
     }
 }
 
-/// The path with its escapes resolved; bytes that are not UTF-8 become the replacement character.
-pub(crate) fn percent_decoded(path: &str) -> String {
-    let mut out = Vec::with_capacity(path.len());
-    let mut bytes = path.as_bytes();
-    while let Some((first, rest)) = bytes.split_first() {
-        let hex = rest.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let code = hex.filter(|_| *first == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        out.push(code.unwrap_or(*first));
-        bytes = if code.is_some() { &rest[2..] } else { rest };
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -133,7 +133,7 @@ fn streamed(headers: &HeaderMap, ask: &Ask, socket: Option<web::Payload>) -> Res
             pod_streams::log(agent, &key, options)
         }
         None if sub == "portforward" => {
-            let ports = pod_streams::ports_of(&ask.query, "ports");
+            let ports = value(&ask.query, "ports");
             pod_streams::ports(agent, headers, upgrade()?, call.name, ports)
         }
         None => {

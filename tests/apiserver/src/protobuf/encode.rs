@@ -1,12 +1,15 @@
 //! One JSON object written as its message: the reverse of `message.rs`.
 //!
-//! Answers: which bytes does Go write for this object? The table has the fields, `odd.rs` writes the special types.
+//! Answers: which bytes does Go write for this object? The table has the fields.
 //! 1. Fields come in the order of their numbers, entries of a map in the order of their keys.
 //! 2. A field that is not a pointer is written even if it is zero, as in Go.
-//! 3. A value of another type than its field's counts as zero: stored values have been checked before.
+//! 3. Times keep whole seconds or microseconds, as Go's types do; an empty time is an empty message.
+//! 4. A value of another type than its field's counts as zero: stored values have been checked before.
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::odd;
 use super::table::{Alternative, Field, Shape, Table};
 use super::wire::{put_bytes, put_double, put_message, put_number};
 
@@ -67,15 +70,14 @@ impl<'a> Encoder<'a> {
             Shape::Text => put_bytes(out, number, value.as_str().unwrap_or_default().as_bytes()),
             Shape::Bool => put_number(out, number, u64::from(value.as_bool() == Some(true))),
             // Negative numbers are sent as the 64 bits of their two's complement.
-            Shape::Integer => put_number(out, number, odd::integer(value).cast_unsigned()),
+            Shape::Integer => put_number(out, number, integer(value).cast_unsigned()),
             Shape::Double => put_double(out, number, value.as_f64().unwrap_or_default()),
-            Shape::Bytes => put_bytes(out, number, &odd::bytes(value)),
-            Shape::Time => put_message(out, number, |out| odd::time(value, out)),
-            Shape::MicroTime => put_message(out, number, |out| odd::micro_time(value, out)),
-            Shape::Duration => put_message(out, number, |out| odd::duration(value, out)),
-            Shape::Quantity => put_message(out, number, |out| odd::quantity(value, out)),
-            Shape::IntOrString => put_message(out, number, |out| odd::int_or_string(value, out)),
-            Shape::Raw => put_message(out, number, |out| odd::raw(value, out)),
+            Shape::Bytes => put_bytes(out, number, &bytes(value)),
+            Shape::Time => put_message(out, number, |out| time(value, out)),
+            Shape::MicroTime => put_message(out, number, |out| micro_time(value, out)),
+            Shape::Quantity => put_message(out, number, |out| quantity(value, out)),
+            Shape::IntOrString => put_message(out, number, |out| int_or_string(value, out)),
+            Shape::Raw => put_message(out, number, |out| raw(value, out)),
             Shape::SchemaOr(alternative) => {
                 put_message(out, number, |out| self.schema_or(*alternative, value, out));
             }
@@ -109,5 +111,65 @@ impl<'a> Encoder<'a> {
             }
             _ => {}
         }
+    }
+}
+
+// The types whose message differs from their JSON: each function writes the inside of one message. The reverse of `values.rs`.
+
+fn integer(value: &Value) -> i64 {
+    value.as_i64().or_else(|| value.as_f64().map(|number| number as i64)).unwrap_or_default()
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    STANDARD.decode(value.as_str().unwrap_or_default()).unwrap_or_default()
+}
+
+fn moment(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
+}
+
+fn at(seconds: i64, nanos: i32, out: &mut Vec<u8>) {
+    put_number(out, 1, seconds.cast_unsigned());
+    put_number(out, 2, i64::from(nanos).cast_unsigned());
+}
+
+/// Seconds rounded down, with the nanoseconds above them, as Go counts before 1970 too.
+fn parts(moment: Timestamp) -> (i64, i32) {
+    match moment.subsec_nanosecond() {
+        nanos @ ..0 => (moment.as_second() - 1, nanos + 1_000_000_000),
+        nanos => (moment.as_second(), nanos),
+    }
+}
+
+fn time(value: &Value, out: &mut Vec<u8>) {
+    if let Some(moment) = moment(value) {
+        at(parts(moment).0, 0, out);
+    }
+}
+
+fn micro_time(value: &Value, out: &mut Vec<u8>) {
+    if let Some((seconds, nanos)) = moment(value).map(parts) {
+        at(seconds, nanos / 1_000 * 1_000, out);
+    }
+}
+
+fn quantity(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::String(text) => put_bytes(out, 1, text.as_bytes()),
+        Value::Number(number) => put_bytes(out, 1, number.to_string().as_bytes()),
+        _ => put_bytes(out, 1, b"0"),
+    }
+}
+
+fn int_or_string(value: &Value, out: &mut Vec<u8>) {
+    let text = value.as_str();
+    put_number(out, 1, u64::from(text.is_some()));
+    put_number(out, 2, if text.is_some() { 0 } else { integer(value).cast_unsigned() });
+    put_bytes(out, 3, text.unwrap_or_default().as_bytes());
+}
+
+fn raw(value: &Value, out: &mut Vec<u8>) {
+    if !value.is_null() {
+        put_bytes(out, 1, value.to_string().as_bytes());
     }
 }

@@ -10,11 +10,10 @@
 //! 4. A written value reads back as the same value, and has the bytes that Go writes.
 //!
 //! Next: `table.rs` reads the table, `wire.rs` the bytes; `message.rs` and `values.rs` (the odd types) read, `encode.rs`
-//! and `odd.rs` write; `answer.rs` wraps objects, lists and events.
+//! writes; `answer.rs` wraps objects, lists and events.
 pub(crate) mod answer;
 mod encode;
 mod message;
-mod odd;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,6 @@ pub(crate) enum Shape {
     Double,
     Time,
     MicroTime,
-    Duration,
     Quantity,
     IntOrString,
     /// Bytes that hold a JSON text.
@@ -137,7 +136,6 @@ fn shape(text: &str, places: &HashMap<&str, usize>) -> Shape {
         "d" => Shape::Double,
         "T" => Shape::Time,
         "U" => Shape::MicroTime,
-        "D" => Shape::Duration,
         "Q" => Shape::Quantity,
         "I" => Shape::IntOrString,
         "R" => Shape::Raw,

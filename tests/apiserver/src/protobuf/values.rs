@@ -38,16 +38,18 @@ fn numbers(bytes: &[u8]) -> Result<(i64, i64), ProtobufError> {
     Ok(found)
 }
 
-/// The text in field 1.
-fn first_text(bytes: &[u8]) -> Result<Option<String>, ProtobufError> {
-    let mut found = None;
+/// The last bytes under this number.
+fn last_bytes(bytes: &[u8], number: u32) -> Result<Option<&[u8]>, ProtobufError> {
+    let mut last = None;
     let mut reader = Reader::new(bytes);
-    while let Some((number, wire)) = reader.field()? {
-        if let (1, Wire::Bytes(bytes)) = (number, wire) {
-            found = Some(text(bytes));
+    while let Some((field, wire)) = reader.field()? {
+        if let Wire::Bytes(found) = wire
+            && field == number
+        {
+            last = Some(found);
         }
     }
-    Ok(found)
+    Ok(last)
 }
 
 fn at(seconds: i64, nanos: i32) -> Result<Timestamp, ProtobufError> {
@@ -71,63 +73,23 @@ pub(super) fn micro_time(bytes: &[u8]) -> Result<Value, ProtobufError> {
     Ok(json!(format!("{:.6}", at(seconds, nanos)?)))
 }
 
-/// A span as Go prints it: `1h0m5s`, `1.5s`; below a second in the unit that fits.
-pub(super) fn duration(bytes: &[u8]) -> Result<Value, ProtobufError> {
-    let (nanos, _) = numbers(bytes)?;
-    let sign = if nanos < 0 { "-" } else { "" };
-    let nanos = nanos.unsigned_abs();
-    let fraction = |whole: u64, rest: u64, width: usize| {
-        let digits = format!("{rest:0width$}");
-        let digits = digits.trim_end_matches('0');
-        if digits.is_empty() { whole.to_string() } else { format!("{whole}.{digits}") }
-    };
-    let span = match nanos {
-        0 => "0s".to_owned(),
-        1..1_000 => format!("{nanos}ns"),
-        1_000..1_000_000 => format!("{}µs", fraction(nanos / 1_000, nanos % 1_000, 3)),
-        1_000_000..1_000_000_000 => format!("{}ms", fraction(nanos / 1_000_000, nanos % 1_000_000, 6)),
-        _ => {
-            let seconds = nanos / 1_000_000_000;
-            let tail = fraction(seconds % 60, nanos % 1_000_000_000, 9);
-            match (seconds / 3_600, seconds / 60 % 60) {
-                (0, 0) => format!("{tail}s"),
-                (0, minutes) => format!("{minutes}m{tail}s"),
-                (hours, minutes) => format!("{hours}h{minutes}m{tail}s"),
-            }
-        }
-    };
-    Ok(json!(format!("{sign}{span}")))
-}
-
 pub(super) fn quantity(bytes: &[u8]) -> Result<Value, ProtobufError> {
-    Ok(json!(first_text(bytes)?.unwrap_or_else(|| "0".to_owned())))
+    Ok(json!(text(last_bytes(bytes, 1)?.unwrap_or(b"0"))))
 }
 
 pub(super) fn int_or_string(bytes: &[u8]) -> Result<Value, ProtobufError> {
     let (kind, number) = numbers(bytes)?;
-    let mut string = String::new();
-    let mut reader = Reader::new(bytes);
-    while let Some((number, wire)) = reader.field()? {
-        if let (3, Wire::Bytes(bytes)) = (number, wire) {
-            string = text(bytes);
-        }
-    }
+    let string = last_bytes(bytes, 3)?.unwrap_or_default();
     match kind {
         0 => Ok(json!(number)),
-        1 => Ok(json!(string)),
+        1 => Ok(json!(text(string))),
         _ => Err(ProtobufError::Unreadable("impossible IntOrString.Type")),
     }
 }
 
 /// Bytes that are a JSON text themselves.
 pub(super) fn raw(bytes: &[u8]) -> Result<Value, ProtobufError> {
-    let mut found: &[u8] = &[];
-    let mut reader = Reader::new(bytes);
-    while let Some((number, wire)) = reader.field()? {
-        if let (1, Wire::Bytes(bytes)) = (number, wire) {
-            found = bytes;
-        }
-    }
+    let found = last_bytes(bytes, 1)?.unwrap_or_default();
     if found.is_empty() {
         return Ok(Value::Null);
     }

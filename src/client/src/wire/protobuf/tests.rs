@@ -59,7 +59,7 @@ fn pod() -> Value {
 
 #[test]
 fn the_text_has_the_order_and_the_omissions_of_go() {
-    let text = text(kind_of_value(&pod()), &written(&pod()), &nothing()).expect("readable");
+    let text = kind_of_value(&pod()).text(&written(&pod()), &nothing()).expect("readable");
     assert_eq!(
         text,
         concat!(
@@ -148,7 +148,7 @@ fn the_error_names_the_field_and_shows_no_value() {
         data: BTreeMap<String, u8>,
     }
     let map = json!({"kind": "ConfigMap", "apiVersion": "v1", "data": {"k": "hunter2"}});
-    let error = decode::<Numbers>(kind_of_value(&map), &written(&map), &nothing()).expect_err("a text");
+    let error = kind_of_value(&map).decode::<Numbers>(&written(&map), &nothing()).expect_err("a text");
     assert_eq!(error.to_string(), "data.k: invalid type: string, expected u8");
 
     #[derive(Debug, serde::Deserialize)]
@@ -162,7 +162,7 @@ fn the_error_names_the_field_and_shows_no_value() {
         image: Option<bool>,
     }
     let pod = json!({"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [{}, {"image": "hunter2"}]}});
-    let error = decode::<Images>(kind_of_value(&pod), &written(&pod), &nothing()).expect_err("a text");
+    let error = kind_of_value(&pod).decode::<Images>(&written(&pod), &nothing()).expect_err("a text");
     assert_eq!(error.to_string(), "spec.containers[1].image: invalid type: string, expected a boolean");
 }
 
@@ -191,14 +191,14 @@ fn of_a_field_that_comes_twice_the_last_value_counts_and_numbers_are_packed_or_n
     let kind = ProtobufKind::of("v1", "ConfigMap").expect("built in");
     let twice = [map("a"), map("b")].concat();
     assert_eq!(identify(&twice).name.as_deref(), Some("b"));
-    let decoded: ConfigMap = decode(kind, &twice, &nothing()).expect("readable");
+    let decoded: ConfigMap = kind.decode(&twice, &nothing()).expect("readable");
     assert_eq!(decoded.metadata.name.as_deref(), Some("b"));
 
     let pod = ProtobufKind::of("v1", "Pod").expect("built in");
     let groups = |context: &[u8]| {
         let mut out = Vec::new();
         reader::put_message(&mut out, 2, |out| reader::put_bytes(out, 14, context));
-        let pod: Pod = decode(pod, &out, &nothing()).expect("readable");
+        let pod: Pod = pod.decode(&out, &nothing()).expect("readable");
         pod.spec.and_then(|spec| spec.security_context?.supplemental_groups)
     };
     // The handler of a probe, whose fields stand among those of the probe.
@@ -209,7 +209,7 @@ fn of_a_field_that_comes_twice_the_last_value_counts_and_numbers_are_packed_or_n
         reader::put_message(&mut out, 2, |out| {
             reader::put_message(out, 2, |out| reader::put_bytes(out, 10, &handlers));
         });
-        let pod: Pod = decode(pod, &out, &nothing()).expect("readable");
+        let pod: Pod = pod.decode(&out, &nothing()).expect("readable");
         let probe = pod.spec.and_then(|mut spec| spec.containers.pop()?.liveness_probe).expect("a probe");
         (probe.exec.is_some(), probe.tcp_socket.is_some())
     };
@@ -272,9 +272,9 @@ proptest! {
     fn an_object_of_any_kind_reads_as_its_json(at in 0usize..10_000, choices in choices()) {
         let object = any_object(at, &choices);
         let (kind, bytes) = (kind_of_value(&object), written(&object));
-        for bytes in [&bytes[..], &kept(kind, &bytes, &nothing()).unwrap(), &item(&object)] {
+        for bytes in [&bytes[..], &kind.kept(&bytes, &nothing()).unwrap(), &item(&object)] {
             prop_assert!(object["metadata"].is_null() || is_document(kind, bytes));
-            let text = text(kind, bytes, &nothing()).unwrap();
+            let text = kind.text(bytes, &nothing()).unwrap();
             let mut read = value_of(&text);
             // Options and statuses are of every version.
             read["apiVersion"] = object["apiVersion"].clone();
@@ -296,8 +296,8 @@ proptest! {
         let fields = tree(&path, is_choice);
         let mut expected = cut_as_json(&object, &fields);
         expected["apiVersion"] = object["apiVersion"].clone();
-        let kept = kept(kind, &bytes, &fields).unwrap();
-        let texts = [text(kind, &kept, &nothing()).unwrap(), text(kind, &item(&object), &fields).unwrap()];
+        let kept = kind.kept(&bytes, &fields).unwrap();
+        let texts = [kind.text(&kept, &nothing()).unwrap(), kind.text(&item(&object), &fields).unwrap()];
         for text in texts {
             let mut read = value_of(&text);
             read["apiVersion"] = object["apiVersion"].clone();
@@ -334,7 +334,7 @@ macro_rules! as_types {
                 // A condition without a time has no type.
                 let from_json: Option<$kind> = serde_json::from_value(object.clone()).ok();
                 for bytes in [written(&object), item(&object)] {
-                    let read: Option<$kind> = decode(kind, &bytes, &nothing()).ok();
+                    let read: Option<$kind> = kind.decode(&bytes, &nothing()).ok();
                     prop_assert_eq!(&read, &from_json);
                 }
             })*

@@ -128,7 +128,7 @@ fn go_syntax(value: &Value) -> String {
 }
 
 /// A value's type as Go's `%T` prints it.
-fn go_type(value: &Value) -> &'static str {
+pub(crate) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",

@@ -36,7 +36,7 @@ use managed::{Entry, Owner};
 use merge::merge;
 use prune::prune;
 
-pub(crate) use check::go;
+pub(crate) use check::{go, go_type};
 pub(crate) use managed::Managed;
 pub(crate) use set::{FieldSet, Path};
 pub(crate) use shape::{Place, same};

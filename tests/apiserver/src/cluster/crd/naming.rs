@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{first_status, kinds, stored_versions, text_at, texts_at};
 use crate::cluster::ResourceId;
 use crate::cluster::call::Call;
-use crate::cluster::metadata::timestamp;
+use crate::cluster::metadata::{condition_holds, timestamp};
 use crate::cluster::store::Cluster;
 
 const ACCEPTED: &str = "NamesAccepted";
@@ -97,9 +97,7 @@ fn in_use(name: &str) -> String {
 
 /// Whether a definition has been served: once it was, it stays so.
 pub(super) fn is_established(definition: &Value) -> bool {
-    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
-    let is_it = |one: &Value| one["type"] == ESTABLISHED && one["status"] == "True";
-    conditions.into_iter().flatten().any(is_it)
+    condition_holds(definition, ESTABLISHED)
 }
 
 /// Sets a condition; its time changes with its status.

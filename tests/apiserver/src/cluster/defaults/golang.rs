@@ -42,7 +42,7 @@ impl GoType {
     /// Adds members that are written although they are zero. Then an empty list or map stays.
     pub(in super::super) fn write(self, value: &mut Value) {
         if let Value::Object(object) = value {
-            write_fields(self.place, object);
+            write_fields(self.place, object, false);
         }
     }
 
@@ -50,9 +50,8 @@ impl GoType {
     /// two.
     pub(in super::super) fn store(self, value: &mut Value) {
         if let Value::Object(object) = value {
-            store_fields(self.place, object);
+            write_fields(self.place, object, true);
         }
-        self.write(value);
     }
 
     /// The zero value of the type, as it is written.
@@ -136,41 +135,15 @@ fn is_zero(field: &Field, value: &Value) -> bool {
     }
 }
 
-fn store_fields(place: usize, object: &mut Object) {
+/// `stored` says whether empty lists and maps become null.
+fn write_fields(place: usize, object: &mut Object, stored: bool) {
     for field in TABLE.message(place) {
         if let (true, Some(place)) = (field.inline, message(&field.shape)) {
-            store_fields(place, object);
-            continue;
-        }
-        let Some(value) = object.get_mut(field.name) else { continue };
-        store_value(&field.shape, value);
-    }
-}
-
-fn store_value(shape: &Shape, value: &mut Value) {
-    match (shape, &mut *value) {
-        (Shape::Pointer(inner), value) => store_value(inner, value),
-        (Shape::List(_) | Shape::Wrapped(_), Value::Array(items)) if items.is_empty() => *value = Value::Null,
-        (Shape::Map(_), Value::Object(members)) if members.is_empty() => *value = Value::Null,
-        (Shape::List(inner) | Shape::Wrapped(inner), Value::Array(items)) => {
-            items.iter_mut().for_each(|item| store_value(inner, item));
-        }
-        (Shape::Map(inner), Value::Object(members)) => {
-            members.values_mut().for_each(|member| store_value(inner, member));
-        }
-        (Shape::Message(place), Value::Object(object)) => store_fields(*place, object),
-        _ => {}
-    }
-}
-
-fn write_fields(place: usize, object: &mut Object) {
-    for field in TABLE.message(place) {
-        if let (true, Some(place)) = (field.inline, message(&field.shape)) {
-            write_fields(place, object);
+            write_fields(place, object, stored);
             continue;
         }
         match object.get_mut(field.name) {
-            Some(value) => write_value(&field.shape, value),
+            Some(value) => write_value(&field.shape, value, stored),
             None if is_told(field) => {
                 object.insert(field.name.to_owned(), zero(&field.shape));
             }
@@ -179,16 +152,20 @@ fn write_fields(place: usize, object: &mut Object) {
     }
 }
 
-fn write_value(shape: &Shape, value: &mut Value) {
-    match (shape, value) {
-        (Shape::Pointer(inner), value) => write_value(inner, value),
+fn write_value(shape: &Shape, value: &mut Value, stored: bool) {
+    match (shape, &mut *value) {
+        (Shape::Pointer(inner), value) => write_value(inner, value, stored),
+        (Shape::List(_) | Shape::Wrapped(_), Value::Array(items)) if stored && items.is_empty() => {
+            *value = Value::Null;
+        }
+        (Shape::Map(_), Value::Object(members)) if stored && members.is_empty() => *value = Value::Null,
         (Shape::List(inner) | Shape::Wrapped(inner), Value::Array(items)) => {
-            items.iter_mut().for_each(|item| write_value(inner, item));
+            items.iter_mut().for_each(|item| write_value(inner, item, stored));
         }
         (Shape::Map(inner), Value::Object(members)) => {
-            members.values_mut().for_each(|member| write_value(inner, member));
+            members.values_mut().for_each(|member| write_value(inner, member, stored));
         }
-        (Shape::Message(place), Value::Object(object)) => write_fields(*place, object),
+        (Shape::Message(place), Value::Object(object)) => write_fields(*place, object, stored),
         _ => {}
     }
 }
@@ -203,11 +180,10 @@ fn zero(shape: &Shape) -> Value {
         Shape::Text => "".into(),
         Shape::Bool => false.into(),
         Shape::Integer | Shape::Double | Shape::IntOrString => 0.into(),
-        Shape::Duration => "0s".into(),
         Shape::Quantity => "0".into(),
         Shape::Message(place) => {
             let mut object = Map::new();
-            write_fields(*place, &mut object);
+            write_fields(*place, &mut object, false);
             object.into()
         }
         _ => Value::Null,

@@ -26,6 +26,7 @@ use super::call::Call;
 use super::convert;
 use super::kind::Kind;
 use super::store::Cluster;
+use super::warnings;
 
 impl Cluster {
     /// Writes the defaults of a built-in object: those of every server for this body.
@@ -103,8 +104,9 @@ fn complete(kind: &Kind, body: &mut Value) {
     if (group, plural) == ("", "services") {
         services::complete(body);
     }
-    if let Some(at) = pod_spec(group, plural)
-        && let Some(spec) = body.pointer_mut(at).filter(|spec| spec.is_object())
+    if let Some(at) = warnings::template(group, plural)
+        && let Some(spec) = body.pointer_mut(at).and_then(|pod| pod.get_mut("spec"))
+        && spec.is_object()
     {
         pods::spec(spec);
     }
@@ -176,19 +178,6 @@ static TABLE: LazyLock<HashMap<&'static str, Rows>> = LazyLock::new(|| {
 /// The rows of a kind (plural and group), except those of pods inside it, or of a part of an object.
 fn rows(name: &str) -> &'static [(&'static str, &'static str)] {
     TABLE.get(name).map_or(&[], Vec::as_slice)
-}
-
-/// The path of a kind's pod spec.
-fn pod_spec(group: &str, plural: &str) -> Option<&'static str> {
-    match (group, plural) {
-        ("", "pods") => Some("/spec"),
-        ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets")
-        | ("", "replicationcontrollers")
-        | ("batch", "jobs") => Some("/spec/template/spec"),
-        ("batch", "cronjobs") => Some("/spec/jobTemplate/spec/template/spec"),
-        ("", "podtemplates") => Some("/template/spec"),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -58,10 +58,7 @@ impl Found {
     }
 
     fn unsupported(&mut self, field: String, value: &Value, known: &[&str]) {
-        let known: Vec<String> = known.iter().map(|known| format!("{known:?}")).collect();
-        let message =
-            format!("Unsupported value: {}: supported values: {}", marshalled(value), known.join(", "));
-        self.0.push(Cause { reason: "FieldValueNotSupported", message, field });
+        self.0.push(Cause::unsupported(&field, marshalled(value), known));
     }
 
     fn required(&mut self, field: String, why: &str) {

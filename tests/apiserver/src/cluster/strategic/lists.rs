@@ -6,7 +6,7 @@
 //! 2. An item of a list that merges by key has that key, on both sides.
 use serde_json::Value;
 
-use super::{DIRECTIVE, Place, StrategicError, as_new, go, merge_map, unknown_directive};
+use super::{DIRECTIVE, Place, StrategicError, as_new, go, go_type, merge_map, unknown_directive};
 
 /// How the items of one list are identified.
 #[derive(Clone, Copy)]
@@ -180,14 +180,7 @@ fn in_order(items: Items<'_>, merged: Vec<Value>, order: &[Value], before: &[Val
 }
 
 pub(super) fn not_a_list(value: &Value) -> StrategicError {
-    let given = match value {
-        Value::Object(_) => "map[string]interface {}",
-        Value::String(_) => "string",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        _ => "%!s(<nil>)",
-    };
+    let given = if value.is_null() { "%!s(<nil>)" } else { go_type(value) };
     StrategicError::Failed(format!("expected a []interface {{}}, but received a {given}"))
 }
 

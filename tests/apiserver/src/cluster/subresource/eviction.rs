@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::call::Call;
 use super::super::delete::DeleteOptions;
 use super::super::list::scope_of;
-use super::super::metadata::{member, timestamp};
+use super::super::metadata::{condition_holds, member, timestamp};
 use super::super::object::Object;
 use super::super::propagation::Propagation;
 use super::super::selector;
@@ -68,7 +68,7 @@ impl Cluster {
         let number = |at: &str| status.pointer(at).and_then(Value::as_i64).unwrap_or(0);
         let (healthy, desired) = (number("/status/currentHealthy"), number("/status/desiredHealthy"));
         let always = status.pointer("/spec/unhealthyPodEvictionPolicy") == Some(&json!("AlwaysAllow"));
-        if !is_ready(value) && (always || (healthy >= desired && desired > 0)) {
+        if !condition_holds(value, "Ready") && (always || (healthy >= desired && desired > 0)) {
             return Ok(());
         }
         if number("/status/observedGeneration") < number("/metadata/generation") {
@@ -115,9 +115,4 @@ impl Cluster {
 fn is_disturbed_freely(pod: &Value) -> bool {
     let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
     matches!(phase, "Succeeded" | "Failed" | "Pending") || !member(pod, "deletionTimestamp").is_empty()
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|one| one["type"] == "Ready" && one["status"] == "True")
 }

@@ -5,8 +5,11 @@
 //! 1. Values are shown in a message as JSON: texts in quotes, everything else as it is.
 //! 2. A number or percentage that cannot be read counts as 0.
 
-use serde_json::Value;
+use std::fmt::Display;
 
+use serde_json::{Value, json};
+
+use crate::cluster::names::{self, NameRule};
 use crate::cluster::status::Cause;
 
 pub(super) const NO_CHANGE: &str = "field is immutable";
@@ -30,9 +33,7 @@ impl Causes {
     }
 
     pub(super) fn required(&mut self, field: &str, why: &str) {
-        let message =
-            if why.is_empty() { "Required value".to_owned() } else { format!("Required value: {why}") };
-        self.add("FieldValueRequired", field, message);
+        self.0.push(Cause::required(field, why));
     }
 
     pub(super) fn invalid(&mut self, field: &str, value: &Value, why: &str) {
@@ -46,7 +47,22 @@ impl Causes {
         }
     }
 
-    /// The same, with a value that is not written as this crate writes JSON.
+    /// A name; an empty one is not checked.
+    pub(super) fn name(&mut self, field: &str, name: &str, rule: NameRule) {
+        if !name.is_empty() {
+            self.invalid_for(field, &json!(name), names::faults(name, rule));
+        }
+    }
+
+    /// A name that must not be empty.
+    pub(super) fn needed_name(&mut self, field: &str, name: &str, rule: NameRule) {
+        if name.is_empty() {
+            self.required(field, "");
+        }
+        self.name(field, name, rule);
+    }
+
+    /// A value that is not written as this crate writes JSON.
     pub(super) fn invalid_text(&mut self, field: &str, value: &str, why: &str) {
         let message = if why.is_empty() {
             format!("Invalid value: {value}")
@@ -66,7 +82,7 @@ impl Causes {
     }
 
     pub(super) fn forbidden(&mut self, field: &str, why: &str) {
-        self.add("FieldValueForbidden", field, format!("Forbidden: {why}"));
+        self.0.push(Cause::forbidden(field, why));
     }
 
     /// A second value that is not a text.
@@ -82,15 +98,9 @@ impl Causes {
         self.add("FieldValueNotFound", field, format!("Not found: {value:?}"));
     }
 
-    pub(super) fn unsupported(&mut self, field: &str, value: &Value, known: &[&str]) {
-        self.unsupported_text(field, &value.to_string(), known);
-    }
-
-    /// The same, with a value that is not written as this crate writes JSON.
-    pub(super) fn unsupported_text(&mut self, field: &str, value: &str, known: &[&str]) {
-        let known: Vec<String> = known.iter().map(|known| format!("{known:?}")).collect();
-        let message = format!("Unsupported value: {value}: supported values: {}", known.join(", "));
-        self.add("FieldValueNotSupported", field, message);
+    /// `value` is shown as it is written: a text is given as JSON.
+    pub(super) fn unsupported(&mut self, field: &str, value: impl Display, known: &[&str]) {
+        self.0.push(Cause::unsupported(field, value, known));
     }
 
     /// A text that must be one of some; a missing text is not checked.
@@ -107,6 +117,13 @@ impl Causes {
             && value.as_i64().is_some_and(|number| number < 0)
         {
             self.invalid(field, value, "must be greater than or equal to 0");
+        }
+    }
+
+    /// Members of an object that may not be negative.
+    pub(super) fn counts(&mut self, field: &str, object: &Value, names: &[&str]) {
+        for name in names {
+            self.not_negative(&format!("{field}.{name}"), object.get(*name));
         }
     }
 

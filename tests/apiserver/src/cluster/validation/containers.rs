@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
-use crate::cluster::names::{self, NameRule};
+use crate::cluster::names::NameRule;
 use crate::cluster::schema::quantity;
 
 const PULLS: [&str; 3] = ["Always", "IfNotPresent", "Never"];
@@ -36,13 +36,8 @@ const POD_FIELDS: [&str; 14] = [
 /// One container of either kind.
 pub(super) fn check(field: &str, container: &Value, volumes: &BTreeSet<&str>, causes: &mut Causes) {
     let at = |name: &str| format!("{field}.{name}");
-    let (name, image) = (text(container, "name"), text(container, "image"));
-    if name.is_empty() {
-        causes.required(&at("name"), "");
-    } else {
-        causes.invalid_for(&at("name"), &json!(name), names::faults(name, NameRule::Label));
-    }
-    if image.is_empty() {
+    causes.needed_name(&at("name"), text(container, "name"), NameRule::Label);
+    if text(container, "image").is_empty() {
         causes.required(&at("image"), "");
     }
     let termination = container.get("terminationMessagePolicy");
@@ -188,9 +183,7 @@ fn check_probe(field: &str, probe: &Value, causes: &mut Causes) {
     for other in handlers {
         causes.forbidden(&format!("{field}.{other}"), "may not specify more than 1 handler type");
     }
-    let counts =
+    let names =
         ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"];
-    for name in counts {
-        causes.not_negative(&format!("{field}.{name}"), probe.get(name));
-    }
+    causes.counts(field, probe, &names);
 }

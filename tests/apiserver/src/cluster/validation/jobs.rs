@@ -40,12 +40,6 @@ pub(super) fn new_name(body: &Value, causes: &mut Causes) {
     }
 }
 
-fn counts(at: &str, spec: &Value, names: &[&str], causes: &mut Causes) {
-    for name in names {
-        causes.not_negative(&format!("{at}.{name}"), spec.get(*name));
-    }
-}
-
 fn work(at: &str, spec: &Value, causes: &mut Causes) {
     let names = [
         "parallelism",
@@ -56,7 +50,7 @@ fn work(at: &str, spec: &Value, causes: &mut Causes) {
         "backoffLimitPerIndex",
         "maxFailedIndexes",
     ];
-    counts(at, spec, &names, causes);
+    causes.counts(at, spec, &names);
     causes.one_of(&format!("{at}.completionMode"), spec.get("completionMode"), &["NonIndexed", "Indexed"]);
     if text(spec, "completionMode") == "Indexed" && spec.get("completions").is_none() {
         causes.required(&format!("{at}.completions"), "when completion mode is Indexed");
@@ -125,7 +119,7 @@ fn time_zone(zone: &str, causes: &mut Causes) {
 fn cron(spec: &Value, causes: &mut Causes) {
     let zone = spec.get("timeZone").and_then(Value::as_str);
     schedule::check("spec.schedule", text(spec, "schedule"), causes);
-    counts("spec", spec, &["startingDeadlineSeconds"], causes);
+    causes.counts("spec", spec, &["startingDeadlineSeconds"]);
     if let Some(zone) = zone {
         time_zone(zone, causes);
     }
@@ -137,7 +131,7 @@ fn cron(spec: &Value, causes: &mut Causes) {
         let field = "spec.jobTemplate.spec.manualSelector";
         causes.unsupported(field, &json!(true), &["nil", "false"]);
     }
-    counts("spec", spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], causes);
+    causes.counts("spec", spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]);
 }
 
 static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);

@@ -37,7 +37,8 @@ fn ingress(spec: &Value, causes: &mut Causes) {
             let faults = host_faults(host.as_str().unwrap_or_default());
             causes.invalid_for(&format!("spec.tls[{at}].hosts[{host_at}]"), host, faults);
         }
-        subdomain(&format!("spec.tls[{at}].secretName"), text(tls, "secretName"), causes);
+        let field = format!("spec.tls[{at}].secretName");
+        causes.name(&field, text(tls, "secretName"), NameRule::Subdomain);
     }
     for (at, rule) in list(spec, "rules").iter().enumerate() {
         ingress_rule(&format!("spec.rules[{at}]"), rule, causes);
@@ -45,13 +46,7 @@ fn ingress(spec: &Value, causes: &mut Causes) {
     if let Some(backend) = backend {
         check_backend("spec.defaultBackend", backend, causes);
     }
-    subdomain("spec.ingressClassName", text(spec, "ingressClassName"), causes);
-}
-
-fn subdomain(field: &str, name: &str, causes: &mut Causes) {
-    if !name.is_empty() {
-        causes.invalid_for(field, &json!(name), names::faults(name, NameRule::Subdomain));
-    }
+    causes.name("spec.ingressClassName", text(spec, "ingressClassName"), NameRule::Subdomain);
 }
 
 /// A host may begin with `*.`: then it means all hosts below it.
@@ -119,16 +114,7 @@ fn check_backend(field: &str, backend: &Value, causes: &mut Causes) {
         }
         return;
     };
-    let name = text(service, "name");
-    if name.is_empty() {
-        causes.required(&format!("{field}.service.name"), "");
-    } else {
-        causes.invalid_for(
-            &format!("{field}.service.name"),
-            &json!(name),
-            names::faults(name, NameRule::Label),
-        );
-    }
+    causes.needed_name(&format!("{field}.service.name"), text(service, "name"), NameRule::Label);
     let port = &service["port"];
     let number = port.get("number").filter(|number| **number != json!(0));
     match (text(port, "name"), number) {

@@ -69,31 +69,26 @@ pub(super) fn spec(at: &str, spec: &Value, causes: &mut Causes) {
     if text(spec, "dnsPolicy") == "None" && spec.get("dnsConfig").is_none() {
         causes.required(&field("dnsConfig"), "must provide `dnsConfig` when `dnsPolicy` is None");
     }
-    name_of(spec, &field, "serviceAccountName", NameRule::Subdomain, causes);
-    name_of(spec, &field, "nodeName", NameRule::Subdomain, causes);
+    let name = |member: &str, rule: NameRule, causes: &mut Causes| {
+        causes.name(&field(member), text(spec, member), rule);
+    };
+    name("serviceAccountName", NameRule::Subdomain, causes);
+    name("nodeName", NameRule::Subdomain, causes);
     if let Some(seconds) = spec.get("activeDeadlineSeconds")
         && !seconds.as_i64().is_some_and(|seconds| (1..=MOST_SECONDS).contains(&seconds))
     {
         let why = format!("must be between 1 and {MOST_SECONDS}, inclusive");
         causes.invalid(&field("activeDeadlineSeconds"), seconds, &why);
     }
-    name_of(spec, &field, "hostname", NameRule::Label, causes);
-    name_of(spec, &field, "subdomain", NameRule::Label, causes);
+    name("hostname", NameRule::Label, causes);
+    name("subdomain", NameRule::Label, causes);
     for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
         tolerates(&format!("{at}.tolerations[{index}]"), toleration, causes);
     }
     for (index, alias) in list(spec, "hostAliases").iter().enumerate() {
         host_alias(&format!("{at}.hostAliases[{index}]"), alias, causes);
     }
-    name_of(spec, &field, "priorityClassName", NameRule::Subdomain, causes);
-}
-
-/// A member that is a name, if it is there.
-fn name_of(spec: &Value, field: &dyn Fn(&str) -> String, member: &str, rule: NameRule, causes: &mut Causes) {
-    let name = text(spec, member);
-    if !name.is_empty() {
-        causes.invalid_for(&field(member), &json!(name), names::faults(name, rule));
-    }
+    name("priorityClassName", NameRule::Subdomain, causes);
 }
 
 fn volumes<'a>(at: &str, spec: &'a Value, causes: &mut Causes) -> BTreeSet<&'a str> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::causes::{Causes, at_most_all, list, not_negative, text};
 use super::selectors;
-use crate::cluster::names::{self, NameRule};
+use crate::cluster::names::NameRule;
 
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 /// The sources of metrics, and the member each has its own in.
@@ -68,12 +68,8 @@ fn autoscaler(spec: &Value, causes: &mut Causes) {
 
 fn scaled(target: &Value, causes: &mut Causes) {
     for name in ["kind", "name"] {
-        let (field, value) = (format!("spec.scaleTargetRef.{name}"), text(target, name));
-        if value.is_empty() {
-            causes.required(&field, "");
-        } else {
-            causes.invalid_for(&field, &json!(value), names::faults(value, NameRule::PathSegment));
-        }
+        let field = format!("spec.scaleTargetRef.{name}");
+        causes.needed_name(&field, text(target, name), NameRule::PathSegment);
     }
     let version = text(target, "apiVersion");
     let why = match version.split('/').count() {

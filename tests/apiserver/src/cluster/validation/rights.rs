@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
-use crate::cluster::names::{self, NameRule};
+use crate::cluster::names::NameRule;
 use crate::cluster::rbac::GROUP;
 
 pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
@@ -62,12 +62,7 @@ fn binding(plural: &str, body: &Value, causes: &mut Causes) {
     if !known.contains(&text(role, "kind")) {
         causes.unsupported("roleRef.kind", &json!(text(role, "kind")), known);
     }
-    let name = text(role, "name");
-    if name.is_empty() {
-        causes.required("roleRef.name", "");
-    } else {
-        causes.invalid_for("roleRef.name", &json!(name), names::faults(name, NameRule::PathSegment));
-    }
+    causes.needed_name("roleRef.name", text(role, "name"), NameRule::PathSegment);
     for (at, subject) in list(body, "subjects").iter().enumerate() {
         check_subject(&format!("subjects[{at}]"), subject, namespaced, causes);
     }
@@ -81,9 +76,7 @@ fn check_subject(at: &str, subject: &Value, namespaced: bool, causes: &mut Cause
     }
     match kind {
         "ServiceAccount" => {
-            if !name.is_empty() {
-                causes.invalid_for(&field("name"), &json!(name), names::faults(name, NameRule::Subdomain));
-            }
+            causes.name(&field("name"), name, NameRule::Subdomain);
             if !group.is_empty() {
                 causes.unsupported(&field("apiGroup"), &json!(group), &[""]);
             }

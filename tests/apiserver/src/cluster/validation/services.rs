@@ -81,14 +81,12 @@ fn service_port<'a>(
     seen: &mut BTreeSet<&'a str>,
     causes: &mut Causes,
 ) {
-    let name = text(port, "name");
-    if !name.is_empty() {
-        causes.invalid_for(&format!("{field}.name"), &json!(name), names::faults(name, NameRule::Label));
-        if !seen.insert(name) {
-            causes.duplicate(&format!("{field}.name"), name);
-        }
-    } else if several {
-        causes.required(&format!("{field}.name"), "");
+    let (at, name) = (format!("{field}.name"), text(port, "name"));
+    causes.name(&at, name, NameRule::Label);
+    if name.is_empty() && several {
+        causes.required(&at, "");
+    } else if !name.is_empty() && !seen.insert(name) {
+        causes.duplicate(&at, name);
     }
     let zero = json!(0);
     causes.port(&format!("{field}.port"), port.get("port").unwrap_or(&zero));

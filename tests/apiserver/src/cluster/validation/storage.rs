@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::causes::{Causes, list, text};
 use super::selectors;
-use crate::cluster::names::{self, NameRule};
+use crate::cluster::names::NameRule;
 use crate::cluster::schema::quantity;
 
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
@@ -117,11 +117,7 @@ fn claim(spec: &Value, causes: &mut Causes) {
             }
         }
     }
-    let class = text(spec, "storageClassName");
-    if !class.is_empty() {
-        let faults = names::faults(class, NameRule::Subdomain);
-        causes.invalid_for("spec.storageClassName", &json!(class), faults);
-    }
+    causes.name("spec.storageClassName", text(spec, "storageClassName"), NameRule::Subdomain);
     causes.one_of("spec.volumeMode", spec.get("volumeMode"), &["Block", "Filesystem"]);
 }
 

@@ -12,9 +12,6 @@ use crate::cluster::names::{self, NameRule};
 
 const VERSIONS: &str = "v1, v1beta1";
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is \
-'[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 pub(super) fn check(plural: &str, body: &Value, causes: &mut Causes) {
     if !matches!(plural, "validatingwebhookconfigurations" | "mutatingwebhookconfigurations") {
@@ -142,9 +139,8 @@ fn versions(field: &str, versions: &[Value], causes: &mut Causes) {
             causes.invalid(&field, version, "duplicate version");
             continue;
         }
-        let begins = text.starts_with(|letter: char| letter.is_ascii_lowercase());
-        if !begins || !names::faults(text, NameRule::Label).is_empty() {
-            causes.invalid(&field, version, LABEL_1035);
+        if !names::old_label_faults(text).is_empty() {
+            causes.invalid(&field, version, names::OLD_LABEL);
         }
         known |= matches!(text, "v1" | "v1beta1");
     }

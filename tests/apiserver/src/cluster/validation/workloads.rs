@@ -32,14 +32,8 @@ pub(super) fn check(plural: &str, spec: &Value, causes: &mut Causes) {
     }
 }
 
-fn counts(names: &[&str], spec: &Value, causes: &mut Causes) {
-    for name in names {
-        causes.not_negative(&format!("spec.{name}"), spec.get(*name));
-    }
-}
-
 fn deployment(spec: &Value, causes: &mut Causes) {
-    counts(&["replicas"], spec, causes);
+    causes.counts("spec", spec, &["replicas"]);
     selected(spec, "deployment", causes);
     let (field, strategy) = ("spec.strategy", &spec["strategy"]);
     match text(strategy, "type") {
@@ -52,10 +46,10 @@ fn deployment(spec: &Value, causes: &mut Causes) {
         }
         _ => {
             let told = strategy_as_told(strategy, &["maxUnavailable", "maxSurge"], "0");
-            causes.unsupported_text(field, &told, &["Recreate", "RollingUpdate"]);
+            causes.unsupported(field, &told, &["Recreate", "RollingUpdate"]);
         }
     }
-    counts(&["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"], spec, causes);
+    causes.counts("spec", spec, &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]);
     let number = |name: &str| spec.get(name).and_then(Value::as_i64);
     if let Some(deadline) = number("progressDeadlineSeconds")
         && deadline <= number("minReadySeconds").unwrap_or(0)
@@ -92,7 +86,7 @@ fn rolling_deployment(rolling: &Value, causes: &mut Causes) {
 }
 
 fn replica_set(spec: &Value, causes: &mut Causes) {
-    counts(&["replicas", "minReadySeconds"], spec, causes);
+    causes.counts("spec", spec, &["replicas", "minReadySeconds"]);
     selected(spec, "deployment", causes);
 }
 
@@ -106,17 +100,17 @@ fn daemon_set(spec: &Value, causes: &mut Causes) {
     }
     selectors::check_template("spec.template", &spec["template"], causes);
     selectors::serves(spec, "DaemonSet", causes);
-    counts(&["minReadySeconds"], spec, causes);
+    causes.counts("spec", spec, &["minReadySeconds"]);
     let strategy = &spec["updateStrategy"];
     match text(strategy, "type") {
         "OnDelete" => {}
         "RollingUpdate" => rolling_daemon_set(&strategy["rollingUpdate"], causes),
         _ => {
             let told = strategy_as_told(strategy, &["maxUnavailable", "maxSurge"], "0");
-            causes.unsupported_text("spec.updateStrategy", &told, &["RollingUpdate", "OnDelete"]);
+            causes.unsupported("spec.updateStrategy", &told, &["RollingUpdate", "OnDelete"]);
         }
     }
-    counts(&["revisionHistoryLimit"], spec, causes);
+    causes.counts("spec", spec, &["revisionHistoryLimit"]);
 }
 
 fn rolling_daemon_set(rolling: &Value, causes: &mut Causes) {
@@ -152,7 +146,7 @@ fn stateful_set(spec: &Value, causes: &mut Causes) {
             causes.invalid_text("spec.updateStrategy", &told, "must be 'RollingUpdate' or 'OnDelete'");
         }
     }
-    counts(&["replicas", "minReadySeconds"], spec, causes);
+    causes.counts("spec", spec, &["replicas", "minReadySeconds"]);
     if selectors::selector(spec, "statefulset", causes) {
         selectors::fits_unless_empty(spec, causes);
         selectors::check_template("spec.template", &spec["template"], causes);

@@ -84,7 +84,7 @@ pub(super) fn take_repeated_owners(body: &mut Value, patched: bool) -> Option<St
 }
 
 /// Where a kind has its pod, with its metadata.
-fn template(group: &str, plural: &str) -> Option<&'static str> {
+pub(super) fn template(group: &str, plural: &str) -> Option<&'static str> {
     match (group, plural) {
         ("", "pods") => Some(""),
         ("", "podtemplates") => Some("/template"),

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::super::table::{Alternative, Field, Shape, TABLE};
-use super::super::wire::put_number;
 use super::super::{answer, values};
 use super::{NOTHING, decode};
 
@@ -72,11 +71,6 @@ impl Choices<'_> {
             Shape::Double => values::double((f64::from(self.below(1_000)) / 4.0 + 0.5).to_bits()).unwrap(),
             Shape::Time => json!(format!("20{:02}-01-02T03:04:05Z", self.below(90) + 10)),
             Shape::MicroTime => json!(format!("1969-12-31T23:59:59.{:06}Z", self.below(1_000_000))),
-            Shape::Duration => {
-                let mut nanos = Vec::new();
-                put_number(&mut nanos, 1, u64::from(self.below(u32::MAX)) << self.below(28));
-                values::duration(&nanos).unwrap()
-            }
             Shape::Quantity => json!(format!("{}m", self.below(1_000))),
             Shape::IntOrString if self.below(2) == 0 => json!(self.below(1_000)),
             Shape::IntOrString => json!(format!("{}%", self.below(1_000))),

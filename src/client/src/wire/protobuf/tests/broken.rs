@@ -20,7 +20,7 @@ fn of_a_list_in_a_message_of_its_own_an_unknown_number_is_passed() {
         });
     });
     let kind = ProtobufKind::of("authentication.k8s.io/v1", "TokenReview").expect("it is in the table");
-    let read: Value = decode(kind, &review, &nothing()).expect("a review");
+    let read: Value = kind.decode(&review, &nothing()).expect("a review");
     assert_eq!(read.pointer("/status/user/extra"), Some(&json!({"k": ["a"]})));
 }
 
@@ -29,11 +29,11 @@ fn read_all(kind: ProtobufKind, bytes: &[u8]) {
     let found = identify(bytes);
     let _ = (labels(&found).count(), owners(&found).count(), annotations(bytes).count(), generation(bytes));
     let fields = tree(&"metadata.annotations['a']".parse().expect("a path"), false);
-    let is_text = text(kind, bytes, &nothing()).map(|text| value_of(&text)).is_ok();
+    let is_text = kind.text(bytes, &nothing()).map(|text| value_of(&text)).is_ok();
     if is_text {
-        assert!(decode::<Value>(kind, bytes, &nothing()).is_ok(), "what has a text decodes");
+        assert!(kind.decode::<Value>(bytes, &nothing()).is_ok(), "what has a text decodes");
     }
-    let _ = (decode::<Pod>(kind, bytes, &nothing()), kept(kind, bytes, &fields), field_bytes(kind, bytes));
+    let _ = (kind.decode::<Pod>(bytes, &nothing()), kind.kept(bytes, &fields), field_bytes(kind, bytes));
     let _ = (event(bytes), event_head(bytes), bookmark(bytes), is_document(kind, bytes));
     let _ = decode_metadata::<Value>(bytes);
     let mut values = Vec::new();
@@ -50,10 +50,10 @@ fn many_values_in_few_bytes_are_refused() {
     let kind = ProtobufKind::of("v1", "Pod").expect("built in");
     let (mut pod, containers) = (Vec::new(), [0x12, 0].repeat(1_100_000));
     reader::put_bytes(&mut pod, 2, &containers);
-    let error = text(kind, &pod, &nothing()).expect_err("too many");
+    let error = kind.text(&pod, &nothing()).expect_err("too many");
     let path = error.path().expect("where it was");
     assert!(path.starts_with("spec.containers[") && error.reason == Fault::TooMany.to_string(), "{error}");
-    assert!(decode::<Pod>(kind, &pod, &nothing()).is_err());
+    assert!(kind.decode::<Pod>(&pod, &nothing()).is_err());
 }
 
 #[test]
@@ -87,11 +87,8 @@ fn schemas_within_schemas_decode_up_to_the_limit_and_do_not_overflow_the_stack()
     };
     let decoded = |depth| {
         let object = definition(depth);
-        decode::<apiextensions::v1::CustomResourceDefinition>(
-            kind_of_value(&object),
-            &written(&object),
-            &nothing(),
-        )
+        kind_of_value(&object)
+            .decode::<apiextensions::v1::CustomResourceDefinition>(&written(&object), &nothing())
     };
     assert!(decoded(56).is_ok());
     assert_eq!(decoded(70).map(drop).map_err(|error| error.reason), Err(Fault::TooDeep.to_string()));
@@ -106,7 +103,7 @@ fn many_unknown_numbers_are_cut_around_in_linear_time() {
         bytes.push(1);
     });
     let fields = tree(&"metadata.managedFields".parse().expect("a path"), false);
-    let kept = kept(kind, &bytes, &fields).expect("an object");
+    let kept = kind.kept(&bytes, &fields).expect("an object");
     assert!(kept.len() > bytes.len() && identify(&kept).name.as_deref() == Some("a"));
 }
 

@@ -6,6 +6,10 @@ use super::super::reader::put_bytes;
 use super::*;
 use crate::wire::{Frame, ListHead, SplitError, Splitter};
 
+fn pods() -> WireKind {
+    WireKind::Protobuf(ProtobufKind::of("v1", "Pod").expect("built in"))
+}
+
 pub(super) fn list(head: &Value, items: &[Value]) -> Vec<u8> {
     let (api_version, kind) =
         (&head["apiVersion"], format!("{}List", head["kind"].as_str().expect("a kind")));
@@ -20,7 +24,7 @@ pub(super) fn split(
 ) -> (Vec<Frame>, Result<ListHead, SplitError>) {
     let mut bounds: Vec<_> = cuts.iter().map(|cut| (*cut).min(bytes.len())).chain([0, bytes.len()]).collect();
     bounds.sort_unstable();
-    let (mut splitter, mut frames) = (Splitter::list_by_length(limit), Vec::new());
+    let (mut splitter, mut frames) = (Splitter::list(pods(), limit), Vec::new());
     for pair in bounds.windows(2) {
         let piece = Bytes::copy_from_slice(&bytes[pair[0]..pair[1]]);
         if let Err(error) = splitter.push(&piece, &mut frames) {
@@ -95,7 +99,7 @@ fn the_events_of_a_watch_do_not_depend_on_the_pieces() {
     let length = |frame: &Vec<u8>| u32::try_from(frame.len()).expect("short").to_be_bytes();
     let body: Vec<u8> = frames.iter().flat_map(|frame| [&length(frame)[..], frame].concat()).collect();
     for piece in [1, 3, 5, 1_000, 100_000] {
-        let (mut splitter, mut found) = (Splitter::watch_by_length(1 << 20), Vec::new());
+        let (mut splitter, mut found) = (Splitter::watch(pods(), 1 << 20), Vec::new());
         for piece in body.chunks(piece) {
             splitter.push(&Bytes::copy_from_slice(piece), &mut found).expect("any bytes are events");
         }
@@ -103,7 +107,7 @@ fn the_events_of_a_watch_do_not_depend_on_the_pieces() {
         assert_eq!(found, expected, "{piece}");
         assert!(!splitter.is_closed() && splitter.finish().is_ok());
     }
-    let mut splitter = Splitter::watch_by_length(4);
+    let mut splitter = Splitter::watch(pods(), 4);
     splitter.push(&Bytes::from_static(&[0, 0, 0, 9, 1]), &mut Vec::new()).expect("a part of an event");
     assert_eq!(splitter.finish(), Err(SplitError::HalfEvent(1)));
 }
