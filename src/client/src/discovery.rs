@@ -54,15 +54,14 @@ mod fetch;
 pub(crate) mod mapper;
 pub(crate) mod memory;
 pub(crate) mod model;
-mod named;
 
+pub use by_name::NamedResource;
 pub use error::{DiscoveryError, UnknownName};
 pub use memory::DiscoveryStatus;
 pub use model::{
     DiscoveredGroup, DiscoveredResource, DiscoveredVersion, FailedGroupVersion, IncompleteDiscovery,
     ServerResources,
 };
-pub use named::NamedResource;
 
 #[cfg(feature = "disk-cache")]
 use disk::Disk;

@@ -53,8 +53,8 @@ fn the_file_is_written_and_read_in_place() {
     for has_file in [false, true] {
         simulated(1, directory.path().join("maps"), [map("one", "1")], async |_, maps| {
             some_writes_later().await;
-            assert_eq!((begins_with_file(&maps), problem(&maps)), (has_file, None));
-            assert_eq!(value(&maps, "one"), Some("1".into()));
+            assert_eq!((begins_with_file(maps), problem(maps)), (has_file, None));
+            assert_eq!(value(maps, "one"), Some("1".into()));
         });
     }
 }
@@ -65,18 +65,18 @@ fn the_file_of_another_cluster_is_neither_read_nor_written() {
     let file = || directory.path().join("maps");
     simulated(1, file(), [map("one", "1")], async |_, maps| {
         some_writes_later().await;
-        assert_eq!(problem(&maps), None);
+        assert_eq!(problem(maps), None);
     });
     simulated(2, file(), [map("of-another", "1")], async |_, maps| {
         some_writes_later().await;
-        assert!(!begins_with_file(&maps) && maps.snapshot().len() == 1);
-        let why = problem(&maps).expect("it is said");
+        assert!(!begins_with_file(maps) && maps.snapshot().len() == 1);
+        let why = problem(maps).expect("it is said");
         assert!(why.contains("another cluster"), "{why}");
         assert!(maps.status().to_string().ends_with(&format!("; not saved: {why}")), "{}", maps.status());
     });
     simulated(1, file(), [map("one", "1")], async |_, maps| {
-        assert!(begins_with_file(&maps), "its own objects are still in it");
-        assert_eq!((value(&maps, "one"), maps.snapshot().len()), (Some("1".into()), 1));
+        assert!(begins_with_file(maps), "its own objects are still in it");
+        assert_eq!((value(maps, "one"), maps.snapshot().len()), (Some("1".into()), 1));
     });
 }
 
@@ -88,13 +88,13 @@ fn what_is_no_saved_cache_is_left_alone() {
         std::fs::write(&file, foreign).unwrap();
         simulated(1, file.clone(), [map("one", "1")], async |_, maps| {
             some_writes_later().await;
-            assert_eq!((maps.snapshot().len(), problem(&maps).is_some()), (1, true));
+            assert_eq!((maps.snapshot().len(), problem(maps).is_some()), (1, true));
         });
         assert_eq!(std::fs::read(&file).unwrap(), foreign);
     }
     simulated(1, directory.path().join("none/maps"), [map("one", "1")], async |_, maps| {
         some_writes_later().await;
-        assert_eq!((maps.snapshot().len(), problem(&maps).is_some()), (1, true));
+        assert_eq!((maps.snapshot().len(), problem(maps).is_some()), (1, true));
     });
 }
 
@@ -106,11 +106,11 @@ fn a_dictionary_comes_with_the_file() {
     let bytes = |maps: &Maps| maps.snapshot().iter().map(|map| map.kept_bytes()).sum::<usize>();
     let run = |scenario: &dyn Fn(&ApiServer, &Maps)| {
         simulated(1, directory.path().join("maps"), (0..1_300).map(long_map), async |server, maps| {
-            scenario(&server, &maps);
+            scenario(server, maps);
             // It is trained, all objects are compressed by it, and all are written.
             some_writes_later().await;
-            assert!(bytes(&maps) < 1_300 * 100, "{} bytes", bytes(&maps));
-            assert_eq!(problem(&maps), None);
+            assert!(bytes(maps) < 1_300 * 100, "{} bytes", bytes(maps));
+            assert_eq!(problem(maps), None);
         });
     };
     run(&|_, maps| assert!(!begins_with_file(maps)));
@@ -172,7 +172,7 @@ fn when_another_cluster_answers_at_the_address_its_objects_are_not_saved_as_thos
     });
     let more = (0..60).map(|number| map(&format!("more-{number}"), "1"));
     simulated(1, file(), [map("one", "1")].into_iter().chain(more), async |_, maps| {
-        assert!(begins_with_file(&maps));
+        assert!(begins_with_file(maps));
         let names = maps.snapshot().iter().map(|map| map.key().name().to_owned()).collect::<Vec<_>>();
         assert!(names.iter().all(|name| !name.starts_with("other")), "{names:?}");
     });
@@ -193,11 +193,11 @@ fn a_file_with_a_damaged_byte_is_refused_with_a_reason_or_read_right() {
         std::fs::write(file(), damaged).unwrap();
         simulated(1, file(), all(), async |_, maps| {
             for number in 0..20 {
-                let found = value(&maps, &format!("map-{number:02}"));
+                let found = value(maps, &format!("map-{number:02}"));
                 assert_eq!(found, Some(format!("the value {number}")), "byte {at}");
             }
             assert_eq!(maps.snapshot().len(), 20, "byte {at}");
-            assert!(begins_with_file(&maps) || problem(&maps).is_some(), "byte {at}: {}", maps.status());
+            assert!(begins_with_file(maps) || problem(maps).is_some(), "byte {at}: {}", maps.status());
         });
     }
 }

@@ -32,6 +32,8 @@ const UNSEEN: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(crate) struct Seen(RefCell<SeenOfWatch>);
 
+type Looked<S> = Result<Vec<WatchPart<S>>, ListWatchError>;
+
 #[derive(Default)]
 struct SeenOfWatch {
     is_open: bool,
@@ -41,7 +43,7 @@ struct SeenOfWatch {
 }
 
 impl Seen {
-    pub(crate) fn note<S>(&self, look: &Poll<Option<Result<Vec<WatchPart<S>>, ListWatchError>>>) {
+    pub(crate) fn note<S>(&self, look: &Poll<Option<Looked<S>>>) {
         let (mut seen, now) = (self.0.borrow_mut(), Instant::now());
         seen.silent = match look {
             Poll::Ready(Some(Ok(parts))) => {

@@ -129,7 +129,7 @@ fn cron(spec: &Value, causes: &mut Causes) {
     work("spec.jobTemplate.spec", job, causes);
     if job["manualSelector"] == true {
         let field = "spec.jobTemplate.spec.manualSelector";
-        causes.unsupported(field, &json!(true), &["nil", "false"]);
+        causes.unsupported(field, json!(true), &["nil", "false"]);
     }
     causes.counts("spec", spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]);
 }

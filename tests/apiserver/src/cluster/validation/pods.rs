@@ -134,7 +134,7 @@ fn tolerates(field: &str, toleration: &Value, causes: &mut Causes) {
             causes.invalid(&at("operator"), &json!(value), why);
         }
         "Exists" => {}
-        other => causes.unsupported(&at("operator"), &json!(other), &["Equal", "Exists"]),
+        other => causes.unsupported(&at("operator"), json!(other), &["Equal", "Exists"]),
     }
     if !effect.is_empty() {
         causes.one_of(&at("effect"), toleration.get("effect"), &EFFECTS);

@@ -89,8 +89,8 @@ fn check_metric(field: &str, metric: &Value, causes: &mut Causes) {
     }
     let Some((_, member)) = METRICS.into_iter().find(|(known, _)| *known == kind) else {
         let known = METRICS.map(|(known, _)| known);
-        causes.unsupported(&at, &json!(kind), &known);
-        causes.unsupported(&at, &json!(kind), &known);
+        causes.unsupported(&at, json!(kind), &known);
+        causes.unsupported(&at, json!(kind), &known);
         return;
     };
     let field = format!("{field}.{member}");

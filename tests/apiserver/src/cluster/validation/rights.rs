@@ -56,11 +56,11 @@ fn check_rule(at: &str, rule: &Value, namespaced: bool, causes: &mut Causes) {
 fn binding(plural: &str, body: &Value, causes: &mut Causes) {
     let (role, namespaced) = (&body["roleRef"], plural == "rolebindings");
     if text(role, "apiGroup") != GROUP {
-        causes.unsupported("roleRef.apiGroup", &json!(text(role, "apiGroup")), &[GROUP]);
+        causes.unsupported("roleRef.apiGroup", json!(text(role, "apiGroup")), &[GROUP]);
     }
     let known: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     if !known.contains(&text(role, "kind")) {
-        causes.unsupported("roleRef.kind", &json!(text(role, "kind")), known);
+        causes.unsupported("roleRef.kind", json!(text(role, "kind")), known);
     }
     causes.needed_name("roleRef.name", text(role, "name"), NameRule::PathSegment);
     for (at, subject) in list(body, "subjects").iter().enumerate() {
@@ -78,7 +78,7 @@ fn check_subject(at: &str, subject: &Value, namespaced: bool, causes: &mut Cause
         "ServiceAccount" => {
             causes.name(&field("name"), name, NameRule::Subdomain);
             if !group.is_empty() {
-                causes.unsupported(&field("apiGroup"), &json!(group), &[""]);
+                causes.unsupported(&field("apiGroup"), json!(group), &[""]);
             }
             if !namespaced && text(subject, "namespace").is_empty() {
                 causes.required(&field("namespace"), "");
@@ -86,9 +86,9 @@ fn check_subject(at: &str, subject: &Value, namespaced: bool, causes: &mut Cause
         }
         "User" | "Group" => {
             if group != GROUP {
-                causes.unsupported(&field("apiGroup"), &json!(group), &[GROUP]);
+                causes.unsupported(&field("apiGroup"), json!(group), &[GROUP]);
             }
         }
-        other => causes.unsupported(&field("kind"), &json!(other), &["ServiceAccount", "User", "Group"]),
+        other => causes.unsupported(&field("kind"), json!(other), &["ServiceAccount", "User", "Group"]),
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn serves(spec: &Value, kind: &str, causes: &mut Causes) {
     let pod = &spec["template"]["spec"];
     let policy = text(pod, "restartPolicy");
     if policy != "Always" {
-        causes.unsupported("spec.template.spec.restartPolicy", &json!(policy), &["Always"]);
+        causes.unsupported("spec.template.spec.restartPolicy", json!(policy), &["Always"]);
     }
     if pod.get("activeDeadlineSeconds").is_some() {
         let why = format!("activeDeadlineSeconds in {kind} is not Supported");
