@@ -10,7 +10,6 @@
 //! ```
 
 use std::future::Future;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -186,11 +185,20 @@ impl Operator {
     }
 }
 
-impl Deref for Operator {
-    type Target = OperatorView;
+impl Operator {
+    /// The name of the operator.
+    pub fn name(&self) -> &str {
+        self.view.name()
+    }
 
-    fn deref(&self) -> &OperatorView {
-        &self.view
+    /// As [`OperatorView::status`].
+    pub fn status(&self) -> OperatorStatus {
+        self.view.status()
+    }
+
+    /// As [`OperatorView::unready`].
+    pub fn unready(&self) -> Vec<String> {
+        self.view.unready()
     }
 }
 

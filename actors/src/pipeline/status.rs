@@ -48,6 +48,8 @@ pub struct SourceStatus {
     /// Its next list waits until enough memory of earlier lists and states is freed; see
     /// [`Runtime::bytes_to_free`](crate::runtime::Runtime::bytes_to_free).
     pub waits_for_memory: bool,
+    /// It waits for the receiver to which it passes on what it brings: see [`passing`](crate::runtime::passing).
+    pub waits_for_receiver: bool,
     /// Bytes on the wire of the objects that it has sent, in lists and watches, including objects that were
     /// known already. The rest of a frame beside its object, and bookmarks, do not count.
     pub wire_bytes: u64,
@@ -97,6 +99,7 @@ impl SourceStatus {
             restarts: 0,
             repairs: RepairCounters::default(),
             waits_for_memory: false,
+            waits_for_receiver: false,
             hint: None,
         }
     }

@@ -27,6 +27,9 @@ impl fmt::Display for InformerStatus {
         for hint in self.sources.iter().filter_map(|source| source.hint.as_ref()).take(MOST_HINTS) {
             write!(f, "; {hint}")?;
         }
+        if self.sources.iter().any(|source| source.waits_for_receiver) {
+            f.write_str("; it waits for the receiver of what it passes on")?;
+        }
         for refused in self.namespaces.iter().filter(|set| set.refused.is_some()) {
             write!(f, "; {refused}")?;
         }

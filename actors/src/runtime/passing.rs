@@ -3,17 +3,22 @@
 //! 1. What a part of an answer has brought is sent before the store gets it, and the source reads nothing more until
 //!    there is room: two parts wait at most.
 //! 2. The store keeps the same objects without bodies: their keys, uids and versions.
-//! 3. Everything is sent at least once, in the order of the source. What the store does not have when an actor is
-//!    restarted comes again.
+//! 3. Everything is sent at least once, in the order of the store. What the store does not have when an actor is restarted
+//!    may come again.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
-use informer_core::meta::{Object, ResourceVersion, Undecodable};
+use informer_core::meta::{Object, ObjectKey, ResourceVersion, Undecodable};
 use tokio::sync::mpsc;
+
+use super::locked::Guarded;
 
 /// Parts that wait for their receiver.
 const WAITING: usize = 2;
@@ -51,18 +56,25 @@ pub enum PassedPart<S> {
     Undecodable(Undecodable),
     /// An object is gone whose last state does not decode.
     DeletedUndecodable(Undecodable),
-    /// A whole list of this version has been passed on, and before it what is gone since the list before. What a
-    /// receiver has from before the first list of an informer, and was not passed on, is gone, too.
+    /// A whole list of this version has been passed on, and before it what is gone of what was passed on earlier. What a
+    /// receiver has from before the informer began, and was not passed on until its first list, is gone, too.
     Listed(ResourceVersion),
 }
 
-/// Where a source passes on what it brings: see [`passing`].
-pub struct PassTo<B>(mpsc::Sender<Vec<PassedPart<Passed<B>>>>);
+/// Where a source passes on what it brings: see [`passing`]. For one informer.
+pub struct PassTo<B>(Arc<Way<B>>);
 
-/// What is passed on, as it comes: a stream of what came at once, never empty. It ends when the informer has ended and
-/// its description is dropped.
+struct Way<B> {
+    /// `None` when the informer has stopped.
+    sender: Guarded<Option<mpsc::Sender<Vec<PassedPart<Passed<B>>>>>>,
+    ahead: Guarded<Ahead<Passed<B>>>,
+}
+
+/// What is passed on, as it comes: a stream of what came at once, at most 250 changes, never empty. It ends when the
+/// informer stops.
 ///
-/// While it is not read, the source waits: nothing is lost, and nothing is read from the server.
+/// While it is not read, the source waits: nothing is lost, and nothing is read from the server. Read it from the start,
+/// in a task that waits for nothing of this informer: the first list is not whole before the receiver has it.
 pub struct PassedParts<B>(mpsc::Receiver<Vec<PassedPart<Passed<B>>>>);
 
 /// A way from one informer to one receiver.
@@ -76,10 +88,53 @@ pub struct PassedParts<B>(mpsc::Receiver<Vec<PassedPart<Passed<B>>>>);
 /// ```
 pub fn passing<B>() -> (PassTo<B>, PassedParts<B>) {
     let (sender, receiver) = mpsc::channel(WAITING);
-    (PassTo(sender), PassedParts(receiver))
+    let way = Way { sender: Guarded::new(Some(sender)), ahead: Guarded::new(Ahead::new()) };
+    (PassTo(Arc::new(way)), PassedParts(receiver))
 }
 
-/// The receiver was dropped.
+/// The objects that the receiver has, and the store not yet: what of a list was passed on that is not whole, and what is
+/// still on its way to the store. By it nothing is passed on twice after a list that failed, and what is gone since is
+/// told.
+#[doc(hidden)]
+pub struct Ahead<S> {
+    objects: BTreeMap<ObjectKey, Object<S>>,
+    /// The last key that was looked at.
+    looked: Option<ObjectKey>,
+}
+
+impl<S> Ahead<S> {
+    const fn new() -> Self {
+        Self { objects: BTreeMap::new(), looked: None }
+    }
+
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
+        self.objects.get(key).cloned()
+    }
+
+    /// Logarithmic.
+    pub(crate) fn note(&mut self, object: Object<S>) -> Option<Object<S>> {
+        self.objects.insert(object.key().clone(), object)
+    }
+
+    pub(crate) fn forget(&mut self, key: &ObjectKey) -> Option<Object<S>> {
+        self.objects.remove(key)
+    }
+
+    /// At most this many, behind this key.
+    pub(crate) fn behind(&self, key: Option<&ObjectKey>, most: usize) -> Vec<Object<S>> {
+        let from = key.map_or(Bound::Unbounded, Bound::Excluded);
+        self.objects.range((from, Bound::Unbounded)).take(most).map(|(_, object)| object.clone()).collect()
+    }
+
+    /// The next ones to look at, each in its turn.
+    pub(crate) fn next_looked(&mut self, most: usize) -> Vec<Object<S>> {
+        let found = self.behind(self.looked.as_ref(), most);
+        self.looked = found.last().map(|object| object.key().clone());
+        found
+    }
+}
+
+/// The receiver was dropped, or the informer has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 #[expect(clippy::exhaustive_structs, reason = "there is nothing more to say")]
@@ -92,7 +147,14 @@ pub trait PassesOn<S>: Send + Sync {
     fn without_body(&self, object: &Object<S>) -> Option<Object<S>>;
 
     /// Ready when there is room.
-    fn send(&self, parts: Vec<PassedPart<S>>) -> BoxFuture<'_, Result<(), ReceiverGone>>;
+    fn send(&self, parts: Vec<PassedPart<S>>) -> BoxFuture<'static, Result<(), ReceiverGone>>;
+
+    fn is_gone(&self) -> bool;
+
+    /// The informer has stopped.
+    fn close(&self);
+
+    fn ahead(&self) -> &Guarded<Ahead<S>>;
 }
 
 impl<B: Send + Sync + 'static> PassesOn<Passed<B>> for PassTo<B> {
@@ -101,8 +163,24 @@ impl<B: Send + Sync + 'static> PassesOn<Passed<B>> for PassTo<B> {
         Some(Object::new(object.cached_meta().clone(), Passed(None)))
     }
 
-    fn send(&self, parts: Vec<PassedPart<Passed<B>>>) -> BoxFuture<'_, Result<(), ReceiverGone>> {
-        Box::pin(async { self.0.send(parts).await.map_err(|_| ReceiverGone) })
+    fn send(&self, parts: Vec<PassedPart<Passed<B>>>) -> BoxFuture<'static, Result<(), ReceiverGone>> {
+        let sender = self.0.sender.with(|sender| sender.clone());
+        Box::pin(async move {
+            let sender = sender.ok_or(ReceiverGone)?;
+            sender.send(parts).await.map_err(|_| ReceiverGone)
+        })
+    }
+
+    fn is_gone(&self) -> bool {
+        self.0.sender.with(|sender| sender.as_ref().is_none_or(mpsc::Sender::is_closed))
+    }
+
+    fn close(&self) {
+        drop(self.0.sender.with(Option::take));
+    }
+
+    fn ahead(&self) -> &Guarded<Ahead<Passed<B>>> {
+        &self.0.ahead
     }
 }
 
@@ -115,5 +193,6 @@ impl<B> Stream for PassedParts<B> {
 }
 
 informer_core::clone_of!([B] PassTo<B>);
-informer_core::debug_as!([B] PassTo<B>, self, is_full = self.0.capacity() == 0);
+informer_core::debug_as!([S] Ahead<S>, self, objects = self.objects.len());
+informer_core::debug_as!([B] PassTo<B>, self, is_open = self.0.sender.with(|sender| sender.is_some()));
 informer_core::debug_as!([B] PassedParts<B>, self, waiting = self.0.len());

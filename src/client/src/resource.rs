@@ -286,8 +286,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
         }
         let (id, cluster, coverage) = (self.source.clone(), self.cluster.clone(), self.scope.coverage());
         let mut settings = self.settings.clone();
-        // Its lists need no memory, and last as long as their receiver wants.
-        settings.list_permit &= self.representation.passes().is_none();
+        if self.representation.passes().is_some() {
+            // Its lists need no memory, and last as long as their receiver wants: longer than a server waits.
+            (settings.list_permit, settings.watch_list, settings.in_pages) = (false, false, true);
+        }
         #[cfg(feature = "persist")]
         if self.representation.saves().is_some() {
             // Watched initial events would not come from the file.

@@ -24,7 +24,7 @@ use informer_core::meta::{ResourceVersion, SourceId};
 use informer_core::request::{AskedVersion, ListRequest};
 use informer_core::snapshot::Snapshot;
 use kube_core::discovery::ApiResource;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::representation::{LateFindings, Prune, Saves, WireKind};
 use crate::scope::Scope;
@@ -38,6 +38,8 @@ pub(crate) use writing::Seen;
 
 /// How often what has changed is written.
 const EVERY: Duration = Duration::from_secs(1);
+/// After a failure it is tried again after two seconds, then after four, up to this. A disk that takes longer is told.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Failed requests before the server is listed instead.
 const ATTEMPTS: u32 = 3;
 
@@ -59,14 +61,14 @@ pub(crate) struct Saved<S> {
 }
 
 struct State {
-    /// The uid of the namespace `kube-system`.
-    cluster: Option<Arc<str>>,
     /// Where the server was when the informer began with the file.
     server: Option<ResourceVersion>,
     next_write: Option<Instant>,
     wait: Duration,
     /// Since when nothing is written, since no published version is whole.
     partly_since: Option<Instant>,
+    writing_since: Option<Instant>,
+    has_problem: bool,
 }
 
 struct Disk<S> {
@@ -89,7 +91,7 @@ enum SavedError {
     NoRight,
     #[error("the server is at a version before {0}: it was restored from a backup")]
     Rewound(String),
-    #[error("the disk has not taken it for a minute")]
+    #[error("the disk has not answered for a minute")]
     Slow,
     #[error(
         "for a minute no published version was whole: in the queue order `PerKey` objects overtake each other"
@@ -109,7 +111,14 @@ impl<S: Send + Sync + 'static> Saved<S> {
         absent_name: &str,
         pool: DecodePool,
     ) -> Arc<Self> {
-        let state = State { cluster: None, server: None, next_write: None, wait: EVERY, partly_since: None };
+        let state = State {
+            server: None,
+            next_write: None,
+            wait: EVERY,
+            partly_since: None,
+            writing_since: None,
+            has_problem: false,
+        };
         let disk = Disk { file: None, written: None, set_aside: None, settled: None };
         Arc::new(Self {
             path: saves.file(),
@@ -156,7 +165,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
             match found {
                 Ok(Some((found, server))) => return Ok(saved.of_file((found, server), of_source, known)),
                 Ok(None) => {}
-                Err(error) => known.note_saved(SavedNote::Problem(error.to_string().into())),
+                Err(error) => saved.note_problem(&error, &known),
             }
             Ok(from_server)
         };
@@ -198,7 +207,8 @@ impl<S: Send + Sync + 'static> Saved<S> {
         let about = self.about(ask_cluster).await?;
         let saved = Arc::clone(self);
         let opening = move || saved.disk().open(&saved.path, about)?.found();
-        let Some(found) = self.on_disk(opening).await? else { return Ok(None) };
+        let opened = timeout(LONGEST_WAIT, self.on_disk(opening)).await.map_err(|_| SavedError::Slow)?;
+        let Some(found) = opened? else { return Ok(None) };
         let server = version_of(question).await?;
         if found.version.parse().is_ok_and(|saved: ResourceVersion| server < saved) {
             return Err(SavedError::Rewound(found.version));
@@ -207,12 +217,7 @@ impl<S: Send + Sync + 'static> Saved<S> {
     }
 
     async fn about(&self, ask_cluster: &AskCluster) -> Result<About, SavedError> {
-        let known = self.state().cluster.clone();
-        let cluster = match known {
-            Some(cluster) => cluster,
-            None => ask_cluster().await?.ok_or(SavedError::NoRight)?.into(),
-        };
-        self.state().cluster = Some(Arc::clone(&cluster));
+        let cluster = ask_cluster().await?.ok_or(SavedError::NoRight)?.into();
         Ok(About { cluster, what: Arc::clone(&self.what) })
     }
 

@@ -27,6 +27,9 @@ pub struct ReflectorConfig {
     pub page_size: Option<u32>,
     /// The page size at `""` and `"0"` when `page_size` is unset. 500.
     pub default_page_size: u32,
+    /// Whether every list comes in pages, also the first one, which is then asked at the newest version: a server answers
+    /// `"0"` from its watch cache, whole. For a reader that is slower than a server waits. False.
+    pub in_pages: bool,
     /// Whether to request initial events on a watch (watch-list) first, and to list only where that is
     /// refused. True.
     pub watch_list: bool,
@@ -97,6 +100,7 @@ impl Default for ReflectorConfig {
             resource: "objects".into(),
             page_size: None,
             default_page_size: 500,
+            in_pages: false,
             watch_list: true,
             min_watch_timeout: LEAST_WATCH_TIMEOUT,
             backoff: BackoffPolicy::default(),

@@ -1,6 +1,6 @@
 //! Lists: which version and pages to request, and when a list is whole. Invariants:
 //! 1. A list requests `"0"` only while nothing was ever delivered; `""` only for a rewind, or right after a
-//!    list or watch-list was expired or too large; otherwise the newest version delivered, by this source or
+//!    list or watch-list was expired or too large, or as the first one that must come in pages; otherwise the newest version delivered, by this source or
 //!    by those from which it takes over.
 //! 2. Pages of two versions are never joined: after an expired token the list starts over, in one page.
 //!
@@ -42,7 +42,11 @@ impl<S> ListWatchMachine<S> {
         let latest = mem::take(&mut self.hints.list_at_latest) || self.hints.rewinding.is_some();
         let version = match &self.newest {
             _ if latest => AskedVersion::Latest,
-            newest => newest.max(&self.floor).clone().map_or(AskedVersion::Any, AskedVersion::From),
+            newest => match newest.max(&self.floor).clone() {
+                Some(version) => AskedVersion::From(version),
+                None if self.config.in_pages => AskedVersion::Latest,
+                None => AskedVersion::Any,
+            },
         };
         if self.is_watch_list_due() {
             self.open_watch_list(version, at);
@@ -180,7 +184,7 @@ impl<S> ListWatchMachine<S> {
         if mem::take(&mut self.hints.without_limit) {
             return None;
         }
-        let free = asked.version().is_none() || self.hints.paged;
+        let free = asked.version().is_none() || self.hints.paged || self.config.in_pages;
         self.config.page_size.or_else(|| free.then_some(self.config.default_page_size))
     }
 

@@ -22,21 +22,20 @@ use informer_core::delta::WatchPart;
 use informer_core::list_watch_error::ListWatchError;
 use informer_core::meta::{Object, ResourceVersion};
 use informer_core::off_arbiter::OffArbiter;
-use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, SourceState, StreamId};
+use informer_core::reflector::{Delivery, Effect, ListWatchMachine, Moment, StreamId};
 use informer_core::repair::RepairSchedule;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::filtering::Filtering;
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
-use super::passing_on::PassingOn;
-use super::{ReflectorSpec, questions};
+use super::{ReflectorSpec, passing_on, questions};
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
 use crate::pipeline::sources::AskedFor;
 use crate::pipeline::status::{Came, RepairCounters};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
-use crate::runtime::{Arrival, RandomNumbers, sleep_until};
+use crate::runtime::{Arrival, PassedPart, RandomNumbers, sleep_until};
 
 const SLICE: usize = 250;
 
@@ -47,7 +46,7 @@ pub(super) async fn run<S: Body>(
     resume: Option<ResourceVersion>,
     first_life: bool,
 ) {
-    let stop_reading = spec.shared.stop_reading.clone();
+    let (stop_reading, pass) = (spec.shared.stop_reading.clone(), spec.pass.clone());
     let followed = async {
         spec.shared.begun.cancelled().await;
         let mut session = Session::new(spec, epoch, resume);
@@ -58,7 +57,7 @@ pub(super) async fn run<S: Body>(
     };
     tokio::select! {
         biased;
-        () = stop_reading.cancelled() => {}
+        () = stop_reading.cancelled() => pass.iter().for_each(|pass| pass.close()),
         () = followed => pending().await,
     }
 }
@@ -75,6 +74,9 @@ struct Session<S: Body> {
     repairs: OffArbiter<RepairSchedule>,
     fetch: Option<LocalBoxFuture<'static, Option<Object<S>>>>,
     why_empty: Option<LocalBoxFuture<'static, ()>>,
+    /// Of what is passed on: until the last list is published. And what of a page is to be passed on at its end.
+    settling: Option<LocalBoxFuture<'static, ()>>,
+    page: Vec<PassedPart<S>>,
     turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
     permit: Option<OwnedSemaphorePermit>,
     filtering: Filtering,
@@ -98,6 +100,8 @@ impl<S: Body> Session<S> {
             repairs: spec.shared.off_arbiter(RepairSchedule::new()),
             fetch: None,
             why_empty: None,
+            settling: None,
+            page: Vec::new(),
             turn: None,
             permit: None,
             filtering: Filtering::new(&spec),
@@ -154,12 +158,10 @@ impl<S: Body> Session<S> {
 
     /// An error means that the DeltaFifo has died, which ends this epoch.
     async fn carry_out(&mut self, effect: Effect<S>) -> Result<(), Closed> {
-        if let Some(passing_on) = PassingOn::of(&self.spec) {
-            passing_on.begins(&effect).await?;
-        }
         match effect {
             Effect::AcquireListPermit => self.acquire_permit(),
             Effect::List { request, everything } => {
+                self.page.clear();
                 self.filtering.begin(request.token.is_none());
                 self.list = Some(self.source.list(request, self.known(everything)));
             }
@@ -198,16 +200,14 @@ impl<S: Body> Session<S> {
                 while !self.repairs.observe_replace(&replacement, SLICE, now) {
                     tokio::task::yield_now().await;
                 }
-                // Nobody misses it if the receiver is gone: the next part that it should get is refused.
-                if let Some(passing_on) = PassingOn::of(&self.spec) {
-                    let _gone = passing_on.list_ends(&replacement).await;
-                }
                 let why_empty = questions::why_empty(&self.spec, &self.source, &replacement);
                 self.why_empty = why_empty.or_else(|| self.why_empty.take());
+                self.settling = passing_on::ends(&self.spec, &replacement).await;
                 let published = self.filtering.deliver();
                 ask(&self.spec.fifo, Replace { epoch, source, replacement, published }).await
             }
             Delivery::Delta(parts) => {
+                let parts = passing_on::delta(&self.spec, parts).await;
                 self.repairs.observe_parts(&parts, now);
                 ask(&self.spec.fifo, Delta { epoch, source, parts }).await
             }
@@ -265,6 +265,10 @@ impl<S: Body> Session<S> {
                 self.why_empty = None;
                 Happened::Explained
             }
+            () = settled(&mut self.settling) => {
+                self.settling = None;
+                Happened::Explained
+            }
             news = self.filtering.news(filter_seen) => Happened::Filter(news),
             () = at_last(&clock, repair_due) => Happened::RepairDue,
             answer = settled(&mut self.question) => {
@@ -297,14 +301,9 @@ impl<S: Body> Session<S> {
                     Some(_) => &mut repairs.repaired,
                     None => &mut repairs.not_repaired,
                 });
-                if let Some(mut good) = good {
-                    if let Some(passing_on) = PassingOn::of(&self.spec) {
-                        // Without a receiver it stays what it is.
-                        let Ok(kept) = passing_on.pass_on_one(good).await else { return Ok(()) };
-                        good = kept;
-                    }
+                if let Some(good) = good {
                     let (epoch, source) = (self.epoch, self.spec.source.clone());
-                    let parts = vec![WatchPart::Fetched(good)];
+                    let parts = passing_on::delta(&self.spec, vec![WatchPart::Fetched(good)]).await;
                     return ask(&self.spec.fifo, Delta { epoch, source, parts }).await;
                 }
             }
@@ -334,10 +333,9 @@ impl<S: Body> Session<S> {
         if let Happened::Watched(_, Some(Ok(parts))) = &happened {
             self.spec.shared.mark_arrived(&self.spec.source, parts, &self.arrival);
         }
-        let mut happened = self.checked(happened);
-        if let Some(passing_on) = PassingOn::of(&self.spec) {
-            let is_list = matches!(self.machine.state(), SourceState::Listing { .. });
-            happened = passing_on.pass_on(happened, is_list).await;
+        let (checked, is_rewind) = (self.checked(happened), self.machine.rewinding_to().is_some());
+        let happened = passing_on::came(&self.spec, &mut self.page, is_rewind, checked).await;
+        if self.spec.pass.is_some() {
             // A wait for the receiver is no silence of the server.
             now = self.moment();
         }

@@ -141,6 +141,12 @@ pub trait Representation: Send + Sync + 'static {
         None
     }
 
+    /// What of it cannot be, to be refused before any request.
+    #[doc(hidden)]
+    fn refusal(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Work on bodies that are kept already, for representations of this crate.
     #[doc(hidden)]
     fn upkeep(&self) -> Option<Arc<dyn Upkeep<Self::Body>>> {

@@ -40,6 +40,15 @@ impl<R: Representation> Representation for Passing<R> {
         self.of.reads_protobuf()
     }
 
+    fn weigh(&self, _body: &Self::Body) -> Option<usize> {
+        Some(0)
+    }
+
+    #[cfg(feature = "persist")]
+    fn refusal(&self) -> Option<&'static str> {
+        self.of.saves().map(|_| "`persist` of objects that are passed on")
+    }
+
     fn passes(&self) -> Option<Arc<dyn PassesOn<Self::Body>>> {
         Some(Arc::new(self.to.clone()))
     }

@@ -102,13 +102,18 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// Passes each object on to one receiver, and keeps only its key, uid and version: for programs that store objects
     /// elsewhere, such as a database, a search index or a queue.
     ///
-    /// The receiver gets what came at once as one part, in the order of the server, before the informer has it. While it
-    /// does not read, nothing more is read from the server: two parts wait. Everything comes at least once; after the
-    /// restart of an actor, or a list that failed, some states come again. After a gap it gets what has changed, and what
-    /// is gone. If it is dropped, the informer's status says so, and the source tries again as after any failure.
+    /// The receiver gets what came at once as one part, in the order in which the informer gets it, and before it does. While
+    /// it does not read, nothing more is requested of the server, and at most a page of a list waits (500 objects, or the
+    /// page size of the settings). Lists come in pages, and a watch-list is not asked for. Each state comes at least once:
+    /// after the restart of an actor some may come again. After a gap the receiver gets what has changed, and what is gone. A
+    /// list that is not taken within the time for which the server keeps its version (five minutes by default) starts
+    /// over, without what was passed on. If the receiver is dropped, the status says so, and the source tries
+    /// again as after any failure.
     ///
     /// The informer is one as ever: its lister has the keys, and its subscribers are told the changes, without bodies. It
-    /// is of one source: several namespaces or clusters, and a resource that is known by its name alone, are refused.
+    /// is synced when the receiver has the first list: so read from the start, in a task that waits for nothing of this
+    /// informer. It is of one source: several namespaces or clusters, and a resource that is known by its name
+    /// alone, are refused.
     ///
     /// ```no_run
     /// use actix_informer::prelude::*;
@@ -154,6 +159,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
     }
 
     pub(crate) fn check_one_source(&self) -> Result<(), Error> {
+        if let Some(what) = self.representation.refusal() {
+            return Err(Error::Unsupported(what.to_owned()));
+        }
         let is_one = !self.is_of_several() && self.cluster.is_none() && self.named.is_none();
         match self.of_one_source().filter(|_| !is_one) {
             Some(word) => Err(Error::Unsupported(format!(

@@ -17,10 +17,8 @@ use informer_core::snapshot::Snapshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::file::{About, Change, Entry, FileError, Head, SetAside};
-use super::{AskCluster, Disk, EVERY, Saved, SavedError, seconds};
+use super::{AskCluster, Disk, EVERY, LONGEST_WAIT, Saved, SavedError, seconds};
 
-/// After a failure it is tried again after two seconds, then after four, up to this.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How often it is looked whether the source has caught up with the server.
 const LOOK: Duration = Duration::from_millis(100);
 /// A server sends at once what it knows after the version of a watch.
@@ -72,6 +70,27 @@ impl Seen {
     }
 }
 
+/// One write at a time, also of watches that have ended. It ends with its job, also by a panic.
+struct Writing<S: Send + Sync + 'static>(Arc<Saved<S>>);
+
+impl<S: Send + Sync + 'static> Writing<S> {
+    fn begin(saved: &Arc<Saved<S>>) -> Option<Self> {
+        let mut state = saved.state();
+        if state.writing_since.is_some() {
+            return None;
+        }
+        state.writing_since = Some(Instant::now());
+        drop(state);
+        Some(Self(Arc::clone(saved)))
+    }
+}
+
+impl<S: Send + Sync + 'static> Drop for Writing<S> {
+    fn drop(&mut self) {
+        self.0.state().writing_since = None;
+    }
+}
+
 /// What has become of what is published.
 enum Written {
     Whole,
@@ -91,15 +110,24 @@ impl<S: Send + Sync + 'static> Saved<S> {
     ) {
         // A watch comes after a list.
         self.is_begun.store(true, Ordering::Release);
-        // Another cluster may answer at the same address.
-        self.state().cluster = None;
         let writing = async {
+            // Asked for each watch: another cluster may answer at the same address.
+            let mut about = None;
             loop {
                 let next = *self.state().next_write.get_or_insert_with(|| Instant::now() + EVERY);
                 sleep_until(next).await;
-                match self.about(&ask).await {
-                    Ok(about) => self.write_published(about, &known, &source).await,
-                    Err(error) => self.written(Err(error), &known),
+                if !seen.0.borrow().is_open {
+                    self.state().next_write = None;
+                    continue;
+                }
+                if about.is_none() {
+                    match self.about(&ask).await {
+                        Ok(found) => about = Some(found),
+                        Err(error) => self.written(Err(error), &known),
+                    }
+                }
+                if let Some(about) = &about {
+                    self.write_published(about.clone(), &known, &source).await;
                 }
             }
         };
@@ -124,22 +152,35 @@ impl<S: Send + Sync + 'static> Saved<S> {
 
     async fn write_published(self: &Arc<Self>, about: About, known: &KnownObjects<S>, source: &SourceId) {
         let Some(snapshot) = known.snapshot() else { return self.written(Ok(Written::Nothing), known) };
+        let Some(writing) = Writing::begin(self) else {
+            // That of a former watch is still under way.
+            self.state().next_write = None;
+            return self.note_if_slow(known);
+        };
         let (saved, source, of_job) = (Arc::clone(self), source.clone(), known.clone());
         // What becomes of it is told there: the watch may end before.
         let job = move || {
+            let _writing = writing;
             let written = saved.write(about, snapshot, &source, seconds(of_job.wall_time()));
             saved.written(written.map_err(SavedError::File), &of_job);
             Ok(())
         };
         let mut written = pin!(self.on_disk(job));
         let done = loop {
-            match timeout(LONGEST_WAIT, &mut written).await {
+            match timeout(EVERY, &mut written).await {
                 Ok(done) => break done,
-                Err(_) => self.note_problem(&SavedError::Slow, known),
+                Err(_) => self.note_if_slow(known),
             }
         };
         if let Err(error) = done {
             self.written(Err(SavedError::File(error)), known);
+        }
+    }
+
+    fn note_if_slow(&self, known: &KnownObjects<S>) {
+        let since = self.state().writing_since;
+        if since.is_some_and(|since| since.elapsed() >= LONGEST_WAIT) {
+            self.note_problem(&SavedError::Slow, known);
         }
     }
 
@@ -152,9 +193,12 @@ impl<S: Send + Sync + 'static> Saved<S> {
             state.partly_since = None;
         }
         let partly_since = *state.partly_since.get_or_insert(now);
+        let had_problem = std::mem::take(&mut state.has_problem);
         drop(state);
         match written {
             Ok(Written::Whole) => known.note_saved(SavedNote::Saved),
+            // What was wrong is over: the file holds what is published.
+            Ok(Written::Nothing) if had_problem => known.note_saved(SavedNote::Saved),
             Ok(Written::Partly) if now.duration_since(partly_since) >= LONGEST_WAIT => {
                 self.note_problem(&SavedError::Partly, known);
             }
@@ -163,7 +207,8 @@ impl<S: Send + Sync + 'static> Saved<S> {
         }
     }
 
-    fn note_problem(&self, problem: &SavedError, known: &KnownObjects<S>) {
+    pub(super) fn note_problem(&self, problem: &SavedError, known: &KnownObjects<S>) {
+        self.state().has_problem = true;
         known.note_saved(SavedNote::Problem(problem.to_string().into()));
     }
 
