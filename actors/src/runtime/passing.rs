@@ -64,9 +64,11 @@ pub enum PassedPart<S> {
 /// Where a source passes on what it brings: see [`passing`]. For one informer.
 pub struct PassTo<B>(Arc<Way<B>>);
 
+type Parts<B> = Vec<PassedPart<Passed<B>>>;
+
 struct Way<B> {
     /// `None` when the informer has stopped.
-    sender: Guarded<Option<mpsc::Sender<Vec<PassedPart<Passed<B>>>>>>,
+    sender: Guarded<Option<mpsc::Sender<Parts<B>>>>,
     ahead: Guarded<Ahead<Passed<B>>>,
 }
 
@@ -75,7 +77,7 @@ struct Way<B> {
 ///
 /// While it is not read, the source waits: nothing is lost, and nothing is read from the server. Read it from the start,
 /// in a task that waits for nothing of this informer: the first list is not whole before the receiver has it.
-pub struct PassedParts<B>(mpsc::Receiver<Vec<PassedPart<Passed<B>>>>);
+pub struct PassedParts<B>(mpsc::Receiver<Parts<B>>);
 
 /// A way from one informer to one receiver.
 ///
@@ -163,7 +165,7 @@ impl<B: Send + Sync + 'static> PassesOn<Passed<B>> for PassTo<B> {
         Some(Object::new(object.cached_meta().clone(), Passed(None)))
     }
 
-    fn send(&self, parts: Vec<PassedPart<Passed<B>>>) -> BoxFuture<'static, Result<(), ReceiverGone>> {
+    fn send(&self, parts: Parts<B>) -> BoxFuture<'static, Result<(), ReceiverGone>> {
         let sender = self.0.sender.with(|sender| sender.clone());
         Box::pin(async move {
             let sender = sender.ok_or(ReceiverGone)?;
