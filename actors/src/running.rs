@@ -83,6 +83,9 @@ impl<S: Body> Running<S> {
     pub(crate) fn watch_for_stop(&self) {
         let registrant: Arc<Ending> = Arc::clone(&self.ending);
         self.ending.registration.list(registrant);
+        if let Some(pass) = self.pipeline.pass.clone() {
+            self.ending.at_end(move || pass.close());
+        }
         let (end_notice, tasks) = (EndNotice(Arc::clone(&self.ending)), self.pipeline.parent.tasks.clone());
         self.pipeline.parent.arbiter.spawn(move || async move {
             end_notice.0.stop.cancelled().await;

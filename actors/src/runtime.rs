@@ -46,7 +46,7 @@ pub(crate) use labels::{Label, Labelled};
 pub(crate) use list_budget::ListBudget;
 pub(crate) use on_arbiter::OnArbiter;
 #[doc(hidden)]
-pub use passing::{Ahead, PassesOn, ReceiverGone};
+pub use passing::{Ahead, Held, PassesOn, ReceiverGone};
 pub use passing::{PassTo, Passed, PassedPart, PassedParts, passing};
 pub(crate) use paths::Arrival;
 pub use paths::{Paths, TooManyKeys};

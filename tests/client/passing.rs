@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use actix_informer::client::{Client, Error};
+use actix_informer::client::{Client, Config, Error};
 use actix_informer::object::Uid;
 use actix_informer::prelude::*;
 use actix_informer::representation::{DecodeError, Encoded, Prune, Representation, Typed};
@@ -18,7 +18,7 @@ use informer_apiserver::ApiServer;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::{Value, json};
 
-use crate::scripted::{LONG, reached};
+use crate::scripted::{LONG, reached, threads};
 
 type Part = PassedPart<Passed<ConfigMap>>;
 
@@ -191,6 +191,35 @@ fn without_its_receiver_the_source_fails_and_says_why() {
     });
 }
 
+#[tokio::test]
+async fn the_parts_end_with_the_runtime_also_while_a_handle_of_the_informer_lives() {
+    let server = ApiServer::builder().start().await.unwrap();
+    (0..1_200).for_each(|number| drop(server.create(map(&format!("map-{number:04}"), "1")).unwrap()));
+    let client = Client::new(Config::from_kubeconfig_text(&server.kubeconfig(), None).unwrap()).unwrap();
+    let (runtime, (to, mut parts)) = (threads(), passing());
+    let maps = source(&client).pass_to(to).informer(&runtime).unwrap().start().unwrap();
+    passed(&mut parts, 1).await;
+    runtime.shutdown(LONG).await.unwrap();
+    while tokio::time::timeout(LONG, parts.next()).await.expect("it ends").is_some() {}
+    assert!(maps.status().stopped);
+}
+
+#[test]
+fn one_way_is_of_one_informer() {
+    Runtime::simulated(7).run(|runtime| async move {
+        let server = served(&runtime, 1).await;
+        let client = Client::in_process(&runtime, server.service());
+        let (to, _parts) = passing();
+        let first = source(&client).pass_to(to.clone()).informer(&runtime).unwrap().start().unwrap();
+        let second = source(&client).pass_to(to).informer(&runtime).err();
+        assert!(
+            matches!(&second, Some(Error::Unsupported(what)) if what.contains("two informers")),
+            "{second:?}"
+        );
+        drop(first);
+    });
+}
+
 #[test]
 fn several_sources_in_one_informer_are_refused() {
     Runtime::simulated(7).run(|runtime| async move {
@@ -352,7 +381,8 @@ fn follows_the_server(seed: u64, faults: Faults) {
 
 #[test]
 fn a_receiver_has_what_the_server_has_whatever_breaks_and_dies() {
-    for seed in 0..6 {
+    let seeds = std::env::var("INFORMER_SIM_SEEDS").map_or(6, |seeds| seeds.parse().expect("a number"));
+    for seed in 0..seeds {
         follows_the_server(seed, Faults::new(|_| ()));
         for site in [
             Site::ReflectorReceived,

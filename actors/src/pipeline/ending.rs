@@ -34,6 +34,8 @@ pub(crate) struct Ending {
     /// Cancelled when all its tasks have ended.
     pub(crate) over: CancellationToken,
     by_runtime: AtomicBool,
+    /// What is done when all its tasks have ended.
+    at_end: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// How a handle is found; the handles know the type.
     handle: OnceLock<Box<dyn Any + Send + Sync>>,
     objects: Weak<dyn Listing>,
@@ -66,6 +68,7 @@ impl Ending {
             abandoned: CancellationToken::new(),
             over: CancellationToken::new(),
             by_runtime: AtomicBool::new(false),
+            at_end: OnceLock::new(),
             handle: OnceLock::new(),
             objects,
         })
@@ -77,6 +80,11 @@ impl Ending {
         self.stop_reading.cancel();
         self.subscriptions.end_all(&EndReason::InformerStopped);
         self.registration.release_name();
+    }
+
+    /// Once.
+    pub(crate) fn at_end(&self, done: impl Fn() + Send + Sync + 'static) {
+        self.at_end.get_or_init(|| Box::new(done));
     }
 
     pub(crate) fn list(&self, handle: Box<dyn Any + Send + Sync>) {
@@ -128,6 +136,7 @@ impl Drop for EndNotice {
     fn drop(&mut self) {
         self.0.end();
         self.0.board.stop();
+        self.0.at_end.get().into_iter().for_each(|done| done());
         tracing::debug!(target: "actix_informer::informer", informer = %self.0.registration.name(), "the informer has stopped");
         self.0.over.cancel();
         self.0.paths.forget_informer(self.0.registration.name());

@@ -34,7 +34,7 @@ use crate::pipeline::shared::{Common, HandedOver, IndexRegistry, PipelineShared}
 use crate::pipeline::source_spec::SourceSpec;
 use crate::pipeline::sources::Sources;
 use crate::pipeline::status::ResourceName;
-use crate::runtime::{ArbiterHandle, Runtime, Watched};
+use crate::runtime::{ArbiterHandle, PassesOn, Runtime, Watched};
 use crate::supervision::children::Children;
 use crate::supervision::owner::{Child, Mailbox};
 use crate::supervision::parent::Parent;
@@ -66,6 +66,7 @@ pub(crate) struct Pipeline<S: Body> {
     pub(crate) attach: Arc<Recipient<Attach<Listener<S>>>>,
     pub(crate) roster: ListenerRoster<S>,
     pub(crate) reflectors: Children<SourceId, Reflector<S>>,
+    pub(crate) pass: Option<Arc<dyn PassesOn<S>>>,
 }
 
 /// The sources are followed after `Pipeline::begin`.
@@ -95,13 +96,14 @@ pub(crate) fn start<S: Body>(runtime: &Runtime, spec: InformerSpec<S>, sources: 
     let reflectors = Children::new(Arc::clone(&parent), REFLECTOR);
     let attach = Arc::new(processor.clone().recipient());
     let processor = Arc::new(processor);
-    let pipeline = Pipeline { shared, parent, fifo, indexer, processor, attach, roster, reflectors };
+    let pass = spec.sources.iter().find_map(|source| source.pass.clone());
+    let pipeline = Pipeline { shared, parent, fifo, indexer, processor, attach, roster, reflectors, pass };
     spec.sources.into_iter().for_each(|source| pipeline.follow(source));
     pipeline
 }
 
 informer_core::clone_of!([S: Body] Pipeline<S> {
-    shared, parent, fifo, indexer, processor, attach, roster, reflectors
+    shared, parent, fifo, indexer, processor, attach, roster, reflectors, pass
 });
 
 impl<S: Body> Pipeline<S> {

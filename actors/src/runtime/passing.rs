@@ -11,6 +11,7 @@ use std::fmt;
 use std::ops::Bound;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use futures_util::Stream;
@@ -61,18 +62,19 @@ pub enum PassedPart<S> {
     Listed(ResourceVersion),
 }
 
-/// Where a source passes on what it brings: see [`passing`]. For one informer.
+/// Where a source passes on what it brings: see [`passing`]. It is of one informer: another one is refused.
 pub struct PassTo<B>(Arc<Way<B>>);
 
 type Parts<B> = Vec<PassedPart<Passed<B>>>;
 
 struct Way<B> {
+    is_claimed: AtomicBool,
     /// `None` when the informer has stopped.
     sender: Guarded<Option<mpsc::Sender<Parts<B>>>>,
     ahead: Guarded<Ahead<Passed<B>>>,
 }
 
-/// What is passed on, as it comes: a stream of what came at once, at most 250 changes, never empty. It ends when the
+/// What is passed on, as it comes: a stream of what came at once, at most 100 changes, never empty. It ends when the
 /// informer stops.
 ///
 /// While it is not read, the source waits: nothing is lost, and nothing is read from the server. Read it from the start,
@@ -90,49 +92,131 @@ pub struct PassedParts<B>(mpsc::Receiver<Parts<B>>);
 /// ```
 pub fn passing<B>() -> (PassTo<B>, PassedParts<B>) {
     let (sender, receiver) = mpsc::channel(WAITING);
-    let way = Way { sender: Guarded::new(Some(sender)), ahead: Guarded::new(Ahead::new()) };
+    let way = Way {
+        is_claimed: AtomicBool::new(false),
+        sender: Guarded::new(Some(sender)),
+        ahead: Guarded::new(Ahead::new()),
+    };
     (PassTo(Arc::new(way)), PassedParts(receiver))
 }
 
-/// The objects that the receiver has, and the store not yet: what of a list was passed on that is not whole, and what is
-/// still on its way to the store. By it nothing is passed on twice after a list that failed, and what is gone since is
-/// told.
+/// What the receiver has, and the store not yet: what of a list was passed on that is not whole, and what is still on its
+/// way to the store. By it nothing is passed on twice after a list that failed, and what is gone since is told.
 #[doc(hidden)]
 pub struct Ahead<S> {
-    objects: BTreeMap<ObjectKey, Object<S>>,
-    /// The last key that was looked at.
-    looked: Option<ObjectKey>,
+    /// Of a key, an object and an undecodable state: that leaves the receiver with the object that it had.
+    held: BTreeMap<(ObjectKey, bool), Held<S>>,
+    /// The last one that was looked at.
+    looked: Option<(ObjectKey, bool)>,
+    /// Of everything that was sent since the server was last restored.
+    newest: Option<ResourceVersion>,
+}
+
+/// What the receiver has of one key.
+#[doc(hidden)]
+#[expect(clippy::exhaustive_enums, reason = "it decodes or not")]
+pub enum Held<S> {
+    Object(Object<S>),
+    /// Of before a rewind: its present state does not decode. Any state of it is newer.
+    Former(Object<S>),
+    Unread(Undecodable),
+}
+
+impl<S> Held<S> {
+    pub(crate) fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Object(object) | Self::Former(object) => object.key(),
+            Self::Unread(undecodable) => &undecodable.key,
+        }
+    }
+
+    pub(crate) fn version(&self) -> &ResourceVersion {
+        match self {
+            Self::Object(object) | Self::Former(object) => object.version(),
+            Self::Unread(undecodable) => &undecodable.version,
+        }
+    }
+
+    /// Its place.
+    pub(crate) fn place(&self) -> (ObjectKey, bool) {
+        (self.key().clone(), matches!(self, Self::Unread(_)))
+    }
 }
 
 impl<S> Ahead<S> {
     const fn new() -> Self {
-        Self { objects: BTreeMap::new(), looked: None }
+        Self { held: BTreeMap::new(), looked: None, newest: None }
     }
 
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Object<S>> {
-        self.objects.get(key).cloned()
+    pub(crate) fn object(&self, key: &ObjectKey) -> Option<Held<S>> {
+        self.held.get(&(key.clone(), false)).cloned()
     }
 
-    /// Logarithmic.
-    pub(crate) fn note(&mut self, object: Object<S>) -> Option<Object<S>> {
-        self.objects.insert(object.key().clone(), object)
+    pub(crate) fn unread(&self, key: &ObjectKey) -> Option<ResourceVersion> {
+        self.held.get(&(key.clone(), true)).map(|held| held.version().clone())
     }
 
-    pub(crate) fn forget(&mut self, key: &ObjectKey) -> Option<Object<S>> {
-        self.objects.remove(key)
+    /// The newest version that was sent: a server that answers with an older one was restored.
+    pub(crate) fn newest(&self) -> Option<ResourceVersion> {
+        self.newest.clone()
     }
 
-    /// At most this many, behind this key.
-    pub(crate) fn behind(&self, key: Option<&ObjectKey>, most: usize) -> Vec<Object<S>> {
-        let from = key.map_or(Bound::Unbounded, Bound::Excluded);
-        self.objects.range((from, Bound::Unbounded)).take(most).map(|(_, object)| object.clone()).collect()
+    pub(crate) fn reach(&mut self, version: &ResourceVersion, is_rewind: bool) {
+        if is_rewind || self.newest.as_ref().is_none_or(|newest| newest < version) {
+            self.newest = Some(version.clone());
+        }
+    }
+
+    pub(crate) fn note(&mut self, held: Held<S>) {
+        if let Held::Object(object) = &held {
+            self.held.remove(&(object.key().clone(), true));
+        }
+        self.held.insert(held.place(), held);
+    }
+
+    /// What is published.
+    pub(crate) fn settle(&mut self, published: &Held<S>) {
+        self.held.remove(&published.place());
+    }
+
+    /// What is gone; of an object only this life of it.
+    pub(crate) fn forget(&mut self, gone: &Held<S>) {
+        let (place, unread) = ((gone.key().clone(), false), (gone.key().clone(), true));
+        let is_gone = match (self.held.get(&place), gone) {
+            (Some(Held::Object(has) | Held::Former(has)), Held::Object(gone) | Held::Former(gone)) => {
+                has.is_same_life_as(gone)
+            }
+            _ => true,
+        };
+        if is_gone {
+            self.held.remove(&place);
+        }
+        if self.held.get(&unread).is_some_and(|unread| unread.version() <= gone.version()) {
+            self.held.remove(&unread);
+        }
+    }
+
+    /// At most this many, behind this place.
+    pub(crate) fn behind(&self, place: Option<&(ObjectKey, bool)>, most: usize) -> Vec<Held<S>> {
+        let from = place.map_or(Bound::Unbounded, Bound::Excluded);
+        self.held.range((from, Bound::Unbounded)).take(most).map(|(_, held)| held.clone()).collect()
     }
 
     /// The next ones to look at, each in its turn.
-    pub(crate) fn next_looked(&mut self, most: usize) -> Vec<Object<S>> {
+    pub(crate) fn next_looked(&mut self, most: usize) -> Vec<Held<S>> {
         let found = self.behind(self.looked.as_ref(), most);
-        self.looked = found.last().map(|object| object.key().clone());
+        self.looked = found.last().map(Held::place);
         found
+    }
+}
+
+impl<S> Clone for Held<S> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Object(object) => Self::Object(object.clone()),
+            Self::Former(object) => Self::Former(object.clone()),
+            Self::Unread(undecodable) => Self::Unread(undecodable.clone()),
+        }
     }
 }
 
@@ -150,6 +234,9 @@ pub trait PassesOn<S>: Send + Sync {
 
     /// Ready when there is room.
     fn send(&self, parts: Vec<PassedPart<S>>) -> BoxFuture<'static, Result<(), ReceiverGone>>;
+
+    /// False if it is the way of another informer.
+    fn claim(&self) -> bool;
 
     fn is_gone(&self) -> bool;
 
@@ -171,6 +258,10 @@ impl<B: Send + Sync + 'static> PassesOn<Passed<B>> for PassTo<B> {
             let sender = sender.ok_or(ReceiverGone)?;
             sender.send(parts).await.map_err(|_| ReceiverGone)
         })
+    }
+
+    fn claim(&self) -> bool {
+        !self.0.is_claimed.swap(true, Ordering::AcqRel)
     }
 
     fn is_gone(&self) -> bool {
@@ -195,6 +286,7 @@ impl<B> Stream for PassedParts<B> {
 }
 
 informer_core::clone_of!([B] PassTo<B>);
-informer_core::debug_as!([S] Ahead<S>, self, objects = self.objects.len());
+informer_core::debug_as!([S] Ahead<S>, self, objects = self.held.len());
+informer_core::debug_as!([S] Held<S>, self, key = self.key());
 informer_core::debug_as!([B] PassTo<B>, self, is_open = self.0.sender.with(|sender| sender.is_some()));
 informer_core::debug_as!([B] PassedParts<B>, self, waiting = self.0.len());

@@ -286,7 +286,10 @@ impl<K, R: Representation> ResourceSource<K, R> {
         }
         let (id, cluster, coverage) = (self.source.clone(), self.cluster.clone(), self.scope.coverage());
         let mut settings = self.settings.clone();
-        if self.representation.passes().is_some() {
+        if let Some(pass) = self.representation.passes() {
+            if !pass.claim() {
+                return Err(Error::Unsupported("one `PassTo` for two informers".to_owned()));
+            }
             // Its lists need no memory, and last as long as their receiver wants: longer than a server waits.
             (settings.list_permit, settings.watch_list, settings.in_pages) = (false, false, true);
         }

@@ -165,7 +165,13 @@ impl<S: Send + Sync + 'static> Saved<S> {
             match found {
                 Ok(Some((found, server))) => return Ok(saved.of_file((found, server), of_source, known)),
                 Ok(None) => {}
-                Err(error) => saved.note_problem(&error, &known),
+                Err(error) => {
+                    if matches!(error, SavedError::Slow) {
+                        // No further list waits for the disk.
+                        saved.is_damaged.store(true, Ordering::Release);
+                    }
+                    saved.note_problem(&error, &known);
+                }
             }
             Ok(from_server)
         };

@@ -2,7 +2,8 @@
 //! 1. A list requests `"0"` only while nothing was ever delivered; `""` only for a rewind, or right after a
 //!    list or watch-list was expired or too large, or as the first one that must come in pages; otherwise the newest version delivered, by this source or
 //!    by those from which it takes over.
-//! 2. Pages of two versions are never joined: after an expired token the list starts over, in one page.
+//! 2. Pages of two versions are never joined: after an expired token the list starts over, in one page, unless all must
+//!    come in pages.
 //!
 //! The machine alone holds the objects until the list is whole. Another thread frees a failed list
 //! (`freeing.rs`).
@@ -201,6 +202,10 @@ impl<S> ListWatchMachine<S> {
         }
         self.counters.expired += 1;
         let paging = listing.token.is_some();
+        if paging && self.config.in_pages {
+            // A whole answer is not wanted; what the reader has had already shortens the next try.
+            return self.fail(error, Next::Listing, at);
+        }
         let can_ask_for_less =
             if paging { listing.limit.is_some() } else { listing.asked != AskedVersion::Latest };
         if !can_ask_for_less {

@@ -28,14 +28,15 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::filtering::Filtering;
 use super::happened::{Happened, at_last, next_listed, next_watched, settled};
-use super::{ReflectorSpec, passing_on, questions};
+use super::passing_on::{self, UnderWay};
+use super::{ReflectorSpec, questions};
 use crate::list_watch::{KnownObjects, ListStream, ListWatch, WatchStream};
 use crate::pipeline::messages::{Body, Delta, Epoch, Replace};
 use crate::pipeline::sources::AskedFor;
 use crate::pipeline::status::{Came, RepairCounters};
 use crate::runtime::faults::Site;
 use crate::runtime::mailbox::{Closed, ask};
-use crate::runtime::{Arrival, PassedPart, RandomNumbers, sleep_until};
+use crate::runtime::{Arrival, RandomNumbers, sleep_until};
 
 const SLICE: usize = 250;
 
@@ -46,7 +47,7 @@ pub(super) async fn run<S: Body>(
     resume: Option<ResourceVersion>,
     first_life: bool,
 ) {
-    let (stop_reading, pass) = (spec.shared.stop_reading.clone(), spec.pass.clone());
+    let stop_reading = spec.shared.stop_reading.clone();
     let followed = async {
         spec.shared.begun.cancelled().await;
         let mut session = Session::new(spec, epoch, resume);
@@ -57,7 +58,7 @@ pub(super) async fn run<S: Body>(
     };
     tokio::select! {
         biased;
-        () = stop_reading.cancelled() => pass.iter().for_each(|pass| pass.close()),
+        () = stop_reading.cancelled() => {}
         () = followed => pending().await,
     }
 }
@@ -74,9 +75,7 @@ struct Session<S: Body> {
     repairs: OffArbiter<RepairSchedule>,
     fetch: Option<LocalBoxFuture<'static, Option<Object<S>>>>,
     why_empty: Option<LocalBoxFuture<'static, ()>>,
-    /// Of what is passed on: until the last list is published. And what of a page is to be passed on at its end.
-    settling: Option<LocalBoxFuture<'static, ()>>,
-    page: Vec<PassedPart<S>>,
+    passing: UnderWay<S>,
     turn: Option<LocalBoxFuture<'static, OwnedSemaphorePermit>>,
     permit: Option<OwnedSemaphorePermit>,
     filtering: Filtering,
@@ -100,8 +99,7 @@ impl<S: Body> Session<S> {
             repairs: spec.shared.off_arbiter(RepairSchedule::new()),
             fetch: None,
             why_empty: None,
-            settling: None,
-            page: Vec::new(),
+            passing: UnderWay::new(),
             turn: None,
             permit: None,
             filtering: Filtering::new(&spec),
@@ -161,7 +159,6 @@ impl<S: Body> Session<S> {
         match effect {
             Effect::AcquireListPermit => self.acquire_permit(),
             Effect::List { request, everything } => {
-                self.page.clear();
                 self.filtering.begin(request.token.is_none());
                 self.list = Some(self.source.list(request, self.known(everything)));
             }
@@ -176,7 +173,10 @@ impl<S: Body> Session<S> {
                 self.question = None;
             }
             Effect::Yield => tokio::task::yield_now().await,
-            Effect::CloseList => self.list = None,
+            Effect::CloseList => {
+                self.list = None;
+                self.passing.drop_page();
+            }
             Effect::AskVersion(request) => self.question = Some(questions::version(&self.source, request)),
             Effect::Deliver(delivery) => self.deliver(delivery).await?,
             _ => {}
@@ -202,8 +202,8 @@ impl<S: Body> Session<S> {
                 }
                 let why_empty = questions::why_empty(&self.spec, &self.source, &replacement);
                 self.why_empty = why_empty.or_else(|| self.why_empty.take());
-                self.settling = passing_on::ends(&self.spec, &replacement).await;
-                let published = self.filtering.deliver();
+                let passed_on = passing_on::ends(&self.spec, &mut self.passing, &replacement).await;
+                let published = passed_on.or_else(|| self.filtering.deliver());
                 ask(&self.spec.fifo, Replace { epoch, source, replacement, published }).await
             }
             Delivery::Delta(parts) => {
@@ -231,7 +231,8 @@ impl<S: Body> Session<S> {
             is_first: self.machine.resource_version().is_none(),
             after_rewind: self.machine.rewinding_to().cloned(),
         };
-        self.machine.not_older_than(super::filtering::begin(&self.spec, asked));
+        let floor = super::filtering::begin(&self.spec, asked);
+        self.machine.not_older_than(floor.max(passing_on::newest(&self.spec)));
         let now = self.moment();
         self.machine.handle_list_permit(now);
     }
@@ -265,8 +266,8 @@ impl<S: Body> Session<S> {
                 self.why_empty = None;
                 Happened::Explained
             }
-            () = settled(&mut self.settling) => {
-                self.settling = None;
+            () = settled(&mut self.passing.settling) => {
+                self.passing.settling = None;
                 Happened::Explained
             }
             news = self.filtering.news(filter_seen) => Happened::Filter(news),
@@ -334,7 +335,7 @@ impl<S: Body> Session<S> {
             self.spec.shared.mark_arrived(&self.spec.source, parts, &self.arrival);
         }
         let (checked, is_rewind) = (self.checked(happened), self.machine.rewinding_to().is_some());
-        let happened = passing_on::came(&self.spec, &mut self.page, is_rewind, checked).await;
+        let happened = passing_on::came(&self.spec, &mut self.passing, is_rewind, checked).await;
         if self.spec.pass.is_some() {
             // A wait for the receiver is no silence of the server.
             now = self.moment();
@@ -355,6 +356,7 @@ impl<S: Body> Session<S> {
             Happened::Listed(Some(Ok(part))) => self.machine.handle_list_part(part, now),
             Happened::Listed(ended) => {
                 self.list = None;
+                self.passing.drop_page();
                 self.machine.handle_list_end(ended.map_or(Ok(()), |part| part.map(drop)), now);
             }
             Happened::RepairDue | Happened::Fetched(_) | Happened::Filter(_) | Happened::Explained => {}

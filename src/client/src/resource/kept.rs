@@ -106,9 +106,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// it does not read, nothing more is requested of the server, and at most a page of a list waits (500 objects, or the
     /// page size of the settings). Lists come in pages, and a watch-list is not asked for. Each state comes at least once:
     /// after the restart of an actor some may come again. After a gap the receiver gets what has changed, and what is gone. A
-    /// list that is not taken within the time for which the server keeps its version (five minutes by default) starts
-    /// over, without what was passed on. If the receiver is dropped, the status says so, and the source tries
-    /// again as after any failure.
+    /// list that is not taken within the time for which the server keeps its version (five minutes by default) begins
+    /// again, after a wait, and goes on with what was not passed on. If the receiver is dropped, the status says so, and the
+    /// source tries again as after any failure.
     ///
     /// The informer is one as ever: its lister has the keys, and its subscribers are told the changes, without bodies. It
     /// is synced when the receiver has the first list: so read from the start, in a task that waits for nothing of this

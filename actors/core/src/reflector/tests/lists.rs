@@ -166,6 +166,30 @@ fn ref_04_an_unlimited_list_that_pages_and_expires_all_the_same_is_a_failure() {
     );
 }
 
+#[test]
+fn a_list_that_must_come_in_pages_does_so_from_the_first_one_on_and_after_an_expired_page() {
+    let in_pages = ReflectorConfig { in_pages: true, ..lists() };
+    check(
+        &in_pages,
+        r#"
+        start
+        > LIST version="" limit=500
+        list a@1 end=10 next=C1
+        > LIST token=C1 limit=500
+        list-fails 410
+        > WAIT 0.8..1.6
+        wait
+        > LIST version="" limit=500
+        list a@1 b@2 end=11
+        > REPLACE version=11 InitialList a@1 b@2
+        > WATCH version="11" stream=0
+        head
+        breaks 410
+        > LIST version="11" limit=500
+        "#,
+    );
+}
+
 // REF-06: given page size 4 and published version 10, when relisting 10 pods, then three requests with limit
 // 4 are made, the first with version "10", the others with tokens C1, C2 and no version, and all 10 are
 // published at once.
