@@ -1,7 +1,7 @@
 //! The way from a source to the one receiver of what it brings: objects that the store does not keep.
 //!
 //! 1. What a part of an answer has brought is sent before the store gets it, and the source reads nothing more until
-//!    there is room: two parts wait at most.
+//!    there is room: two parts wait here, and behind them what came with the rest.
 //! 2. The store keeps the same objects without bodies: their keys, uids and versions.
 //! 3. Everything is sent at least once, in the order of the store. What the store does not have when an actor is restarted
 //!    may come again.
@@ -110,6 +110,8 @@ pub struct Ahead<S> {
     looked: Option<(ObjectKey, bool)>,
     /// Of everything that was sent since the server was last restored.
     newest: Option<ResourceVersion>,
+    /// A list after a rewind was sent, and is not published.
+    is_rewound: bool,
 }
 
 /// What the receiver has of one key.
@@ -145,7 +147,7 @@ impl<S> Held<S> {
 
 impl<S> Ahead<S> {
     const fn new() -> Self {
-        Self { held: BTreeMap::new(), looked: None, newest: None }
+        Self { held: BTreeMap::new(), looked: None, newest: None, is_rewound: false }
     }
 
     pub(crate) fn object(&self, key: &ObjectKey) -> Option<Held<S>> {
@@ -161,7 +163,18 @@ impl<S> Ahead<S> {
         self.newest.clone()
     }
 
+    pub(crate) fn is_rewound(&self) -> bool {
+        self.is_rewound
+    }
+
+    /// The list is published.
+    pub(crate) fn end_rewind(&mut self) {
+        self.is_rewound = false;
+    }
+
+    /// Everything up to this version was sent; `is_rewind` for a list after a rewind.
     pub(crate) fn reach(&mut self, version: &ResourceVersion, is_rewind: bool) {
+        self.is_rewound |= is_rewind;
         if is_rewind || self.newest.as_ref().is_none_or(|newest| newest < version) {
             self.newest = Some(version.clone());
         }

@@ -173,7 +173,7 @@ crate::debug_as!(Successors, self, scopes = self.by_scope.len());
 #[cfg(test)]
 mod tests {
     use super::{Scope, Successors};
-    use crate::meta::SourceId;
+    use crate::meta::{ResourceVersion, SourceId};
     use crate::snapshot::fixture::key;
 
     fn of(successors: &Successors, name: &str) -> Vec<(String, u64)> {
@@ -195,5 +195,21 @@ mod tests {
         assert_eq!((of(&successors, "x/1").len(), of(&successors, "y/1").len()), (1, 0));
         successors.remove(&scope(Some("x")), &SourceId::new("of-x"));
         assert!(successors.is_empty() && !before.is_empty());
+    }
+
+    #[test]
+    fn a_source_counts_the_rewinds_that_it_has_noticed_and_forgets_them_when_it_leaves() {
+        let (mut successors, source) = (Successors::none(), SourceId::new("all"));
+        let version = |number| ResourceVersion::from_number(number).expect("not zero");
+        successors.add(Scope::default(), source.clone());
+        assert_eq!(successors.rewinds(&source), 0);
+        for (rewinds, at) in [(1, 9), (2, 7)] {
+            successors.deliver(&source, &version(at));
+            successors.ask_after_rewind(&source, &version(at - 1));
+            successors.end_rewind(&source);
+            assert_eq!(successors.rewinds(&source), rewinds);
+        }
+        successors.remove(&Scope::default(), &source);
+        assert_eq!(successors.rewinds(&source), 0);
     }
 }

@@ -94,7 +94,7 @@ pub(super) async fn ends<S: Body>(
 /// Of one session.
 pub(super) struct UnderWay<S> {
     /// To be sent at the end of the page.
-    page: Vec<Outgoing<S>>,
+    pub(super) page: Vec<Outgoing<S>>,
     /// Until the last list is published, and nothing of it is ahead any more.
     pub(super) settling: Option<LocalBoxFuture<'static, ()>>,
 }
@@ -103,14 +103,10 @@ impl<S> UnderWay<S> {
     pub(super) const fn new() -> Self {
         Self { page: Vec::new(), settling: None }
     }
-
-    pub(super) fn drop_page(&mut self) {
-        self.page = Vec::new();
-    }
 }
 
 /// Something to be sent, and what it means for what is ahead.
-struct Outgoing<S> {
+pub(super) struct Outgoing<S> {
     part: PassedPart<S>,
     means: Means<S>,
 }
@@ -140,7 +136,7 @@ impl<'a, S: Body> PassingOn<'a, S> {
     fn listed(&mut self, part: ListPart<S>) -> ListPart<S> {
         match part {
             ListPart::Objects(objects) => {
-                ListPart::Objects(objects.into_iter().map(|object| self.applied(object)).collect())
+                ListPart::Objects(objects.into_iter().map(|object| self.applied(object, true)).collect())
             }
             ListPart::Undecodable(undecodable) => {
                 self.unread(&undecodable);
@@ -152,8 +148,8 @@ impl<'a, S: Body> PassingOn<'a, S> {
 
     fn watched(&mut self, part: WatchPart<S>) -> WatchPart<S> {
         match part {
-            WatchPart::Applied(object) => WatchPart::Applied(self.applied(object)),
-            WatchPart::Fetched(object) => WatchPart::Fetched(self.applied(object)),
+            WatchPart::Applied(object) => WatchPart::Applied(self.applied(object, false)),
+            WatchPart::Fetched(object) => WatchPart::Fetched(self.applied(object, false)),
             WatchPart::Deleted(last) => {
                 let kept = self.pass.without_body(&last).unwrap_or_else(|| last.clone());
                 self.gone(PassedPart::Deleted(last), Held::Object(kept.clone()));
@@ -172,10 +168,12 @@ impl<'a, S: Body> PassingOn<'a, S> {
         }
     }
 
-    /// The object of this key that the receiver has.
+    /// The object of this key that the receiver has. Until a list after a rewind is published, the store has the former
+    /// history.
     fn has(&self, key: &ObjectKey) -> Option<Held<S>> {
-        let ahead = self.pass.ahead().with(|ahead| ahead.object(key));
-        ahead.or_else(|| self.spec.shared.published.get(key).map(Held::Object))
+        let (ahead, is_former) = self.pass.ahead().with(|ahead| (ahead.object(key), ahead.is_rewound()));
+        let held = if is_former { Held::Former } else { Held::Object };
+        ahead.or_else(|| self.spec.shared.published.get(key).map(held))
     }
 
     /// Whether the receiver has a state of this key of which this version is an older one; of `life`, if it is given.
@@ -190,16 +188,13 @@ impl<'a, S: Body> PassingOn<'a, S> {
         !self.is_rewind && (is_newer || unread.is_some_and(|unread| unread > *version))
     }
 
-    /// An object without a body is known: the receiver has it.
-    fn applied(&mut self, object: Object<S>) -> Object<S> {
+    /// An object without a body is known: the receiver has it. A list is as new as all that was sent, unless the server was
+    /// restored: so what it has counts. A watch may be behind a single object that was asked for.
+    fn applied(&mut self, object: Object<S>, is_listed: bool) -> Object<S> {
         let Some(kept) = self.pass.without_body(&object) else { return object };
         match self.has(object.key()) {
-            Some(Held::Object(has)) if has.is_same_life_as(&object) => {
-                let is_old = has.is_same_as(&object) || has.version() > object.version();
-                if is_old && !self.is_rewind {
-                    return kept;
-                }
-            }
+            Some(Held::Object(has)) if !self.is_rewind && has.is_same_as(&object) => return kept,
+            Some(Held::Object(has)) if !is_listed && has.version() > object.version() => return kept,
             Some(Held::Object(former) | Held::Former(former)) if !former.is_same_life_as(&object) => {
                 self.push(PassedPart::Deleted(former.clone()), Means::Gone(Held::Object(former)));
             }
@@ -250,7 +245,7 @@ impl<'a, S: Body> PassingOn<'a, S> {
             let Some(last) = ahead.last() else { break };
             behind = Some(last.place());
             for held in ahead.into_iter().filter(|held| !listed.contains(held.key())) {
-                self.push_gone(held);
+                self.push_gone(held, list);
             }
             self.send_if_full().await;
             tokio::task::yield_now().await;
@@ -258,14 +253,14 @@ impl<'a, S: Body> PassingOn<'a, S> {
         let before = self.spec.shared.published.snapshot();
         for (number, object) in before.iter().enumerate() {
             if !listed.contains(object.key()) {
-                self.push_gone(Held::Object(object.clone()));
+                self.push_gone(Held::Object(object.clone()), list);
                 self.send_if_full().await;
             }
             turn(number).await;
         }
         for (number, undecodable) in before.undecodable().enumerate() {
             if !listed.contains(&undecodable.key) && before.get(&undecodable.key).is_none() {
-                self.push_gone(Held::Unread(undecodable.clone()));
+                self.push_gone(Held::Unread(undecodable.clone()), list);
                 self.send_if_full().await;
             }
             turn(number).await;
@@ -274,7 +269,11 @@ impl<'a, S: Body> PassingOn<'a, S> {
         self.send().await;
     }
 
-    fn push_gone(&mut self, held: Held<S>) {
+    /// Of a newer state than the list the watch brings the end, if it has one.
+    fn push_gone(&mut self, held: Held<S>, list: &Replacement<S>) {
+        if *held.version() > list.version && !self.is_rewind {
+            return;
+        }
         let part = match held.clone() {
             Held::Object(object) | Held::Former(object) => PassedPart::Deleted(object),
             Held::Unread(undecodable) => PassedPart::DeletedUndecodable(undecodable),
@@ -357,6 +356,7 @@ fn forget_published<S>(pass: &dyn PassesOn<S>, published: &Published<S>, ahead: 
 
 async fn settle<S: Body>(spec: &ReflectorSpec<S>) {
     let (Some(pass), mut behind) = (&spec.pass, None) else { return };
+    pass.ahead().with(|ahead| ahead.end_rewind());
     loop {
         let next = pass.ahead().with(|ahead| ahead.behind(behind.as_ref(), SLICE));
         let Some(last) = next.last() else { break };

@@ -159,6 +159,7 @@ impl<S: Body> Session<S> {
         match effect {
             Effect::AcquireListPermit => self.acquire_permit(),
             Effect::List { request, everything } => {
+                self.fetch = self.fetch.take().filter(|_| self.spec.pass.is_none());
                 self.filtering.begin(request.token.is_none());
                 self.list = Some(self.source.list(request, self.known(everything)));
             }
@@ -173,10 +174,7 @@ impl<S: Body> Session<S> {
                 self.question = None;
             }
             Effect::Yield => tokio::task::yield_now().await,
-            Effect::CloseList => {
-                self.list = None;
-                self.passing.drop_page();
-            }
+            Effect::CloseList => (self.list, self.passing.page) = (None, Vec::new()),
             Effect::AskVersion(request) => self.question = Some(questions::version(&self.source, request)),
             Effect::Deliver(delivery) => self.deliver(delivery).await?,
             _ => {}
@@ -251,6 +249,8 @@ impl<S: Body> Session<S> {
     async fn next(&mut self, filter_seen: u64) -> Happened<S> {
         let clock = self.spec.shared.runtime.0.clock.clone();
         let (deadline, repair_due) = (self.machine.poll_timeout(), self.repairs.poll_timeout());
+        // What is passed on may not be newer than a list under way.
+        let repair_due = repair_due.filter(|_| self.spec.pass.is_none() || self.list.is_none());
         let machine = &self.machine;
         tokio::select! {
             biased;
@@ -355,8 +355,7 @@ impl<S: Body> Session<S> {
             Happened::Watched(stream, None) => self.machine.handle_watch_end(stream, Ok(()), now),
             Happened::Listed(Some(Ok(part))) => self.machine.handle_list_part(part, now),
             Happened::Listed(ended) => {
-                self.list = None;
-                self.passing.drop_page();
+                (self.list, self.passing.page) = (None, Vec::new());
                 self.machine.handle_list_end(ended.map_or(Ok(()), |part| part.map(drop)), now);
             }
             Happened::RepairDue | Happened::Fetched(_) | Happened::Filter(_) | Happened::Explained => {}

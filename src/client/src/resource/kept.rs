@@ -102,9 +102,9 @@ impl<K, R: Representation> ResourceSource<K, R> {
     /// Passes each object on to one receiver, and keeps only its key, uid and version: for programs that store objects
     /// elsewhere, such as a database, a search index or a queue.
     ///
-    /// The receiver gets what came at once as one part, in the order in which the informer gets it, and before it does. While
-    /// it does not read, nothing more is requested of the server, and at most a page of a list waits (500 objects, or the
-    /// page size of the settings). Lists come in pages, and a watch-list is not asked for. Each state comes at least once:
+    /// The receiver gets what came in parts of at most a hundred changes, in the order in which the informer gets it, and
+    /// before it does. While it does not read, nothing more is requested of the server: two parts wait, and a page of a list
+    /// (500 objects, or the page size of the settings). Lists come in pages, and a watch-list is not asked for. Each state comes at least once:
     /// after the restart of an actor some may come again. After a gap the receiver gets what has changed, and what is gone. A
     /// list that is not taken within the time for which the server keeps its version (five minutes by default) begins
     /// again, after a wait, and goes on with what was not passed on. If the receiver is dropped, the status says so, and the
