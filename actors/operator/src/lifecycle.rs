@@ -46,8 +46,7 @@ mod status;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A running operator. Cheap to clone; when the last handle is dropped, every part is dropped at once:
-/// [`Self::drain`] ends them in order. What it shows is described at [`OperatorView`], to which it derefs:
-/// `name`, `status`, `unready`, `unhealthy`, `runtime`.
+/// [`Self::drain`] ends them in order.
 ///
 /// ```
 /// # #[cfg(feature = "testing")] {
@@ -183,9 +182,7 @@ impl Operator {
     pub fn view(&self) -> &OperatorView {
         &self.view
     }
-}
 
-impl Operator {
     /// The name of the operator.
     pub fn name(&self) -> &str {
         self.view.name()
