@@ -45,9 +45,9 @@ pub use labels::ActorTurns;
 pub(crate) use labels::{Label, Labelled};
 pub(crate) use list_budget::ListBudget;
 pub(crate) use on_arbiter::OnArbiter;
+pub use passing::{PassTo, Passed, PassedParts, passing};
 #[doc(hidden)]
-pub use passing::{Ahead, Held, PassesOn, ReceiverGone};
-pub use passing::{PassTo, Passed, PassedPart, PassedParts, passing};
+pub use passing::{PassesOn, ReceiverGone};
 pub(crate) use paths::Arrival;
 pub use paths::{Paths, TooManyKeys};
 pub use pool::{DecodePool, JobPanicked};

@@ -26,6 +26,7 @@ pub mod listener;
 pub mod meta;
 pub mod namespaces;
 pub mod off_arbiter;
+pub mod passing;
 pub mod path;
 pub mod processor;
 pub mod reflector;

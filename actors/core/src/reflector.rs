@@ -211,6 +211,16 @@ impl<S> ListWatchMachine<S> {
         matches!(self.phase, Phase::AwaitingPermit | Phase::Listing(_) | Phase::InitialEvents(_))
     }
 
+    /// The request of this watch is sent now. A full queue may have delayed it since the machine decided to send it.
+    pub fn handle_watch_sent(&mut self, stream: StreamId, at: Moment) {
+        if let Phase::Watching(watching) = &mut self.phase
+            && watching.stream.id == stream
+        {
+            watching.stream.opened_at = at.now;
+            self.last_connect_at = Some(at.now);
+        }
+    }
+
     /// Parts of a watch, in the order of the stream. The first vector of every stream is empty: it says that
     /// the response head has arrived. Parts that come after the stream's `Close` are ignored.
     pub fn handle_watch_parts(&mut self, stream: StreamId, parts: Vec<WatchPart<S>>, at: Moment) {

@@ -1,12 +1,7 @@
-//! Passes on what a source brings, before the store gets it without bodies (`../../runtime/passing.rs`).
+//! Passes on what a source brings, before the store gets it without bodies: `informer_core::passing` decides what is sent.
 //!
 //! 1. What a watch brings is passed on when it is delivered: in the order and the extent in which the store gets it.
 //! 2. What a list brings is passed on page by page, so that a slow receiver delays the next request and not an answer.
-//! 3. The receiver has what is ahead, and of other keys what is published. By both it is decided whether a state or a
-//!    deletion is older than what the receiver has, whether another life of its key has ended, and what is gone when a
-//!    list is whole.
-//! 4. What is sent is ahead from then on, and no moment earlier: what an actor's end has dropped comes again. It stays
-//!    ahead until this very state is published: after a rewind an older one is.
 
 use std::collections::HashSet;
 use std::mem;
@@ -17,20 +12,18 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, poll};
 use informer_core::delta::{Cause, ListPart, Replacement, WatchPart};
 use informer_core::list_watch_error::ListWatchError;
-use informer_core::meta::{Object, ObjectKey, ResourceVersion, Undecodable};
+use informer_core::meta::{Object, ObjectKey, ResourceVersion};
+use informer_core::passing::{Deciding, Outgoing, Shown, gone_of_published};
 
 use super::ReflectorSpec;
 use super::happened::Happened;
 use crate::pipeline::messages::Body;
-use crate::pipeline::published::Published;
 use crate::runtime::mailbox::answer;
-use crate::runtime::{Held, PassedPart, PassesOn, ReceiverGone};
+use crate::runtime::{PassesOn, ReceiverGone};
 
 const SLICE: usize = 250;
 /// So much is sent at once.
 const SENT: usize = 100;
-/// Of what is ahead, so much is looked at for each part that is sent: so half of it is on its way at most.
-const LOOKED: usize = 2;
 
 /// What came, as the store gets it. What a list brings is sent at the end of its page; in a rewind, all of it. An error, if
 /// the receiver is gone.
@@ -48,12 +41,12 @@ pub(super) async fn came<S: Body>(
             Happened::Watched(stream, Some(Err(gone())))
         }
         Happened::Listed(Some(Ok(part))) => {
-            passing_on.parts = mem::take(&mut under_way.page);
-            let part = passing_on.listed(part);
+            passing_on.outgoing = mem::take(&mut under_way.page);
+            let part = passing_on.decide(|deciding| deciding.listed(part));
             if matches!(part, ListPart::End { .. }) {
                 passing_on.send().await;
             }
-            under_way.page = passing_on.parts;
+            under_way.page = passing_on.outgoing;
             Happened::Listed(Some(Ok(part)))
         }
         other => other,
@@ -63,14 +56,14 @@ pub(super) async fn came<S: Body>(
 /// What a watch has brought, as the store gets it.
 pub(super) async fn delta<S: Body>(spec: &ReflectorSpec<S>, parts: Vec<WatchPart<S>>) -> Vec<WatchPart<S>> {
     let Some(mut passing_on) = PassingOn::of(spec, false) else { return parts };
-    let parts = parts.into_iter().map(|part| passing_on.watched(part)).collect();
+    let parts = passing_on.decide(|deciding| parts.into_iter().map(|part| deciding.watched(part)).collect());
     passing_on.send().await;
     parts
 }
 
 /// No list may be older: the receiver has had newer states.
 pub(super) fn newest<S: Body>(spec: &ReflectorSpec<S>) -> Option<ResourceVersion> {
-    spec.pass.as_ref()?.ahead().with(|ahead| ahead.newest())
+    spec.pass.as_ref()?.ahead().with(|ahead| ahead.newest().cloned())
 }
 
 /// Before the store gets a list: passes on what the list shows to be gone, and that it is whole. Returns what is to be
@@ -105,130 +98,32 @@ impl<S> UnderWay<S> {
     }
 }
 
-/// Something to be sent, and what it means for what is ahead.
-pub(super) struct Outgoing<S> {
-    part: PassedPart<S>,
-    means: Means<S>,
-}
-
-enum Means<S> {
-    Has(Held<S>),
-    Gone(Held<S>),
-    /// The receiver has this object of before, whose present state does not decode.
-    Rewound(Object<S>, Undecodable),
-    Whole(ResourceVersion),
-}
-
 /// Where one source passes on what it brings.
 struct PassingOn<'a, S: Body> {
     spec: &'a ReflectorSpec<S>,
     pass: &'a dyn PassesOn<S>,
     is_rewind: bool,
-    parts: Vec<Outgoing<S>>,
+    outgoing: Vec<Outgoing<S>>,
 }
 
 impl<'a, S: Body> PassingOn<'a, S> {
     /// `None` if it keeps what it brings.
     fn of(spec: &'a ReflectorSpec<S>, is_rewind: bool) -> Option<Self> {
-        Some(Self { spec, pass: &**spec.pass.as_ref()?, is_rewind, parts: Vec::new() })
+        Some(Self { spec, pass: &**spec.pass.as_ref()?, is_rewind, outgoing: Vec::new() })
     }
 
-    fn listed(&mut self, part: ListPart<S>) -> ListPart<S> {
-        match part {
-            ListPart::Objects(objects) => {
-                ListPart::Objects(objects.into_iter().map(|object| self.applied(object, true)).collect())
-            }
-            ListPart::Undecodable(undecodable) => {
-                self.unread(&undecodable);
-                ListPart::Undecodable(undecodable)
-            }
-            other => other,
-        }
-    }
-
-    fn watched(&mut self, part: WatchPart<S>) -> WatchPart<S> {
-        match part {
-            WatchPart::Applied(object) => WatchPart::Applied(self.applied(object, false)),
-            WatchPart::Fetched(object) => WatchPart::Fetched(self.applied(object, false)),
-            WatchPart::Deleted(last) => {
-                let kept = self.pass.without_body(&last).unwrap_or_else(|| last.clone());
-                self.gone(PassedPart::Deleted(last), Held::Object(kept.clone()));
-                WatchPart::Deleted(kept)
-            }
-            WatchPart::Undecodable(undecodable) => {
-                self.unread(&undecodable);
-                WatchPart::Undecodable(undecodable)
-            }
-            WatchPart::DeletedUndecodable(undecodable) => {
-                let part = PassedPart::DeletedUndecodable(undecodable.clone());
-                self.gone(part, Held::Unread(undecodable.clone()));
-                WatchPart::DeletedUndecodable(undecodable)
-            }
-            other => other,
-        }
-    }
-
-    /// The object of this key that the receiver has. Until a list after a rewind is published, the store has the former
-    /// history.
-    fn has(&self, key: &ObjectKey) -> Option<Held<S>> {
-        let (ahead, is_former) = self.pass.ahead().with(|ahead| (ahead.object(key), ahead.is_rewound()));
-        let held = if is_former { Held::Former } else { Held::Object };
-        ahead.or_else(|| self.spec.shared.published.get(key).map(held))
-    }
-
-    /// Whether the receiver has a state of this key of which this version is an older one; of `life`, if it is given.
-    fn has_newer(&self, key: &ObjectKey, version: &ResourceVersion, life: Option<&Object<S>>) -> bool {
-        let unread = self.pass.ahead().with(|ahead| ahead.unread(key));
-        let is_newer = match self.has(key) {
-            Some(Held::Object(has)) => {
-                life.is_none_or(|life| has.is_same_life_as(life)) && has.version() > version
-            }
-            _ => false,
-        };
-        !self.is_rewind && (is_newer || unread.is_some_and(|unread| unread > *version))
-    }
-
-    /// An object without a body is known: the receiver has it. A list is as new as all that was sent, unless the server was
-    /// restored: so what it has counts. A watch may be behind a single object that was asked for.
-    fn applied(&mut self, object: Object<S>, is_listed: bool) -> Object<S> {
-        let Some(kept) = self.pass.without_body(&object) else { return object };
-        match self.has(object.key()) {
-            Some(Held::Object(has)) if !self.is_rewind && has.is_same_as(&object) => return kept,
-            Some(Held::Object(has)) if !is_listed && has.version() > object.version() => return kept,
-            Some(Held::Object(former) | Held::Former(former)) if !former.is_same_life_as(&object) => {
-                self.push(PassedPart::Deleted(former.clone()), Means::Gone(Held::Object(former)));
-            }
-            _ => {}
-        }
-        self.push(PassedPart::Applied(object), Means::Has(Held::Object(kept.clone())));
-        kept
-    }
-
-    fn unread(&mut self, undecodable: &Undecodable) {
-        let key = &undecodable.key;
-        if self.has_newer(key, &undecodable.version, None) {
-            return;
-        }
-        let means = match self.has(key).filter(|_| self.is_rewind) {
-            Some(Held::Object(former) | Held::Former(former)) => Means::Rewound(former, undecodable.clone()),
-            _ => Means::Has(Held::Unread(undecodable.clone())),
-        };
-        self.push(PassedPart::Undecodable(undecodable.clone()), means);
-    }
-
-    /// By a watch. A deletion that is older than what the receiver has of this life came late.
-    fn gone(&mut self, part: PassedPart<S>, gone: Held<S>) {
-        let life = match &gone {
-            Held::Object(last) => Some(last),
-            _ => None,
-        };
-        if !self.has_newer(gone.key(), gone.version(), life) {
-            self.push(part, Means::Gone(gone));
-        }
-    }
-
-    fn push(&mut self, part: PassedPart<S>, means: Means<S>) {
-        self.parts.push(Outgoing { part, means });
+    fn decide<T>(&mut self, decide: impl FnOnce(&mut Deciding<'_, S>) -> T) -> T {
+        let published = self.spec.shared.published.snapshot();
+        let without_body = |object: &Object<S>| self.pass.without_body(object);
+        self.pass.ahead().with(|ahead| {
+            decide(&mut Deciding {
+                ahead,
+                published: &published,
+                is_rewind: self.is_rewind,
+                without_body: &without_body,
+                outgoing: &mut self.outgoing,
+            })
+        })
     }
 
     /// What is ahead comes first: while this waits, it may be published, and then it would be in neither.
@@ -239,57 +134,39 @@ impl<'a, S: Body> PassingOn<'a, S> {
             listed.insert(key);
             turn(number).await;
         }
+        let lists = |key: &ObjectKey| listed.contains(key);
+        let shown = Shown { lists: &lists, version: &list.version, is_rewind: self.is_rewind };
         let mut behind = None;
         loop {
-            let ahead = self.pass.ahead().with(|ahead| ahead.behind(behind.as_ref(), SLICE));
-            let Some(last) = ahead.last() else { break };
-            behind = Some(last.place());
-            for held in ahead.into_iter().filter(|held| !listed.contains(held.key())) {
-                self.push_gone(held, list);
+            let ahead = self.pass.ahead();
+            let (gone, last) = ahead.with(|ahead| ahead.gone_behind(behind.as_ref(), SLICE, shown));
+            if last.is_none() {
+                break;
             }
+            behind = last;
+            self.outgoing.extend(gone);
             self.send_if_full().await;
             tokio::task::yield_now().await;
         }
         let before = self.spec.shared.published.snapshot();
-        for (number, object) in before.iter().enumerate() {
-            if !listed.contains(object.key()) {
-                self.push_gone(Held::Object(object.clone()), list);
-                self.send_if_full().await;
-            }
+        for (number, gone) in gone_of_published(&before, shown).enumerate() {
+            self.outgoing.extend(gone);
+            self.send_if_full().await;
             turn(number).await;
         }
-        for (number, undecodable) in before.undecodable().enumerate() {
-            if !listed.contains(&undecodable.key) && before.get(&undecodable.key).is_none() {
-                self.push_gone(Held::Unread(undecodable.clone()), list);
-                self.send_if_full().await;
-            }
-            turn(number).await;
-        }
-        self.push(PassedPart::Listed(list.version.clone()), Means::Whole(list.version.clone()));
+        self.outgoing.push(Outgoing::listed(&list.version));
         self.send().await;
     }
 
-    /// Of a newer state than the list the watch brings the end, if it has one.
-    fn push_gone(&mut self, held: Held<S>, list: &Replacement<S>) {
-        if *held.version() > list.version && !self.is_rewind {
-            return;
-        }
-        let part = match held.clone() {
-            Held::Object(object) | Held::Former(object) => PassedPart::Deleted(object),
-            Held::Unread(undecodable) => PassedPart::DeletedUndecodable(undecodable),
-        };
-        self.push(part, Means::Gone(held));
-    }
-
     async fn send_if_full(&mut self) {
-        if self.parts.len() >= SLICE {
+        if self.outgoing.len() >= SLICE {
             self.send().await;
         }
     }
 
     /// Nobody misses anything if the receiver is gone: it is so for ever, and the source fails by the next part.
     async fn send(&mut self) {
-        let mut rest = mem::take(&mut self.parts).into_iter();
+        let mut rest = mem::take(&mut self.outgoing).into_iter();
         loop {
             let (parts, means): (Vec<_>, Vec<_>) =
                 rest.by_ref().take(SENT).map(|Outgoing { part, means }| (part, means)).unzip();
@@ -307,27 +184,8 @@ impl<'a, S: Body> PassingOn<'a, S> {
             if sent == Err(ReceiverGone) {
                 return;
             }
-            let count = means.len();
-            let looked = self.pass.ahead().with(|ahead| {
-                for means in means {
-                    match means {
-                        Means::Has(held) => {
-                            if !self.is_rewind {
-                                ahead.reach(held.version(), false);
-                            }
-                            ahead.note(held);
-                        }
-                        Means::Rewound(former, undecodable) => {
-                            ahead.note(Held::Former(former));
-                            ahead.note(Held::Unread(undecodable));
-                        }
-                        Means::Gone(held) => ahead.forget(&held),
-                        Means::Whole(version) => ahead.reach(&version, self.is_rewind),
-                    }
-                }
-                ahead.next_looked(LOOKED * count + 1)
-            });
-            forget_published(self.pass, &self.spec.shared.published, looked);
+            let published = self.spec.shared.published.snapshot();
+            self.pass.ahead().with(|ahead| ahead.sent(means, self.is_rewind, &published));
             if rest.len() > 0 {
                 tokio::task::yield_now().await;
             }
@@ -335,33 +193,16 @@ impl<'a, S: Body> PassingOn<'a, S> {
     }
 }
 
-/// Of these that were ahead.
-fn forget_published<S>(pass: &dyn PassesOn<S>, published: &Published<S>, ahead: Vec<Held<S>>) {
-    let snapshot = published.snapshot();
-    for held in ahead {
-        let is_published = match &held {
-            Held::Object(object) => {
-                snapshot.get(object.key()).is_some_and(|stored| stored.is_same_as(object))
-            }
-            Held::Former(_) => false,
-            Held::Unread(undecodable) => snapshot
-                .undecodable_of(&undecodable.key)
-                .is_some_and(|stored| stored.version == undecodable.version),
-        };
-        if is_published {
-            pass.ahead().with(|ahead| ahead.settle(&held));
-        }
-    }
-}
-
 async fn settle<S: Body>(spec: &ReflectorSpec<S>) {
     let (Some(pass), mut behind) = (&spec.pass, None) else { return };
-    pass.ahead().with(|ahead| ahead.end_rewind());
+    pass.ahead().with(|ahead| ahead.list_published());
     loop {
-        let next = pass.ahead().with(|ahead| ahead.behind(behind.as_ref(), SLICE));
-        let Some(last) = next.last() else { break };
-        behind = Some(last.place());
-        forget_published(&**pass, &spec.shared.published, next);
+        let published = spec.shared.published.snapshot();
+        behind = pass.ahead().with(|ahead| ahead.settle_behind(behind.as_ref(), SLICE, &published));
+        if behind.is_none() {
+            break;
+        }
+        drop(published);
         tokio::task::yield_now().await;
     }
 }

@@ -165,6 +165,8 @@ impl<S: Body> Session<S> {
             }
             Effect::Watch { stream, request, everything } => {
                 self.filtering.begin(request.initial_events);
+                let now = self.moment();
+                self.machine.handle_watch_sent(stream, now);
                 self.watches.push((stream, self.source.watch(request, self.known(everything))));
             }
             Effect::Close(stream) => {

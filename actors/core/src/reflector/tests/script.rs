@@ -4,7 +4,7 @@
 //! largest random number, so `WAIT 0.8..1.6` proves both ends of the range.
 //!
 //! Events: `start`, `pass SECONDS` (timers fire on the way), `busy SECONDS` (none does), `wait` (until the
-//! next timer), `budget taken|free` (free at first: a permit is given when it is asked for),
+//! next timer), `full SECONDS` (the queue takes the next delivery so late), `budget taken|free` (free at first: a permit is given when it is asked for),
 //! `list ITEMS [end=V [next=TOKEN]]`, `list-ends`, `list-fails ERROR`, `head`, `frames ITEMS`, `ends`,
 //! `breaks ERROR` (each with `stream=N`, by default the newest), `version V`, `version-fails ERROR`.
 //! Checks: `says LEVEL WORDS` (the next line for the log above debug), `silent` (there is none), `notes WORDS` (a
@@ -55,6 +55,8 @@ struct Script {
     waits_until: Option<Duration>,
     budget_free: bool,
     permit_asked: bool,
+    /// How long the next delivery waits for a full queue.
+    queue_wait: Duration,
     /// Lines for the log that no check has looked at: above debug, and debug.
     log: (VecDeque<String>, Vec<String>),
 }
@@ -70,6 +72,7 @@ impl Script {
             waits_until: None,
             budget_free: true,
             permit_asked: false,
+            queue_wait: Duration::ZERO,
             log: Default::default(),
         }
     }
@@ -111,6 +114,7 @@ impl Script {
             "start" => self.machine.start(),
             "floor" => self.machine.not_older_than(Some(version(rest))),
             "budget" => self.budget_free = rest == "free",
+            "full" => self.queue_wait = Duration::from_secs_f64(rest.parse().unwrap()),
             "busy" => self.at.now += Duration::from_secs_f64(rest.parse().unwrap()),
             "pass" => self.pass(Duration::from_secs_f64(rest.parse().unwrap()), done),
             "wait" => {
@@ -214,8 +218,12 @@ impl Script {
                 }
                 continue;
             }
+            if matches!(effect, Effect::Deliver(_)) {
+                self.at.now += std::mem::take(&mut self.queue_wait);
+            }
             if let Effect::Watch { stream, request, .. } = &effect {
                 self.newest_stream = stream.0;
+                self.machine.handle_watch_sent(*stream, self.at);
                 let seconds = request.timeout.as_secs();
                 assert!((300..=600).contains(&seconds) || seconds >= 1_800, "{request:?}");
             }

@@ -47,6 +47,28 @@ fn ref_09_the_watch_timeout_is_drawn_from_once_to_twice_the_least() {
     assert_eq!(drawn, [minutes(30), minutes(45), minutes(60)]);
 }
 
+#[test]
+fn a_watch_that_a_full_queue_has_delayed_has_its_whole_time_for_the_answer() {
+    check(
+        &lists(),
+        r#"
+        start
+        > LIST version="0" limit=500
+        full 40
+        list end=10
+        > REPLACE version=10 InitialList
+        > WATCH version="10" stream=0
+        pass 29.9
+        head
+        state Streaming
+        count watches=1 failures=0
+        ends
+        > WAIT 0.8..1.6
+        error the watch of pods ended after 0.0 s
+        "#,
+    );
+}
+
 // REF-13: given an ERROR frame 500 InternalError, also after good frames, when received, then it is a
 // failure: one backoff wait, no second watch, then a LIST at the published version, counted as a relist with
 // its reason.

@@ -8,7 +8,7 @@
 //!    holds up no other.
 //! 4. A connection counts as made when the server's settings have come. Until then nothing was sent, and a
 //!    failure is one to connect.
-//! 5. A connection that has been silent, or that takes no writes, gets no new requests.
+//! 5. A connection that has been silent, or that takes no writes for a second, gets no new requests.
 //! 6. Where the server has no HTTP/2, each request has a connection of its own, which the next one may use.
 
 use std::cell::{Cell, RefCell};
@@ -195,7 +195,7 @@ impl Pool {
                     // Its task sees now that its answer has ended. One that still writes a request is not
                     // waited for.
                     tokio::task::yield_now().await;
-                    if single.sender.is_ready() && !single.end.is_stuck() {
+                    if single.sender.is_ready() && !single.end.is_writing() {
                         return Ok(self.single(single, true));
                     }
                 }

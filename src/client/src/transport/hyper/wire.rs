@@ -8,6 +8,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
@@ -16,6 +17,9 @@ use super::super::connecting::socket::{Socket, is_orderly_end};
 use crate::error::TransportError;
 use crate::transport::SendCheck;
 
+/// A connection that has taken no byte for so long gets no new requests.
+const STUCK: Duration = Duration::from_secs(1);
+
 /// What is known of the bytes of one connection.
 #[derive(Clone, Default)]
 pub(super) struct WireEnd(Rc<RefCell<Seen>>);
@@ -23,8 +27,8 @@ pub(super) struct WireEnd(Rc<RefCell<Seen>>);
 #[derive(Default)]
 struct Seen {
     last_read: Option<Instant>,
-    /// The last write had to wait.
-    is_blocked: bool,
+    /// The last write waits since then.
+    waits_since: Option<Instant>,
     /// Asked before the next byte is written.
     check: Option<SendCheck>,
     refused: Option<TransportError>,
@@ -58,10 +62,17 @@ impl WireEnd {
         self.0.borrow().last_read
     }
 
-    /// Nothing more should be written there.
+    /// It takes no writes. One that a busy thread or a full buffer delays for a moment does not count.
     pub(super) fn is_stuck(&self) -> bool {
         let seen = self.0.borrow();
-        seen.is_blocked || seen.failure.is_some()
+        let is_stuck = seen.waits_since.is_some_and(|since| since.elapsed() >= STUCK);
+        is_stuck || seen.failure.is_some()
+    }
+
+    /// The last write is not done, or has failed.
+    pub(super) fn is_writing(&self) -> bool {
+        let seen = self.0.borrow();
+        seen.waits_since.is_some() || seen.failure.is_some()
     }
 
     pub(super) fn ask_at_write(&self, check: Option<SendCheck>) {
@@ -117,7 +128,11 @@ impl Wire {
     }
 
     fn written(&mut self, written: Poll<io::Result<usize>>, all: usize) -> Poll<io::Result<usize>> {
-        self.end.0.borrow_mut().is_blocked = written.is_pending();
+        {
+            let mut seen = self.end.0.borrow_mut();
+            let since = seen.waits_since.unwrap_or_else(Instant::now);
+            seen.waits_since = written.is_pending().then_some(since);
+        }
         Poll::Ready(Ok(match ready!(written) {
             Ok(written) => written,
             Err(error) => {
@@ -198,5 +213,50 @@ impl AsyncWrite for Wire {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::coop;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_has_taken_no_byte_for_a_second_is_stuck_and_a_busy_thread_does_not_make_it_so()
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (_theirs, _) = listener.accept().await.unwrap();
+        let (mut wire, end) = Wire::new(Socket::Plain(ours));
+        let bytes = vec![0; 1 << 20];
+        let mut write =
+            |context: &mut Context<'_>| Pin::new(&mut wire).poll_write(context, &bytes).is_ready();
+        poll_fn(|context| {
+            while coop::has_budget_remaining() {
+                let _ = pin!(coop::consume_budget()).poll(context);
+            }
+            assert!(!write(context), "the thread has done enough at once");
+            Poll::Ready(())
+        })
+        .await;
+        assert!(!end.is_stuck());
+        tokio::time::advance(STUCK - Duration::from_millis(1)).await;
+        assert!(!end.is_stuck());
+        tokio::task::yield_now().await;
+        poll_fn(|context| {
+            assert!(write(context), "it is empty");
+            while write(context) {}
+            assert!(coop::has_budget_remaining(), "it is full");
+            Poll::Ready(())
+        })
+        .await;
+        assert!(!end.is_stuck() && end.is_writing());
+        tokio::time::advance(STUCK).await;
+        assert!(end.is_stuck());
     }
 }
