@@ -23,7 +23,6 @@ pub use crate::controller::machine::{
 };
 pub use any::AnyController;
 pub use builder::{ControllerBuilder, ReadyController, StartControllerError};
-pub use end::ControllerEnd;
 pub use request::{Reconcile, ReconcileError, Request};
 pub(crate) use start::RegisteredController;
 pub use status::{ControllerState, ControllerStatus, Counts, HANGS_AFTER};
@@ -36,11 +35,11 @@ use any::Erased;
 use informer_actors::informer::{AnyInformer, Body};
 use informer_actors::inner::Registration;
 use shared::Shared;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use watched::Feeds;
 
 mod any;
 mod builder;
-mod end;
 mod feed;
 mod following;
 #[cfg(feature = "kubernetes")]
@@ -209,3 +208,61 @@ impl<S: Body> Drop for Handle<S> {
 informer_core::clone_of!([S: Body] Controller<S>);
 
 informer_core::debug_as!([S: Body] Controller<S>, self, name = self.name());
+
+/// Each worker, request, wait for a write, wait for an answer of an actor and stream of a controller holds one; the last drop
+/// is the end, also when a tokio runtime ends.
+#[derive(Clone)]
+struct Task {
+    /// Its last drop marks the controller as ended.
+    _end: Arc<DropGuard>,
+}
+
+/// Reports when nothing of a controller runs any more. It does not keep the controller running, so it can be
+/// used after the last handle is dropped. Cloning copies a pointer.
+///
+/// ```
+/// # #[cfg(feature = "testing")] {
+/// use actix_informer::controller::{Controller, Outcome, Request};
+/// # use actix_informer::informer::Informer;
+/// # use actix_informer::runtime::Runtime;
+/// # use actix_informer::testing::Server;
+/// # Runtime::simulated(1).run(|runtime| async move {
+/// # let server = Server::<String>::new();
+/// # let texts = Informer::builder(&runtime, "texts").source(move || server.clone()).start()?;
+/// let reconcile = |_: Request<String>| async { Ok(Outcome::Done) };
+/// let controller = Controller::builder(&texts).reconcile(reconcile).start()?;
+/// let end = controller.end();
+/// drop(controller); // it is shut down, and what runs has its grace
+/// assert!(!end.has_ended());
+/// end.ended().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap(); }
+/// ```
+#[derive(Debug, Clone)]
+pub struct ControllerEnd {
+    name: Arc<str>,
+    over: CancellationToken,
+}
+
+impl ControllerEnd {
+    /// Also returns the first task.
+    fn new(name: &Arc<str>) -> (Self, Task) {
+        let over = CancellationToken::new();
+        let task = Task { _end: Arc::new(over.clone().drop_guard()) };
+        (Self { name: Arc::clone(name), over }, task)
+    }
+
+    /// The name of the controller.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether nothing of it runs any more.
+    pub fn has_ended(&self) -> bool {
+        self.over.is_cancelled()
+    }
+
+    /// As [`Controller::ended`].
+    pub async fn ended(&self) {
+        self.over.cancelled().await;
+    }
+}

@@ -18,30 +18,25 @@ pub use crate::queue::machine::{
     Added, Bucket, ExponentialPerKey, FastSlow, MOST_PERIODS, MaxOf, MaxWait, Merge, Priority, QueueFigures,
     RateLimiter,
 };
-pub use content::Enqueue;
-pub use item::WorkItem;
-pub use limiter::WAIT_AFTER_PANIC;
+pub use content::{Enqueue, WAIT_AFTER_PANIC};
+pub use item::{Handing, WorkItem};
 pub use report::QueueReport;
 pub(crate) use report::RegisteredQueue;
-pub use worker::Handing;
 
 use actor::{Drained, Next};
-use content::Shared;
+use content::{CaughtLimiter, Limiter, Shared};
 use informer_actors::inner::{ArbiterHandle, Closed, ask_with, within};
 use informer_actors::runtime::Runtime;
 use item::Offer;
-use limiter::{CaughtLimiter, Limiter};
 
 mod actor;
 mod content;
 mod item;
-mod limiter;
 pub mod machine;
 mod report;
 mod start;
 #[cfg(test)]
 mod tests;
-mod worker;
 
 /// The most workers of a controller, or of [`WorkQueue::hand_to`]: each is a task that waits for a key.
 pub const MOST_WORKERS: usize = 4_096;
@@ -212,7 +207,7 @@ impl<K: QueueKey, P: QueueNote> WorkQueue<K, P> {
     /// which waits again. The actor keeps the item until it is done with it; what counts is when its handler
     /// returns. Until then the queue and the actor's address are kept.
     pub fn hand_to(&self, worker: impl Into<Recipient<WorkItem<K, P>>>, at_once: usize) -> Handing {
-        worker::start(self, &worker.into(), at_once, &self.callbacks)
+        item::hand_to(self, &worker.into(), at_once, &self.callbacks)
     }
 
     /// Its name: the one it was given, or that with a number, if a live queue of the runtime had it.

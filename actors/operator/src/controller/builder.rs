@@ -13,7 +13,6 @@ use informer_core::meta::{Object, ObjectKey};
 use informer_core::off_arbiter::Freeing;
 use tokio_util::sync::CancellationToken;
 
-use super::end::ControllerEnd;
 use super::feed::{mapped, primary};
 use super::request::{Answer, Asked, Reconcile, Request};
 use super::shared::{Fence, Limits, Shared};
@@ -22,7 +21,7 @@ use super::status::Counters;
 use super::trigger::{follow, repeat};
 use super::watched::Feeds;
 use super::watched::{Follows, Watched, number_in};
-use super::{Controller, Handle};
+use super::{Controller, ControllerEnd, Handle};
 use crate::queue::{MOST_WORKERS, WorkQueue};
 use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::Named;

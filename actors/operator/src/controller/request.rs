@@ -15,7 +15,7 @@ use informer_core::meta::{Meta, Object, ObjectKey};
 use informer_core::path::{Hop, Mark};
 use tokio_util::sync::CancellationToken;
 
-use super::end::Task;
+use super::Task;
 use super::watched::{Watched, number_in};
 use informer_actors::informer::{Body, Informer};
 use informer_actors::inner::{Guarded, Selected};

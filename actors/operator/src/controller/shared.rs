@@ -23,7 +23,7 @@ use informer_core::path::{Hop, Mark};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
-use super::end::ControllerEnd;
+use super::ControllerEnd;
 use super::status::{ControllerState, ControllerStatus, Counters};
 use super::watched::Feeds;
 use super::watched::Watched;

@@ -9,11 +9,10 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
 use super::any::Erased;
-use super::end::Task;
 use super::request::{Answer, Request};
 use super::shared::Shared;
 use super::worker::{Call, Present, work};
-use super::{ControllerStatus, Handle};
+use super::{ControllerStatus, Handle, Task};
 use informer_actors::informer::Body;
 use informer_actors::inner::{Label, Registrant};
 

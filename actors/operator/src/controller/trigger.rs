@@ -12,7 +12,7 @@ use futures_util::{FutureExt, StreamExt};
 use informer_core::meta::ObjectKey;
 use informer_core::words::{QUOTED, one_line};
 
-use super::end::Task;
+use super::Task;
 use super::shared::Shared;
 use crate::queue::Added;
 use informer_actors::informer::Body;

@@ -22,7 +22,7 @@ use informer_core::words::{Brief, QUOTED, one_line};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::end::Task;
+use super::Task;
 use super::request::{Answer, Request};
 use super::shared::{Shared, settle, unseen};
 use crate::queue::WorkItem;

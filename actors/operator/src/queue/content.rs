@@ -2,23 +2,28 @@
 //! queue also holds what is known of the keys: both change in one call.
 //!
 //! Foreign code under the lock is only the order and the clone of keys, and the rate limiter, whose panics
-//! are caught. A queue that is not sound after a panic is built again from its keys.
+//! are caught: each panic of the limiter is counted, and the failed key waits for [`WAIT_AFTER_PANIC`]. A queue that is not sound after a panic is built again from its keys.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use actix::Addr;
 
-use crate::queue::machine::{Merge, Priority, QueueMachine};
+use crate::queue::machine::{Merge, Priority, QueueMachine, RateLimiter};
 use informer_core::delta::Cause;
 use informer_core::meta::ObjectKey;
 use informer_core::reflector::Moment;
 use tokio_util::sync::CancellationToken;
 
-use super::limiter::CaughtLimiter;
 use super::{QueueKey, QueueNote, WorkQueue};
 use informer_actors::informer::{Body, Informer};
-use informer_actors::inner::{Fed, Locked, Machine, Run as _, Runner};
+use informer_actors::inner::{Fed, Locked, Machine, Run as _, Runner, drop_payload};
 use informer_actors::subscription::{SubscribeError, Subscriber, Subscription, Touched};
+
+/// How long a key waits after a failure if the rate limiter panics.
+pub const WAIT_AFTER_PANIC: Duration = Duration::from_secs(1);
 
 pub(super) struct Inside<K, P: Merge> {
     pub(super) name: Arc<str>,
@@ -100,5 +105,48 @@ impl Fed for Inside<ObjectKey, ()> {
             _ => Priority::Normal,
         };
         self.with(|queue, _, moment| queue.add(key, priority, moment.now));
+    }
+}
+
+pub(super) type Limiter<K> = Box<dyn RateLimiter<K> + Send>;
+
+/// The rate limiter, whose panics do not reach the queue.
+pub(crate) struct CaughtLimiter<K> {
+    inner: Limiter<K>,
+    panics: AtomicU64,
+}
+
+impl<K> CaughtLimiter<K> {
+    pub(super) fn new(inner: Limiter<K>) -> Self {
+        Self { inner, panics: AtomicU64::new(0) }
+    }
+
+    pub(super) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    fn or<R>(result: std::thread::Result<R>, panics: &AtomicU64, otherwise: R) -> R {
+        result.unwrap_or_else(|panic| {
+            panics.fetch_add(1, Ordering::Relaxed);
+            drop_payload(panic);
+            otherwise
+        })
+    }
+}
+
+impl<K> RateLimiter<K> for CaughtLimiter<K> {
+    fn when(&mut self, key: &K, moment: Moment) -> Duration {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.inner.when(key, moment)));
+        Self::or(asked, &self.panics, WAIT_AFTER_PANIC)
+    }
+
+    fn forget(&mut self, key: &K) {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.inner.forget(key)));
+        Self::or(asked, &self.panics, ());
+    }
+
+    fn failures(&self, key: &K) -> u32 {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.inner.failures(key)));
+        Self::or(asked, &self.panics, 0)
     }
 }

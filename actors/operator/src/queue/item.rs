@@ -2,20 +2,21 @@
 //!
 //! Each key comes back once, however its worker ends: by a method of the item, or by its drop. If the order
 //! of keys panics during that, the drop tries again. A key offered to a worker that has gone waits again
-//! without a counted failure.
+//! without a counted failure, also one that is handed to an actor: that is done as long as its [`Handing`] is kept, the actor
+//! runs and the queue is not over. Then the tasks keep neither the queue nor the actor.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::queue::machine::{Priority, QueueMachine, RateLimiter, Taken};
-use actix::Message;
+use actix::{Message, Recipient};
 use informer_core::reflector::Moment;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::content::Shared;
-use super::limiter::CaughtLimiter;
-use super::{QueueKey, QueueNote};
-use informer_actors::inner::drop_payload;
+use super::content::{CaughtLimiter, Shared};
+use super::{MOST_WORKERS, QueueKey, QueueNote, WorkQueue};
+use informer_actors::inner::{ArbiterHandle, drop_payload};
 
 /// A key to work on. No other worker gets this key until the item has come back.
 ///
@@ -170,5 +171,42 @@ impl<K: QueueKey, P: QueueNote> Drop for Offer<K, P> {
 fn caught(job: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
         drop_payload(panic);
+    }
+}
+
+/// Hands keys to an actor until it is dropped. What the actor has by then is finished.
+#[must_use = "no key is handed to the actor once this is dropped"]
+pub struct Handing(#[expect(dead_code, reason = "its drop ends the handing")] DropGuard);
+
+informer_core::debug_as!(Handing, self);
+
+pub(super) fn hand_to<K: QueueKey, P: QueueNote>(
+    queue: &WorkQueue<K, P>,
+    worker: &Recipient<WorkItem<K, P>>,
+    at_once: usize,
+    arbiter: &ArbiterHandle,
+) -> Handing {
+    let stop = CancellationToken::new();
+    for _ in 0..at_once.clamp(1, MOST_WORKERS) {
+        let (queue, worker, stop) = (queue.clone(), worker.clone(), stop.clone());
+        arbiter.spawn(move || async move { hand(&queue, &worker, &stop).await });
+    }
+    Handing(stop.drop_guard())
+}
+
+async fn hand<K: QueueKey, P: QueueNote>(
+    queue: &WorkQueue<K, P>,
+    worker: &Recipient<WorkItem<K, P>>,
+    stop: &CancellationToken,
+) {
+    while worker.connected()
+        && let Some(Some(offer)) = stop.run_until_cancelled(queue.offer()).await
+    {
+        if worker.connected()
+            && let Some(item) = offer.accept()
+        {
+            // A worker that dies here drops the item: its key is retried later.
+            let _ = worker.send(item).await;
+        }
     }
 }

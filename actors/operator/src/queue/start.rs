@@ -9,8 +9,7 @@ use informer_core::restart::{RestartPolicy, Role};
 use informer_core::words::Brief;
 use tokio_util::sync::CancellationToken;
 
-use super::content::{Content, Inside, Shared};
-use super::limiter::{CaughtLimiter, Limiter};
+use super::content::{CaughtLimiter, Content, Inside, Limiter, Shared};
 use super::report::RegisteredQueue;
 use super::{QueueKey, QueueNote};
 use informer_actors::inner::{
