@@ -4,8 +4,10 @@
 //!    whether a state or a deletion is older than what the receiver has, whether another life of its key has ended, and
 //!    what is gone when a list is whole.
 //! 2. What is sent is ahead from then on, and no moment earlier: what an actor's end has dropped comes again. It stays
-//!    ahead until this very state is published: after a rewind an older one is.
+//!    ahead until exactly this state is published; after a rewind the store may show an older one.
 //! 3. A step looks at as much of what is ahead as the caller says.
+//!
+//! `deciding.rs`: what is sent of what comes. Here: what the receiver has, and what a whole list shows to be gone.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +22,7 @@ mod tests;
 
 pub use deciding::Deciding;
 
-/// Of what is ahead, so much is looked at for each part that is sent: so half of it is on its way at most.
+/// For each part that is sent, so many entries are looked at: what is published leaves faster than new ones come.
 const LOOKED: usize = 2;
 
 /// What a source has brought. `S` is the body: a `Passed`.
@@ -35,8 +37,8 @@ pub enum PassedPart<S> {
     Undecodable(Undecodable),
     /// An object is gone whose last state does not decode.
     DeletedUndecodable(Undecodable),
-    /// A whole list of this version has been passed on, and before it what is gone of what was passed on earlier. What a
-    /// receiver has from before the informer began, and was not passed on until its first list, is gone, too.
+    /// A whole list of this version has been passed on. What is gone was passed on before it. Objects that the receiver has
+    /// from before the informer began are gone if they were not passed on before the first `Listed`.
     Listed(ResourceVersion),
 }
 
@@ -52,7 +54,7 @@ pub struct Ahead<S> {
     is_rewound: bool,
 }
 
-/// Of a key, an object and an undecodable state: that leaves the receiver with the object that it had.
+/// An undecodable state has its own place, because the receiver keeps the object that it had.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     key: ObjectKey,
@@ -62,7 +64,7 @@ pub struct Place {
 /// What the receiver has of one key.
 enum Held<S> {
     Object(Object<S>),
-    /// Of before a rewind: its present state does not decode. Any state of it is newer.
+    /// A state of the history before a rewind. Any present state is newer, whatever its version.
     Former(Object<S>),
     Unread(Undecodable),
 }
@@ -103,6 +105,12 @@ impl<S> Ahead<S> {
     #[expect(clippy::new_without_default, reason = "its users say when it begins")]
     pub const fn new() -> Self {
         Self { held: BTreeMap::new(), looked: None, newest: None, is_rewound: false }
+    }
+
+    /// Something of a list after a rewind was sent, and no whole list is published since: an equal version in the store proves
+    /// nothing.
+    pub fn is_rewound(&self) -> bool {
+        self.is_rewound
     }
 
     /// The newest version that was sent: a server that answers with an older one was restored.
@@ -178,7 +186,7 @@ impl<S> Ahead<S> {
         let (mut gone, mut last) = (Vec::new(), None);
         for (place, held) in self.behind(behind).take(most) {
             if !(list.lists)(&place.key) {
-                gone.extend(gone_by(held.clone(), list));
+                gone.push(gone_by(held.clone(), list));
             }
             last = Some(place);
         }
@@ -236,26 +244,22 @@ pub fn gone_of_published<'a, S>(
 ) -> impl Iterator<Item = Option<Outgoing<S>>> + use<'a, S> {
     let objects = published.iter().map(move |object| {
         let is_gone = !(list.lists)(object.key());
-        is_gone.then(|| gone_by(Held::Object(object.clone()), list)).flatten()
+        is_gone.then(|| gone_by(Held::Object(object.clone()), list))
     });
     let undecodable = published.undecodable().map(move |undecodable| {
         let key = &undecodable.key;
         let is_gone = !(list.lists)(key) && !published.contains(key);
-        is_gone.then(|| gone_by(Held::Unread(undecodable.clone()), list)).flatten()
+        is_gone.then(|| gone_by(Held::Unread(undecodable.clone()), list))
     });
     objects.chain(undecodable)
 }
 
-/// Of a newer state than the list the watch brings the end, if it has one.
-fn gone_by<S>(held: Held<S>, list: Shown<'_>) -> Option<Outgoing<S>> {
-    if held.version() > list.version && !list.is_rewind {
-        return None;
-    }
+fn gone_by<S>(held: Held<S>, list: Shown<'_>) -> Outgoing<S> {
     let part = match held.clone() {
         Held::Object(object) | Held::Former(object) => PassedPart::Deleted(object),
         Held::Unread(undecodable) => PassedPart::DeletedUndecodable(undecodable),
     };
-    Some(Outgoing { part, means: Means(Meant::Gone(held, list.version.clone())) })
+    Outgoing { part, means: Means(Meant::Gone(held, list.version.clone())) }
 }
 
 impl<S> Outgoing<S> {

@@ -136,6 +136,8 @@ mod tests {
         assert_eq!(roster.get(ListenerId::new(1)), None);
         assert_eq!(roster.get(ListenerId::new(2)), Some(&"b"));
         assert_eq!((roster.len(), roster.is_empty()), (1, false));
+        roster.detach(ListenerId::new(2));
+        assert_eq!((roster.len(), roster.is_empty()), (0, true));
     }
 
     #[test]

@@ -131,6 +131,7 @@ impl<B: Send + Sync + 'static> PassesOn<Passed<B>> for PassTo<B> {
 
     fn close(&self) {
         drop(self.0.sender.with(Option::take));
+        self.0.ahead.with(|ahead| *ahead = Ahead::new());
     }
 
     fn ahead(&self) -> &Guarded<Ahead<Passed<B>>> {

@@ -1,4 +1,5 @@
-//! What is sent of what a list or a watch brings. Nothing is published or sent meanwhile.
+//! What is sent of what a list or a watch brings. A page is decided part by part, and sent when it is whole: the store may
+//! publish in between.
 
 use super::{Ahead, Held, Means, Meant, Outgoing, PassedPart};
 use crate::delta::{ListPart, WatchPart};
@@ -17,6 +18,8 @@ pub struct Deciding<'a, S> {
     pub without_body: &'a dyn Fn(&Object<S>) -> Option<Object<S>>,
     /// In order.
     pub outgoing: &'a mut Vec<Outgoing<S>>,
+    /// What is not sent, for the caller to drop: a body may run code of others then.
+    pub left: &'a mut Vec<Object<S>>,
 }
 
 impl<S> Deciding<'_, S> {
@@ -57,10 +60,15 @@ impl<S> Deciding<'_, S> {
         }
     }
 
-    /// The object of this key that the receiver has.
+    /// The object of this key that the receiver has. All that was sent of the present history is at most the newest.
     fn has(&self, key: &ObjectKey) -> Option<Held<S>> {
-        let stored = if self.ahead.is_rewound { Held::Former } else { Held::Object };
-        self.ahead.object(key).cloned().or_else(|| self.published.get(key).cloned().map(stored))
+        let of_store = |object: Object<S>| match self.ahead.is_rewound
+            || self.ahead.newest().is_none_or(|newest| newest < object.version())
+        {
+            true => Held::Former(object),
+            false => Held::Object(object),
+        };
+        self.ahead.object(key).cloned().or_else(|| self.published.get(key).cloned().map(of_store))
     }
 
     /// Whether the receiver has a state of this key of which this version is an older one; of `life`, if it is given.
@@ -75,25 +83,26 @@ impl<S> Deciding<'_, S> {
     }
 
     /// An object without a body is known: the receiver has it. A list is as new as all that was sent, unless the server was
-    /// restored: so what it has counts. A watch may be behind a single object that was asked for.
+    /// restored: so the state in the list counts. A watch may be behind a single object that was asked for.
     fn applied(&mut self, object: Object<S>, is_listed: bool) -> Object<S> {
         let Some(kept) = (self.without_body)(&object) else { return object };
-        match self.has(object.key()) {
-            Some(Held::Object(has)) if !self.is_rewind && has.is_same_as(&object) => return kept,
-            Some(Held::Object(has)) if !is_listed && has.version() > object.version() => return kept,
-            Some(Held::Object(former) | Held::Former(former)) if !former.is_same_life_as(&object) => {
-                let at = object.version().clone();
-                self.push(PassedPart::Deleted(former.clone()), Meant::Gone(Held::Object(former), at));
-            }
-            _ => {}
+        if let Some(Held::Object(has)) = self.has(object.key())
+            && ((!self.is_rewind && has.is_same_as(&object))
+                || (!is_listed && has.version() > object.version()))
+        {
+            self.left.push(object);
+            return kept;
         }
+        self.end_another_life(&object);
         self.push(PassedPart::Applied(object), Meant::Has(Held::Object(kept.clone())));
         kept
     }
 
     fn undecodable(&mut self, undecodable: &Undecodable) {
-        let key = &undecodable.key;
-        if self.has_newer(key, &undecodable.version, None) {
+        let (key, version) = (&undecodable.key, &undecodable.version);
+        let stored = || self.published.undecodable_of(key).map(|stored| &stored.version);
+        let is_told = self.ahead.unread(key).or_else(stored) == Some(version);
+        if (is_told && !self.is_rewind && !self.ahead.is_rewound) || self.has_newer(key, version, None) {
             return;
         }
         let meant = match self.has(key).filter(|_| self.is_rewind) {
@@ -109,9 +118,26 @@ impl<S> Deciding<'_, S> {
             Held::Object(last) => Some(last),
             _ => None,
         };
-        if !self.has_newer(gone.key(), gone.version(), life) {
-            let at = gone.version().clone();
-            self.push(part, Meant::Gone(gone, at));
+        if self.has_newer(gone.key(), gone.version(), life) {
+            return;
+        }
+        if let Held::Object(last) = &gone {
+            self.end_another_life(last);
+        }
+        let at = gone.version().clone();
+        self.push(part, Meant::Gone(gone, at));
+    }
+
+    /// The receiver may have an older life of this key, of whose end nothing has come.
+    fn end_another_life(&mut self, of: &Object<S>) {
+        let former = match self.has(of.key()) {
+            Some(Held::Object(has)) if self.is_rewind || has.version() < of.version() => has,
+            Some(Held::Former(has)) => has,
+            _ => return,
+        };
+        if !former.is_same_life_as(of) {
+            let at = of.version().clone();
+            self.push(PassedPart::Deleted(former.clone()), Meant::Gone(Held::Object(former), at));
         }
     }
 

@@ -43,7 +43,15 @@ pub(super) async fn came<S: Body>(
         Happened::Listed(Some(Ok(part))) => {
             passing_on.outgoing = mem::take(&mut under_way.page);
             let part = passing_on.decide(|deciding| deciding.listed(part));
-            if matches!(part, ListPart::End { .. }) {
+            if is_rewind {
+                // An answer for an earlier list says nothing about this one.
+                under_way.settling = None;
+            }
+            if let ListPart::End { version, .. } = &part {
+                if !is_rewind && newest(spec).is_some_and(|newest| newest > *version) {
+                    // It will be refused.
+                    passing_on.outgoing.clear();
+                }
                 passing_on.send().await;
             }
             under_way.page = passing_on.outgoing;
@@ -64,6 +72,11 @@ pub(super) async fn delta<S: Body>(spec: &ReflectorSpec<S>, parts: Vec<WatchPart
 /// No list may be older: the receiver has had newer states.
 pub(super) fn newest<S: Body>(spec: &ReflectorSpec<S>) -> Option<ResourceVersion> {
     spec.pass.as_ref()?.ahead().with(|ahead| ahead.newest().cloned())
+}
+
+/// Equal versions in the store prove nothing.
+pub(super) fn is_rewound<S: Body>(spec: &ReflectorSpec<S>) -> bool {
+    spec.pass.as_ref().is_some_and(|pass| pass.ahead().with(|ahead| ahead.is_rewound()))
 }
 
 /// Before the store gets a list: passes on what the list shows to be gone, and that it is whole. Returns what is to be
@@ -115,6 +128,7 @@ impl<'a, S: Body> PassingOn<'a, S> {
     fn decide<T>(&mut self, decide: impl FnOnce(&mut Deciding<'_, S>) -> T) -> T {
         let published = self.spec.shared.published.snapshot();
         let without_body = |object: &Object<S>| self.pass.without_body(object);
+        let mut left = Vec::new();
         self.pass.ahead().with(|ahead| {
             decide(&mut Deciding {
                 ahead,
@@ -122,11 +136,12 @@ impl<'a, S: Body> PassingOn<'a, S> {
                 is_rewind: self.is_rewind,
                 without_body: &without_body,
                 outgoing: &mut self.outgoing,
+                left: &mut left,
             })
         })
     }
 
-    /// What is ahead comes first: while this waits, it may be published, and then it would be in neither.
+    /// What is ahead is walked first: an entry that is published during a wait is then found in the snapshot taken later.
     async fn list_ends(mut self, list: &Replacement<S>) {
         let mut listed: HashSet<&ObjectKey> = HashSet::with_capacity(list.objects.len());
         let undecodable = list.undecodable.iter().map(|undecodable| &undecodable.key);

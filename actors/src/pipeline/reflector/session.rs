@@ -244,7 +244,7 @@ impl<S: Body> Session<S> {
     }
 
     fn known(&self, everything: bool) -> KnownObjects<S> {
-        let published = (&self.spec.shared.published, everything);
+        let published = (&self.spec.shared.published, everything || passing_on::is_rewound(&self.spec));
         KnownObjects::new(published, self.filtering.kept(), &self.arrival)
     }
 

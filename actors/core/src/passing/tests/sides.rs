@@ -1,11 +1,64 @@
-//! The server, and the receiver, as plain maps.
+//! What happens, and the server and the receiver as plain maps.
 
 use std::collections::BTreeMap;
+
+use proptest::prelude::*;
 
 use crate::delta::{Undecodable, WatchPart};
 use crate::meta::{Meta, Object, ObjectKey, SourceId, Uid};
 use crate::passing::PassedPart;
 use crate::snapshot::fixture::{key, version, written};
+
+pub(super) const NAMES: usize = 4;
+
+#[derive(Debug, Clone)]
+pub(super) enum Deed {
+    Write(usize),
+    Recreate(usize),
+    Delete {
+        name: usize,
+        is_undecodable: bool,
+    },
+    Break(usize),
+    /// The watch brings so many events at once.
+    Watch(usize, Death),
+    /// The list brings a page; after its last page it is whole.
+    Page(Death),
+    /// The answer to a single request comes.
+    Fetch(usize),
+    /// The list or watch fails.
+    Fail,
+    /// The store applies what waits longest.
+    Publish,
+    /// What waits for the store is lost, and the source begins again.
+    LoseQueue,
+    /// The server goes back so many changes.
+    Restore(usize),
+}
+
+/// The source dies after so many sends. What is sent is noted in the same moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Death(pub(super) Option<usize>);
+
+pub(super) fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let name = 0..NAMES;
+    let death = || prop::option::weighted(0.15, 0..3_usize).prop_map(Death);
+    let deed = prop_oneof![
+        6 => name.clone().prop_map(Deed::Write),
+        2 => name.clone().prop_map(Deed::Recreate),
+        3 => (name.clone(), prop::bool::weighted(0.3))
+            .prop_map(|(name, is_undecodable)| Deed::Delete { name, is_undecodable }),
+        2 => name.clone().prop_map(Deed::Break),
+        6 => (1..4_usize, death()).prop_map(|(events, death)| Deed::Watch(events, death)),
+        6 => death().prop_map(Deed::Page),
+        1 => name.prop_map(Deed::Fetch),
+        1 => Just(Deed::Fail),
+        6 => Just(Deed::Publish),
+        1 => Just(Deed::LoseQueue),
+        1 => (1..6_usize).prop_map(Deed::Restore),
+    ];
+    prop::collection::vec(deed, 1..80)
+}
 
 pub(super) type Body = Option<()>;
 
@@ -51,6 +104,7 @@ pub(super) struct Event {
 #[derive(Default)]
 pub(super) struct Receiver {
     pub(super) objects: BTreeMap<ObjectKey, Object<Body>>,
+    pub(super) undecodable: BTreeMap<ObjectKey, Undecodable>,
     /// No state may come twice, or after a newer one of its life.
     pub(super) is_strict: bool,
 }
@@ -72,7 +126,11 @@ impl Receiver {
                 }
             }
             PassedPart::DeletedUndecodable(last) => drop(self.objects.remove(&last.key)),
-            PassedPart::Undecodable(_) | PassedPart::Listed(_) => {}
+            PassedPart::Undecodable(state) => {
+                let before = self.undecodable.insert(state.key.clone(), state.clone());
+                assert!(!self.is_strict || before.as_ref() != Some(state), "{state:?} twice");
+            }
+            PassedPart::Listed(_) => {}
         }
     }
 

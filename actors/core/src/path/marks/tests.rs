@@ -39,6 +39,26 @@ fn a_key_of_a_queue_has_marks_from_its_addition_until_its_writes_are_seen() {
     assert!(!marks.has_work(&controller, &key("web")));
 }
 
+#[test]
+fn a_controller_that_has_ended_is_forgotten_and_the_work_of_others_is_not() {
+    let mut marks = Marks::default();
+    let [sites, shops]: [Arc<str>; 2] = ["sites".into(), "shops".into()];
+    for controller in [&sites, &shops] {
+        for name in ["web", "api"] {
+            marks.note(Mark::new(Hop::KeyAdded, Arc::clone(controller), key(name)));
+        }
+    }
+    marks.forget_controller(&sites);
+    for name in ["web", "api"] {
+        assert!(!marks.has_work(&sites, &key(name)) && marks.has_work(&shops, &key(name)), "{name}");
+    }
+    // The oldest work of what is left gives way, and not a place of what was forgotten.
+    for number in 0..MOST_WORK - 1 {
+        marks.note(Mark::new(Hop::KeyAdded, Arc::clone(&sites), key(&number.to_string())));
+    }
+    assert!(!marks.has_work(&shops, &key("web")) && marks.has_work(&shops, &key("api")));
+}
+
 const ALL: Choice = Choice(SAMPLES);
 
 /// A change of version `number` of this object has passed this hop of `pods`.
